@@ -16,7 +16,7 @@
 #include "agent/commands/gate.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/triage_list.h"
-#include "agent/fleet/fleet.h"
+#include "agent/fleet/tests.h"
 #include "agent/io/signals.h"
 #include "agent/monitor/bisections.h"
 #include "agent/notify/follow_ups.h"
@@ -366,6 +366,7 @@ static void wind_up(struct run *run)
 	if (agent_idle(agent))
 		return;
 	fleet_hurry(agent);
+	fleet_move(agent);
 	engine_after(agent->engine, agent->config->agent.grace, stop, agent->engine);
 	(void)engine_run(agent->engine);
 	if (agent->under_way > 0)

@@ -17,7 +17,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/base/hash.h"
-#include "agent/fleet/rollout.h"
+#include "agent/fleet/tests.h"
 
 enum {
 	TURN_EVERY = 5000,    /* ms */
@@ -46,7 +46,6 @@ struct fleet {
 	int64_t instance, configuration;
 	bool started, joined, asking, restoring, hurried, scripted, left;
 	struct shard shards[FLEET_SHARDS];
-	struct rollout *rollout;
 	struct fleet_listener listeners[LISTENERS];
 	size_t listener_count;
 	struct alarm alarm;
@@ -74,9 +73,9 @@ static int shard_of(const char *kind, const char *name)
 	return (int)(hash >> 56);
 }
 
-int fleet_shard_of_test(const struct test *test)
+int fleet_shard_of_test(const char *name)
 {
-	return test->environment ? FLEET_LEADER : shard_of("test ", test->name);
+	return shard_of("test ", name);
 }
 
 int fleet_shard_of_receiver(const char *name)
@@ -171,11 +170,6 @@ bool fleet_is_trusted(const struct agent *agent)
 	return is_trusted(agent->fleet);
 }
 
-struct rollout *fleet_rollout(const struct agent *agent)
-{
-	return agent->fleet ? agent->fleet->rollout : NULL;
-}
-
 bool fleet_is_shared(const struct agent *agent)
 {
 	return agent->fleet && !agent->once;
@@ -196,7 +190,7 @@ void fleet_call_begins(struct agent *agent, struct store_call *call)
 {
 	if (call->holder == 0)
 		call->holder = agent->fleet->instance;
-	if (call->term != 0 && !call->test)
+	if (call->term != 0 && !call->single)
 		agent->fleet->shards[call->shard].calls++;
 }
 
@@ -204,7 +198,7 @@ void fleet_call_ends(struct agent *agent, const struct store_call *call)
 {
 	if (call->term == 0)
 		return;
-	if (!call->test)
+	if (!call->single)
 		agent->fleet->shards[call->shard].calls--;
 	if (call->fenced)
 		fleet_hurry(agent);
@@ -230,7 +224,7 @@ int64_t fleet_instance(const struct agent *agent)
 	return agent->fleet ? agent->fleet->instance : 0;
 }
 
-const char *fleet_agent(const struct agent *agent, int64_t instance)
+const char *fleet_agent_name(const struct agent *agent, int64_t instance)
 {
 	const struct store_turn *seen = agent->fleet ? agent->fleet->seen : NULL;
 	size_t at = seen ? at_of(seen, instance) : 0;
@@ -242,7 +236,7 @@ const char *fleet_holder(const struct agent *agent, int shard)
 {
 	const struct store_turn *seen = agent->fleet ? agent->fleet->seen : NULL;
 
-	return seen ? fleet_agent(agent, seen->shards[shard].holder) : NULL;
+	return seen ? fleet_agent_name(agent, seen->shards[shard].holder) : NULL;
 }
 
 const struct store_turn *fleet_picture(const struct agent *agent)
@@ -277,26 +271,6 @@ void fleet_listen(struct agent *agent, const struct fleet_listener *listener)
 	if (fleet->listener_count == LISTENERS)
 		abort();
 	fleet->listeners[fleet->listener_count++] = *listener;
-}
-
-void fleet_moved(const struct agent *agent)
-{
-	const struct fleet *fleet = agent->fleet;
-
-	for (size_t i = 0; i < fleet->listener_count; i++)
-		if (fleet->listeners[i].moved)
-			fleet->listeners[i].moved(fleet->listeners[i].context);
-}
-
-bool fleet_is_running(const struct agent *agent, const char *test)
-{
-	const struct fleet *fleet = agent->fleet;
-
-	for (size_t i = 0; i < fleet->listener_count; i++)
-		if (fleet->listeners[i].is_running &&
-			fleet->listeners[i].is_running(fleet->listeners[i].context, test))
-			return true;
-	return false;
 }
 
 static void count_held(struct fleet *fleet)
@@ -435,10 +409,13 @@ static void see_shards(struct fleet *fleet, const struct store_turn *turn)
 	tell_lost(fleet, &lost);
 }
 
-/* Of the agents, and of tests that are leased by themselves. */
+/* Of the agents, of tests that are leased by themselves, and who leads. */
 static uint64_t configurations(const struct store_turn *turn)
 {
+	const struct store_shard *leader = &turn->shards[FLEET_LEADER];
 	uint64_t hash = hash_add(HASH_START, &turn->singles, sizeof turn->singles);
+
+	hash = hash_add(hash, &leader->holder, sizeof leader->holder);
 
 	for (size_t i = 0; i < turn->agent_count; i++) {
 		const struct store_agent *agent = &turn->agents[i];
@@ -763,7 +740,7 @@ static struct fleet *fleet_make(struct agent *agent)
 		.alarm = {.call = take_turn, .context = fleet}};
 	agent->fleet = fleet;
 	agent->shared_state = &shared_state;
-	fleet->rollout = rollout_new(agent);
+	fleet_tests_new(agent);
 	return fleet;
 }
 
@@ -822,7 +799,7 @@ void fleet_free(struct agent *agent)
 
 	if (!fleet)
 		return;
-	rollout_free(fleet->rollout);
+	fleet_tests_free(agent);
 	arena_free(fleet->arena);
 	free(fleet->name);
 	free(fleet);

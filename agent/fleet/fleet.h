@@ -5,9 +5,7 @@
  *
  * A test belongs to the shard of its name, a receiver (its deliveries and their follow-ups) to the
  * shard of its own. Whatever must see everything, such as groups and digests, belongs to the
- * leader, which is a shard as well; so do tests with an `environment`, which are judged together.
- * While configurations in use do not agree, tests may leave their shard and be leased by themselves
- * (rollout.h).
+ * leader, which is a shard as well. A test may leave its shard and be leased by itself (tests.h).
  *
  * An agent has a lease, a row in the database, which it renews with each of its turns. It trusts in
  * that for a while that ends before the database's does, and until then in what it holds. A call
@@ -39,7 +37,7 @@ struct fleet_news {
 	int64_t last_audit;     /* ... when people have said something: triage, silences, ... */
 	int64_t requests;       /* ... runs asked for, of shards that this agent holds: how many */
 	uint64_t views;         /* ... when an agent's view of a source has changed, ... */
-	uint64_t configuration; /* ... and when agents or their configurations have */
+	uint64_t configuration; /* ... and when agents, the leader or configurations have */
 };
 
 struct fleet_listener {
@@ -54,19 +52,16 @@ struct fleet_listener {
 	bool (*is_busy)(void *context, int shard);
 	/* Something in it differs from last time. After `gained` and `lost` of that turn. */
 	void (*news)(void *context, const struct fleet_news *news);
-	/* What fleet_runs answers may be another. */
-	void (*moved)(void *context);
-	/* Whether a run of the test is in progress. */
-	bool (*is_running)(void *context, const char *test);
 	void *context;
 };
 
 /* 0 to FLEET_SHARDS - 1; the same in all versions. */
-int fleet_shard_of_test(const struct test *test);
+int fleet_shard_of_test(const char *name);
 int fleet_shard_of_receiver(const char *name);
 
 /* Whether the agent holds the shard, and may trust in that now. */
 bool fleet_holds(const struct agent *agent, int shard);
+bool fleet_is_trusted(const struct agent *agent); /* in anything */
 
 /* Whether others may work on the same state meanwhile: neither without a fleet, nor for a single
  * run, which holds all. */
@@ -76,19 +71,8 @@ bool fleet_is_shared(const struct agent *agent);
  * written. For calls that write; before store_client_call. */
 void fleet_fence(const struct agent *agent, struct store_call *call, int shard);
 
-/* Whether this agent is to run the test, of that shard; and whether it may do so now. */
-bool fleet_runs(const struct agent *agent, const char *test, int shard);
-bool fleet_may_run(const struct agent *agent, const char *test, int shard);
-
-/* The name of the agent that runs a test which this one does not; NULL: it is not known. */
-const char *fleet_runner(const struct agent *agent, const char *test, int shard);
-
-/* Fences a call that writes about the test, of that shard; NULL: about the shard itself. */
-void fleet_fence_test(
-	const struct agent *agent, struct store_call *call, const char *test, int shard);
-
-/* The agent's configuration is another one. */
-void fleet_adopt(struct agent *agent);
+/* What the agent says of itself with each turn from now on: the hash of its configuration. */
+void fleet_announce(struct agent *agent, int64_t configuration);
 
 /* Has the listener called from now on, in the order of these calls; its functions may be NULL. Does
  * nothing without a fleet. */
@@ -100,6 +84,9 @@ size_t fleet_size(const struct agent *agent);
 /* The agent's own name; "" without a fleet. */
 const char *fleet_name(const struct agent *agent);
 int64_t fleet_instance(const struct agent *agent); /* 0 without a fleet */
+
+/* The name of an agent that lives; or NULL. */
+const char *fleet_agent_name(const struct agent *agent, int64_t instance);
 
 /* The name of the agent that holds the shard, as the last turn saw it; NULL: nobody, or without a
  * fleet. */

@@ -72,7 +72,7 @@ static int shard_of(const struct bisections *all, const char *name)
 {
 	const struct test *test = test_of(all, name);
 
-	return test ? fleet_shard_of_test(test) : FLEET_LEADER;
+	return test ? fleet_shard_of_test(test->name) : FLEET_LEADER;
 }
 
 static bool has_tests(const struct bisections *all)
@@ -195,7 +195,7 @@ static void take_up(struct bisections *all, const struct bisection_row *row)
 
 	all->works = memory_resize(all->works, all->work_count + 1, sizeof *all->works);
 	all->works[all->work_count++] =
-		bisect_work_new(all->agent, row, test, fleet_shard_of_test(test), &listener);
+		bisect_work_new(all->agent, row, test, fleet_shard_of_test(test->name), &listener);
 }
 
 /* A look. */
@@ -271,7 +271,7 @@ static void begin_row(
 	begin->now = agent_now(all->agent);
 	begin->since = begin->now - DAY;
 	begin->most = test->bisect->max_per_day;
-	fleet_fence(all->agent, &begin->call, fleet_shard_of_test(test));
+	fleet_fence(all->agent, &begin->call, fleet_shard_of_test(test->name));
 	store_client_call(all->agent, &begin->call);
 }
 
@@ -312,13 +312,13 @@ static void ask_for(struct bisections *all, const struct change_record *record)
 	struct store_bisection_ask *ask;
 
 	if (!test || !test->bisect || !is_worth_it(record) ||
-		!fleet_holds(all->agent, fleet_shard_of_test(test)))
+		!fleet_holds(all->agent, fleet_shard_of_test(test->name)))
 		return;
 	ask = store_bisection_ask_new(NULL, NULL);
 	ask->change = record->item.id;
 	ask->now = agent_now(all->agent);
 	ask->lab = arena_strdup(ask->call.arena, test->bisect->lab);
-	fleet_fence(all->agent, &ask->call, fleet_shard_of_test(test));
+	fleet_fence(all->agent, &ask->call, fleet_shard_of_test(test->name));
 	store_client_call(all->agent, &ask->call);
 }
 
@@ -364,7 +364,7 @@ static struct strings held_tests(const struct bisections *all, struct arena *are
 
 	for (size_t i = 0; i < ref->test_count; i++)
 		if (ref->tests[i]->bisect &&
-			fleet_holds(all->agent, fleet_shard_of_test(ref->tests[i])))
+			fleet_holds(all->agent, fleet_shard_of_test(ref->tests[i]->name)))
 			names[count++] = arena_strdup(arena, ref->tests[i]->name);
 	return (struct strings){names, count};
 }

@@ -19,10 +19,12 @@ enum { LOOK_AGAIN = 3600000 }; /* ms: the wall clock may be set */
 
 #define FIRST_LOOK_AT "series " /* ... followed by the test: since when its series are */
 
-/* The series of a test that were reported as vanished. */
+/* A test, and its series that were reported as vanished. */
 struct lost {
 	char *test;
-	int64_t since; /* ms, wall clock, of the first look; 0: none yet */
+	bool ours;     /* this agent has it: what is stored of it is known here */
+	bool fresh;    /* it has just become so */
+	int64_t since; /* ms, wall clock, of the first look at its series; 0: none yet */
 	struct vanished *series;
 	size_t count;
 };
@@ -41,7 +43,7 @@ struct health {
 	struct views *views;  /* in a fleet */
 	uint64_t views_seen;  /* of struct fleet_news, ... */
 	uint64_t agents_seen; /* ... as of the last turn */
-	struct fleet_shards shards;
+	bool leads;
 	bool since; /* conditions_since is set */
 	struct arena *arena;
 	struct dict names; /* identity -> struct vanished, in the arena */
@@ -108,14 +110,6 @@ static bool about_test(enum condition_kind kind)
 	return kind == CONDITION_TEST || kind == CONDITION_STALE;
 }
 
-/* Also of a test that is not configured any more. */
-static int shard_of(const struct health *health, const char *test)
-{
-	const struct test *configured = config_test(health->agent->config, test);
-
-	return fleet_shard_of_test(configured ? configured : &(struct test){.name = test});
-}
-
 /* While the clock is wrong, a text about what is missing says so. */
 static const char *with_doubt(const struct health *health, const char *text, struct arena *arena)
 {
@@ -144,8 +138,7 @@ static void notify_receivers(const struct health *health, const struct condition
 
 	if (health->agent->simulation)
 		health->agent->simulation->notice(health->agent, &notice);
-	dispatcher_notice(health->dispatcher, &notice, receivers, condition, test,
-		test ? shard_of(health, test) : FLEET_LEADER);
+	dispatcher_notice(health->dispatcher, &notice, receivers, condition, test);
 	arena_free(arena);
 }
 
@@ -291,26 +284,26 @@ static void tell_source(void *context, const struct condition *condition)
 	notify_unless_silenced(context, condition);
 }
 
-/* Notes the first look in the store: what was so before is no news. */
-static int64_t begin_to_look(struct agent *agent, int shard, const char *kind, const char *test)
+/* Notes the first look in the store, by who runs the test: what was so before is no news. */
+static int64_t begin_to_look(struct agent *agent, const char *test, const char *moment)
 {
 	struct store_queue *request = store_queue_new(NULL, NULL);
 
-	fleet_fence_test(agent, &request->call, *test ? test : NULL, shard);
+	fleet_fence_test(agent, &request->call, test);
 	request->health.moments = arena_alloc(request->call.arena, sizeof *request->health.moments);
-	*request->health.moments = (struct stored_moment){
-		arena_printf(request->call.arena, "%s%s", kind, test), agent_now(agent)};
+	*request->health.moments =
+		(struct stored_moment){arena_strdup(request->call.arena, moment), agent_now(agent)};
 	request->health.moment_count = 1;
 	store_client_call(agent, &request->call);
 	return agent_now(agent);
 }
 
-static int64_t look_since(struct agent *agent, int shard, const struct store_restore *restored)
+static int64_t look_since(struct agent *agent, const char *test, const struct health_rows *rows)
 {
-	for (size_t i = 0; i < restored->health.moment_count; i++)
-		if (strcmp(restored->health.moments[i].name, FIRST_LOOK) == 0)
-			return restored->health.moments[i].time;
-	return begin_to_look(agent, shard, FIRST_LOOK, "");
+	for (size_t i = 0; i < rows->moment_count; i++)
+		if (strcmp(rows->moments[i].name, FIRST_LOOK) == 0)
+			return rows->moments[i].time;
+	return begin_to_look(agent, test, FIRST_LOOK);
 }
 
 static struct lost *lost_of(struct health *health, const char *test)
@@ -357,44 +350,25 @@ static void count_lost(const struct health *health)
 	metrics_set(health->agent->metrics, METRIC_VANISHED_SERIES, (double)count, NULL, NULL);
 }
 
-/* `shards`: of tests in these; NULL: of all. */
-static bool is_within(
-	const struct health *health, const struct fleet_shards *shards, const char *test)
-{
-	return !shards || shards->has[shard_of(health, test)];
-}
-
-static void restore_lost(struct health *health, const struct fleet_shards *shards,
-	const struct store_restore *restored)
+/* Of tests that have just become ours. */
+static void restore(struct health *health, const struct health_rows *rows)
 {
 	const size_t skip = strlen(FIRST_LOOK_AT);
 
-	for (size_t i = 0; i < restored->health.moment_count; i++) {
-		const struct stored_moment *moment = &restored->health.moments[i];
+	for (size_t i = 0; i < rows->moment_count; i++) {
+		const struct stored_moment *moment = &rows->moments[i];
 
 		if (strncmp(moment->name, FIRST_LOOK_AT, skip) == 0 &&
-			is_within(health, shards, moment->name + skip))
+			lost_of(health, moment->name + skip)->fresh)
 			lost_of(health, moment->name + skip)->since = moment->time;
 	}
-	for (size_t i = 0; i < restored->health.vanished_count; i++)
-		if (is_within(health, shards, restored->health.vanished[i].test))
-			lost_add(lost_of(health, restored->health.vanished[i].test),
-				&restored->health.vanished[i]);
-}
-
-void health_restore(struct health *health, const struct store_restore *restored)
-{
-	const struct config_ref *config_ref = health->agent->config_ref;
-
-	conditions_since(health->conditions, look_since(health->agent, FLEET_LEADER, restored));
-	restore_lost(health, NULL, restored);
-	for (size_t i = 0; i < restored->health.condition_count; i++)
-		conditions_restore(health->conditions, &restored->health.conditions[i]);
-	for (size_t i = 0; i < config_ref->test_count; i++)
-		if (!config_ref->tests[i]->unsupported)
-			conditions_expect(health->conditions, config_ref->tests[i]->name,
-				source_of(config_ref->tests[i]));
-	health_adopt(health);
+	for (size_t i = 0; i < rows->vanished_count; i++)
+		if (lost_of(health, rows->vanished[i].test)->fresh)
+			lost_add(lost_of(health, rows->vanished[i].test), &rows->vanished[i]);
+	for (size_t i = 0; i < rows->condition_count; i++)
+		if (about_test(rows->conditions[i].kind) &&
+			lost_of(health, condition_name(&rows->conditions[i]))->fresh)
+			conditions_restore(health->conditions, &rows->conditions[i]);
 }
 
 static void note_stale(const struct health *health)
@@ -444,8 +418,8 @@ struct vanish_rule health_vanish_rule(struct health *health, const struct test *
 	struct vanished *told = arena_array(arena, lost->count, sizeof *told);
 
 	if (lost->since == 0)
-		lost->since = begin_to_look(
-			health->agent, fleet_shard_of_test(test), FIRST_LOOK_AT, lost->test);
+		lost->since = begin_to_look(health->agent, test->name,
+			arena_printf(arena, FIRST_LOOK_AT "%s", test->name));
 	for (size_t i = 0; i < lost->count; i++) {
 		told[i] = lost->series[i];
 		told[i].series = arena_strdup(arena, told[i].series);
@@ -483,7 +457,7 @@ static void notify_lost(const struct health *health, const struct test *test, st
 		.ended = news->back ? news->since : 0,
 		.recovered = news->back};
 
-	fleet_fence_test(agent, &request->call, test->name, fleet_shard_of_test(test));
+	fleet_fence_test(agent, &request->call, test->name);
 	store_lost(request, lost, news->series, news->count);
 	for (size_t i = 0; i < news->count; i++)
 		if (news->back)
@@ -521,6 +495,12 @@ void health_vanished(struct health *health, const struct test *test, const struc
 		count_lost(health);
 }
 
+/* Whether it is ours to say that the test is not configured any more. */
+static bool is_gone(const struct health *health, const char *test)
+{
+	return fleet_runs(health->agent, test) && fleet_agrees(health->agent);
+}
+
 /* Forgets tests that are not configured any more. */
 static void forget_lost(struct health *health, const struct dict *tests)
 {
@@ -528,13 +508,12 @@ static void forget_lost(struct health *health, const struct dict *tests)
 		struct lost *lost = health->lost[i];
 		struct store_queue *request;
 
-		if (lost->count == 0 || dict_get(tests, lost->test))
+		if (lost->count == 0 || dict_get(tests, lost->test) || !is_gone(health, lost->test))
 			continue;
 		for (size_t j = 0; j < lost->count; j++)
 			lost->series[j].back = true;
 		request = store_queue_new(NULL, NULL);
-		fleet_fence_test(
-			health->agent, &request->call, lost->test, shard_of(health, lost->test));
+		fleet_fence_test(health->agent, &request->call, lost->test);
 		store_lost(request, lost, lost->series, lost->count);
 		store_client_call(health->agent, &request->call);
 		lost_clear(lost);
@@ -567,7 +546,8 @@ static bool is_there(void *context, bool test, const char *name)
 {
 	const struct names *names = context;
 
-	return dict_get(test ? &names->tests : &names->sources, name);
+	return dict_get(test ? &names->tests : &names->sources, name) ||
+	       (test && !is_gone(names->health, name));
 }
 
 static bool is_source(void *context, const char *name)
@@ -618,12 +598,16 @@ static void rename_tests(struct health *health)
 		heir = lost_of(health, rename->test);
 		if (heir->since != 0)
 			continue;
-		*heir = (struct lost){heir->test, old->since, old->series, old->count};
+		*heir = (struct lost){.test = heir->test,
+			.ours = old->ours,
+			.since = old->since,
+			.series = old->series,
+			.count = old->count};
 		*old = (struct lost){.test = old->test};
 	}
 }
 
-void health_adopt(struct health *health)
+static void forget_unconfigured(struct health *health)
 {
 	const struct config *config =
 		health->agent->config; /* all tests, not only the scheduled ones */
@@ -638,7 +622,6 @@ void health_adopt(struct health *health)
 		*dict_place(&names.tests, test->name) = test;
 		*dict_place(&names.sources, source_of(test)) = test;
 	}
-	rename_tests(health);
 	conditions_retain(health->conditions, is_there, forget, &names);
 	if (fleet_is_shared(health->agent))
 		views_forget(health->views, is_source, forget, &names);
@@ -648,19 +631,18 @@ void health_adopt(struct health *health)
 	arena_free(arena);
 }
 
-/* What a fleet's agent runs: sources of its tests, and shards that it does not have any more. */
+/* What this agent runs. */
 struct ours {
 	const struct health *health;
-	const struct fleet_shards *lost;
 	struct dict sources;
 };
 
 static bool is_ours(void *context, bool test, const char *name)
 {
 	const struct ours *ours = context;
+	const struct lost *lost = test ? dict_get(&ours->health->names, name) : NULL;
 
-	return test ? !is_within(ours->health, ours->lost, name)
-		    : dict_get(&ours->sources, name) != NULL;
+	return test ? lost && lost->ours : dict_get(&ours->sources, name) != NULL;
 }
 
 static bool has_source(void *context, const char *name)
@@ -673,94 +655,128 @@ static void forget_silently(void *context, const struct condition *condition)
 	(void)context, (void)condition;
 }
 
-static void forget_held(struct health *health, const struct fleet_shards *lost)
+static void forget_held(struct health *health, const struct ours *ours)
 {
 	for (size_t i = health->held_count; i > 0; i--) {
 		const struct condition *condition = &health->held[i - 1].condition;
 
-		if (about_test(condition->kind) ? is_within(health, lost, condition_name(condition))
-						: lost->has[FLEET_LEADER])
+		if (about_test(condition->kind)
+				? !is_ours((void *)(uintptr_t)ours, true, condition_name(condition))
+				: fleet_is_shared(health->agent) && !health->leads)
 			(void)held_drop(health, condition->subject);
 	}
 }
 
-void health_lost(struct health *health, const struct fleet_shards *shards)
+/* What other agents run now is theirs. */
+static void drop_others(struct health *health)
 {
 	const struct config_ref *config_ref = health->agent->config_ref;
 	struct arena *arena = arena_new();
-	struct ours ours = {health, shards, {.arena = arena}};
+	struct ours ours = {health, {.arena = arena}};
 
-	for (int shard = 0; shard < FLEET_SHARDS; shard++)
-		health->shards.has[shard] &= !shards->has[shard];
+	for (size_t i = 0; i < health->lost_count; i++) {
+		struct lost *lost = health->lost[i];
+
+		if (!lost->ours || fleet_has(health->agent, lost->test))
+			continue;
+		lost_clear(lost);
+		*lost = (struct lost){.test = lost->test};
+	}
 	for (size_t i = 0; i < config_ref->test_count; i++) {
 		const struct test *test = config_ref->tests[i];
-		int shard = fleet_shard_of_test(test);
 
-		if (!test->unsupported && health->shards.has[shard])
+		if (!test->unsupported && is_ours(&ours, true, test->name))
 			*dict_place(&ours.sources, source_of(test)) = test;
 	}
-	forget_held(health, shards);
+	forget_held(health, &ours);
 	conditions_retain(health->conditions, is_ours, forget_silently, &ours);
-	for (size_t i = 0; i < health->lost_count; i++)
-		if (is_within(health, shards, health->lost[i]->test)) {
-			lost_clear(health->lost[i]);
-			health->lost[i]->since = 0;
-		}
 	views_retain(health->views, has_source, &ours);
-	if (shards->has[FLEET_LEADER])
-		views_lose_lead(health->views);
-	count_lost(health);
-	note_stale(health);
 	arena_free(arena);
 }
 
-/* A series that is held for this agent since before would be listed twice. */
-static void forget_before(struct health *health, const struct fleet_shards *shards)
+static const char *claim(struct health *health, const char *test)
 {
-	for (size_t i = 0; i < health->lost_count; i++)
-		if (is_within(health, shards, health->lost[i]->test))
-			lost_clear(health->lost[i]);
+	struct lost *lost = lost_of(health, test);
+
+	lost->fresh = !lost->ours && fleet_has(health->agent, test);
+	lost->ours |= lost->fresh;
+	return lost->fresh ? lost->test : NULL;
 }
 
-static int first_of(const struct fleet_shards *shards)
-{
-	int shard = 0;
-
-	while (shard < FLEET_SHARDS - 1 && !shards->has[shard])
-		shard++;
-	return shard;
-}
-
-void health_gained(struct health *health, const struct fleet_shards *shards,
-	const struct store_restore *restored)
+/* Returns one of the tests that have just become ours, or NULL. Also tests of which something is
+ * stored, and which are not configured any more, are somebody's. */
+static const char *claim_all(struct health *health, const struct health_rows *rows)
 {
 	const struct config_ref *config_ref = health->agent->config_ref;
-	const struct health_rows *rows = &restored->health;
+	const char *one = NULL, *test;
 
-	for (int shard = 0; shard < FLEET_SHARDS; shard++)
-		health->shards.has[shard] |= shards->has[shard];
-	if (!health->since)
-		conditions_since(
-			health->conditions, look_since(health->agent, first_of(shards), restored));
-	health->since = true;
-	forget_before(health, shards);
-	restore_lost(health, shards, restored);
-	for (size_t i = 0; i < rows->condition_count; i++)
-		if (about_test(rows->conditions[i].kind) &&
-			is_within(health, shards, condition_name(&rows->conditions[i])))
-			conditions_restore(health->conditions, &rows->conditions[i]);
-	if (shards->has[FLEET_LEADER])
-		views_take_lead(health->views, rows->conditions, rows->condition_count);
+	for (size_t i = 0; i < health->lost_count; i++)
+		health->lost[i]->fresh = false;
 	for (size_t i = 0; i < config_ref->test_count; i++) {
+		test = config_ref->tests[i]->name;
+		if (!config_ref->tests[i]->unsupported && (test = claim(health, test)))
+			one = test;
+	}
+	for (size_t i = 0; rows && i < rows->vanished_count; i++)
+		if (!lost_of(health, rows->vanished[i].test)->fresh)
+			(void)claim(health, rows->vanished[i].test);
+	for (size_t i = 0; rows && i < rows->condition_count; i++) {
+		test = condition_name(&rows->conditions[i]);
+		if (about_test(rows->conditions[i].kind) && !lost_of(health, test)->fresh)
+			(void)claim(health, test);
+	}
+	return one;
+}
+
+void health_look(struct health *health, const struct health_rows *rows)
+{
+	const struct config_ref *config_ref = health->agent->config_ref;
+	const char *one;
+
+	if (fleet_is_shared(health->agent))
+		drop_others(health);
+	one = claim_all(health, rows);
+	if (rows && one && !health->since) {
+		conditions_since(health->conditions, look_since(health->agent, one, rows));
+		health->since = true;
+	}
+	if (rows)
+		restore(health, rows);
+	for (size_t i = 0; i < config_ref->test_count && one; i++) {
 		const struct test *test = config_ref->tests[i];
 
-		if (test->unsupported || !shards->has[fleet_shard_of_test(test)])
+		if (test->unsupported || !lost_of(health, test->name)->fresh)
 			continue;
 		conditions_expect(health->conditions, test->name, source_of(test));
-		views_look(health->views, source_of(test), NULL);
+		if (fleet_is_shared(health->agent))
+			views_look(health->views, source_of(test), NULL);
 	}
-	views_renew(health->views);
-	health_adopt(health);
+	if (one && fleet_is_shared(health->agent))
+		views_renew(health->views);
+	forget_unconfigured(health);
+}
+
+void health_restore(struct health *health, const struct health_rows *rows)
+{
+	for (size_t i = 0; i < rows->condition_count; i++)
+		if (!about_test(rows->conditions[i].kind))
+			conditions_restore(health->conditions, &rows->conditions[i]);
+	health_look(health, rows);
+}
+
+void health_lead(struct health *health, const struct health_rows *rows)
+{
+	health->leads = rows != NULL;
+	if (rows)
+		views_take_lead(health->views, rows->conditions, rows->condition_count);
+	else
+		views_lose_lead(health->views);
+}
+
+void health_adopt(struct health *health)
+{
+	rename_tests(health);
+	health_look(health, NULL);
 }
 
 void health_news(struct health *health, const struct fleet_news *news)

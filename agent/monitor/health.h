@@ -13,7 +13,7 @@
 #ifndef AGENT_MONITOR_HEALTH_H
 #define AGENT_MONITOR_HEALTH_H
 
-#include "agent/fleet/fleet.h"
+#include "agent/fleet/tests.h"
 #include "agent/monitor/vanish.h"
 #include "agent/notify/dispatcher.h"
 
@@ -22,14 +22,17 @@ struct health;
 struct health *health_new(struct agent *agent, struct dispatcher *dispatcher);
 void health_free(struct health *health);
 
-/* Restores the reported conditions from the answer to store_restore; before the first run. */
-void health_restore(struct health *health, const struct store_restore *restored);
+/* Without a fleet: what is stored; before the first run. */
+void health_restore(struct health *health, const struct health_rows *rows);
 
-/* In a fleet: the same for the tests of these shards; forgets them; and what others have written.
- */
-void health_gained(struct health *health, const struct fleet_shards *shards,
-	const struct store_restore *restored);
-void health_lost(struct health *health, const struct fleet_shards *shards);
+/* In a fleet, when tests have changed hands: forgets those that other agents run, and takes what is
+ * stored of those that this one has come to run (NULL: nothing is). */
+void health_look(struct health *health, const struct health_rows *rows);
+
+/* In a fleet: this agent leads now, and what is stored; or NULL: it does not any more. */
+void health_lead(struct health *health, const struct health_rows *rows);
+
+/* In a fleet: what others have written. */
 void health_news(struct health *health, const struct fleet_news *news);
 
 /* The outcome of a run: why there are no data, or NULL and what the data are like. */

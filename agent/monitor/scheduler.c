@@ -7,8 +7,8 @@
  * again, or waits in a queue for an on-demand run. A run that is asked for during a run, or
  * necessary since the job has changed, is queued at its end.
  *
- * In a fleet the jobs of shards that were not gained are in no schedule. Nothing begins while the
- * agent may not trust in a shard that it has; what is due then is looked at again soon.
+ * In a fleet the jobs that other agents run are in no schedule. Nothing begins while the agent may
+ * not trust in its lease; what is due then is looked at again soon.
  */
 #include "agent/monitor/scheduler.h"
 
@@ -17,8 +17,8 @@
 
 #include "agent/base/dict.h"
 #include "agent/base/when.h"
-#include "agent/fleet/fleet.h"
 #include "agent/fleet/requests.h"
+#include "agent/fleet/tests.h"
 #include "agent/io/timers.h"
 #include "agent/monitor/scheduled_job.h"
 
@@ -70,7 +70,7 @@ struct scheduler {
 static bool is_ours(const struct scheduler *scheduler, const struct scheduled_job *job)
 {
 	if (job->kind->of_test)
-		return fleet_runs(scheduler->context.agent, job->name, job->shard);
+		return fleet_runs(scheduler->context.agent, job->name);
 	return !fleet_is_shared(scheduler->context.agent) || scheduler->held.has[job->shard];
 }
 
@@ -78,7 +78,7 @@ static bool is_ours(const struct scheduler *scheduler, const struct scheduled_jo
 static bool may_begin(const struct scheduler *scheduler, const struct scheduled_job *job)
 {
 	if (job->kind->of_test)
-		return fleet_may_run(scheduler->context.agent, job->name, job->shard);
+		return fleet_may_run(scheduler->context.agent, job->name);
 	return is_ours(scheduler, job) && fleet_holds(scheduler->context.agent, job->shard);
 }
 
@@ -297,6 +297,7 @@ void scheduled_job_ended(struct scheduled_job *job, const struct run_report *rep
 		arm(scheduler);
 	}
 	begin_queued(scheduler);
+	fleet_move(agent);
 }
 
 /* Adds new jobs to the schedule, spread over the first moments. */
@@ -332,7 +333,7 @@ static void add_new_jobs(struct scheduler *scheduler)
 void scheduler_start(struct scheduler *scheduler, const struct store_restore *restored)
 {
 	if (!fleet_is_shared(scheduler->context.agent))
-		health_restore(scheduler->context.health, restored);
+		health_restore(scheduler->context.health, &restored->health);
 	scheduler->started = true;
 	fleet_adopt(scheduler->context.agent);
 	add_new_jobs(scheduler);
@@ -515,8 +516,8 @@ void scheduler_adopt(struct scheduler *scheduler)
 	take_over(scheduler);
 	if (!scheduler->started)
 		return;
-	health_adopt(scheduler->context.health);
 	fleet_adopt(scheduler->context.agent);
+	health_adopt(scheduler->context.health);
 	add_new_jobs(scheduler);
 }
 
@@ -569,12 +570,22 @@ static struct decision judge(void *context, struct change_record *record)
 	return decision;
 }
 
-static bool is_within(const struct fleet_shards *shards, const struct scheduled_job *job)
+/* Jobs have become another agent's, or this one's: nobody has run those since. */
+static void look_again(void *context, const struct health_rows *rows)
 {
-	return shards->has[job->shard];
+	struct scheduler *scheduler = context;
+
+	for (size_t i = 0; i < scheduler->count; i++)
+		if (!is_ours(scheduler, scheduler->jobs[i]))
+			lose(scheduler, scheduler->jobs[i]);
+	health_look(scheduler->context.health, rows);
+	for (size_t i = 0; i < scheduler->count; i++)
+		if (scheduler->jobs[i]->state == JOB_LOST && is_ours(scheduler, scheduler->jobs[i]))
+			rerun(scheduler->jobs[i]);
+	if (scheduler->started)
+		add_new_jobs(scheduler);
 }
 
-/* Nobody has run these jobs since an agent has gone, or has handed them over. */
 static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
 {
@@ -582,14 +593,10 @@ static void gained(
 
 	for (size_t i = 0; i < FLEET_SHARDS; i++)
 		scheduler->held.has[i] |= shards->has[i];
-	health_gained(scheduler->context.health, shards, restored);
-	for (size_t i = 0; i < scheduler->count; i++)
-		if (is_within(shards, scheduler->jobs[i]) &&
-			scheduler->jobs[i]->state == JOB_LOST &&
-			is_ours(scheduler, scheduler->jobs[i]))
-			rerun(scheduler->jobs[i]);
+	if (shards->has[FLEET_LEADER])
+		health_lead(scheduler->context.health, &restored->health);
 	scheduler->started = true;
-	add_new_jobs(scheduler);
+	look_again(scheduler, NULL);
 }
 
 static void lost(void *context, const struct fleet_shards *shards)
@@ -598,12 +605,9 @@ static void lost(void *context, const struct fleet_shards *shards)
 
 	for (size_t i = 0; i < FLEET_SHARDS; i++)
 		scheduler->held.has[i] &= !shards->has[i];
-	for (size_t i = 0; i < scheduler->count; i++)
-		if (is_within(shards, scheduler->jobs[i]) &&
-			!is_ours(scheduler, scheduler->jobs[i]))
-			lose(scheduler, scheduler->jobs[i]);
-	health_lost(scheduler->context.health, shards);
-	add_new_jobs(scheduler); /* none: it counts them */
+	if (shards->has[FLEET_LEADER])
+		health_lead(scheduler->context.health, NULL);
+	look_again(scheduler, NULL);
 }
 
 static struct scheduled_job *find_test(const struct scheduler *scheduler, const char *name)
@@ -613,23 +617,6 @@ static struct scheduled_job *find_test(const struct scheduler *scheduler, const 
 		sizeof *scheduler->jobs, compare_names);
 
 	return found ? *found : NULL;
-}
-
-/* Other configurations in the fleet: tests have become another agent's, or this one's. */
-static void look_again(void *context)
-{
-	struct scheduler *scheduler = context;
-
-	for (size_t i = 0; i < scheduler->test_count; i++) {
-		struct scheduled_job *job = scheduler->jobs[i];
-
-		if (!is_ours(scheduler, job))
-			lose(scheduler, job);
-		else if (job->state == JOB_LOST)
-			rerun(job);
-	}
-	if (scheduler->started)
-		add_new_jobs(scheduler);
 }
 
 static bool is_running(void *context, const char *test)
@@ -688,8 +675,8 @@ struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatch
 		.quiet = {.call = run_written, .context = scheduler},
 		.retry = {.call = begin_again, .context = scheduler},
 		.requests = requests_new(agent, run_asked, scheduler)};
-	fleet_listen(agent, &(struct fleet_listener){gained, lost, is_busy, note_news, look_again,
-				    is_running, scheduler});
+	fleet_listen(agent, &(struct fleet_listener){gained, lost, is_busy, note_news, scheduler});
+	fleet_tests_listen(agent, &(struct fleet_runner){look_again, is_running, scheduler});
 	dispatcher_filter(dispatcher,
 		(struct filter){.name = "cluster", .judge = judge, .context = scheduler});
 	take_over(scheduler);
@@ -735,7 +722,7 @@ static const char *holder_of(const struct scheduler *scheduler, const struct sch
 
 	if (is_ours(scheduler, job))
 		return NULL;
-	holder = job->kind->of_test ? fleet_runner(scheduler->context.agent, job->name, job->shard)
+	holder = job->kind->of_test ? fleet_runner(scheduler->context.agent, job->name)
 				    : fleet_holder(scheduler->context.agent, job->shard);
 	return holder ? holder : "";
 }

@@ -16,7 +16,7 @@
 #include "agent/base/clock.h"
 #include "agent/base/hash.h"
 #include "agent/base/when.h"
-#include "agent/fleet/fleet.h"
+#include "agent/fleet/tests.h"
 #include "agent/monitor/confirmation.h"
 #include "agent/monitor/news.h"
 #include "agent/monitor/power.h"
@@ -538,8 +538,7 @@ static void record(struct test_run *run, struct store_record *request)
 
 	request->test = run->test->name;
 	if (series_cache_checkpoints(run->monitored->cache, request, news) > 0 || news) {
-		fleet_fence_test(
-			run->agent, &request->call, run->test->name, run->monitored->job.shard);
+		fleet_fence_test(run->agent, &request->call, run->test->name);
 		store_client_call(run->agent, &request->call);
 		return;
 	}
@@ -783,7 +782,7 @@ struct scheduled_job *test_job_new(const struct run_context *context, const stru
 						     .kind = &test_job,
 						     .name = test->name,
 						     .interval = test->interval,
-						     .shard = fleet_shard_of_test(test),
+						     .shard = fleet_shard_of_test(test->name),
 						     .fingerprint = test->fingerprint,
 						     .tests = &monitored->test,
 						     .test_count = 1},

@@ -810,10 +810,9 @@ void dispatcher_flush(struct dispatcher *dispatcher)
 }
 
 void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notice,
-	const struct strings *receivers, const struct condition *condition, const char *test,
-	int shard)
+	const struct strings *receivers, const struct condition *condition, const char *test)
 {
-	notices_queue(dispatcher->notices, notice, receivers, condition, test, shard);
+	notices_queue(dispatcher->notices, notice, receivers, condition, test);
 }
 
 void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notice *notice,
@@ -862,7 +861,7 @@ static void remind(void *context, const struct notice *notice, const struct stri
 {
 	const struct dispatcher *dispatcher = context;
 
-	notices_queue(dispatcher->notices, notice, receivers, NULL, NULL, FLEET_LEADER);
+	notices_queue(dispatcher->notices, notice, receivers, NULL, NULL);
 }
 
 /* With --once there is no later round. */

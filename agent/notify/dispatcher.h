@@ -63,12 +63,11 @@ void dispatcher_flush(struct dispatcher *dispatcher);
 /*
  * Queues a notice to the named receivers; names that are not configured are skipped. A condition is
  * stored, or deleted, in the same transaction, so that a crash before it loses neither and the next
- * process sends the notice. In a fleet the notice belongs to the test (or NULL) of that shard, and
- * is dropped if another agent holds that.
+ * process sends the notice. In a fleet the notice is the test's (NULL: the leader's), and is
+ * dropped if another agent has that.
  */
 void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notice,
-	const struct strings *receivers, const struct condition *condition, const char *test,
-	int shard);
+	const struct strings *receivers, const struct condition *condition, const char *test);
 
 /* The same with any store_queue, which it takes over; in a fleet the caller has fenced it. */
 void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notice *notice,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/fleet/fleet.h"
+#include "agent/fleet/tests.h"
 #include "agent/notify/publisher.h"
 
 enum { WRITE_AGAIN = 300000, WRITE_OTHERS = 1000, UNWRITTEN_MOST = 100 };
@@ -16,8 +16,7 @@ struct unwritten {
 	struct arena *arena;
 	struct notice notice;
 	const char *receiver;
-	const char *test; /* whose notice it is, if that is leased by itself; else "" */
-	int shard;        /* else whose */
+	const char *test; /* whose notice it is; "": the leader's */
 	struct unwritten *next;
 };
 
@@ -95,8 +94,7 @@ static void keep(struct notices *notices, const char *receiver, const struct not
 	*unwritten = (struct unwritten){.arena = arena,
 		.notice = *notice,
 		.receiver = arena_strdup(arena, receiver),
-		.test = arena_strdup(arena, call->test ? call->test : ""),
-		.shard = call->shard};
+		.test = arena_strdup(arena, call->test ? call->test : "")};
 	unwritten->notice.subject = arena_strdup(arena, notice->subject);
 	unwritten->notice.text = arena_strdup(arena, notice->text);
 	put_last(notices, unwritten, WRITE_AGAIN);
@@ -120,21 +118,15 @@ static void write_notice(struct notices *notices, struct store_queue *request,
 		keep(notices, receiver->name, notice, &request->call);
 }
 
-static bool is_of(const struct unwritten *unwritten, const char *test, int shard)
-{
-	return unwritten->shard == shard && strcmp(unwritten->test, test) == 0;
-}
-
-static void write_unwritten(
-	struct notices *notices, struct store_queue *request, const char *test, int shard)
+static void write_unwritten(struct notices *notices, struct store_queue *request, const char *test)
 {
 	for (size_t left = notices->count; left > 0; left--) {
 		struct unwritten *unwritten = take_first(notices);
 		const struct receiver *receiver =
 			agent_receiver(notices->agent, unwritten->receiver);
 
-		/* In a fleet the agent that holds a notice's shard, or test, stores it. */
-		if (notices->agent->fleet && !is_of(unwritten, test, shard)) {
+		/* In a fleet the agent that runs a notice's test stores it, or the leader. */
+		if (notices->agent->fleet && strcmp(unwritten->test, test) != 0) {
 			put_last(notices, unwritten, WRITE_OTHERS);
 			continue;
 		}
@@ -156,6 +148,15 @@ static void queued(struct store_queue *request)
 	store_call_free(&request->call);
 }
 
+/* `test`: NULL: the leader's. */
+static void fence(const struct agent *agent, struct store_call *call, const char *test)
+{
+	if (test)
+		fleet_fence_test(agent, call, test);
+	else
+		fleet_fence(agent, call, FLEET_LEADER);
+}
+
 static void write_later(void *context)
 {
 	struct notices *notices = context;
@@ -165,8 +166,8 @@ static void write_later(void *context)
 	if (first) {
 		const char *test = arena_strdup(request->call.arena, first->test);
 
-		fleet_fence_test(notices->agent, &request->call, *test ? test : NULL, first->shard);
-		write_unwritten(notices, request, test, first->shard);
+		fence(notices->agent, &request->call, *test ? test : NULL);
+		write_unwritten(notices, request, test);
 	}
 	if (request->deliveries.count > 0)
 		store_backlog_add(notices->backlog, &request->call);
@@ -186,12 +187,11 @@ static void add_condition(struct store_queue *request, const struct condition *c
 }
 
 void notices_queue(struct notices *notices, const struct notice *notice,
-	const struct strings *receivers, const struct condition *condition, const char *test,
-	int shard)
+	const struct strings *receivers, const struct condition *condition, const char *test)
 {
 	struct store_queue *request = store_queue_new(NULL, NULL);
 
-	fleet_fence_test(notices->agent, &request->call, test, shard);
+	fence(notices->agent, &request->call, test);
 	if (condition)
 		add_condition(request, condition);
 	notices_queue_storing(notices, notice, receivers, request);
@@ -204,8 +204,7 @@ void notices_queue_storing(struct notices *notices, const struct notice *notice,
 	request->call.context = notices;
 	log_event(notice->recovered ? LEVEL_INFO : LEVEL_WARN, "notice",
 		LOG_TEXT("subject", notice->subject), LOG_TEXT("text", notice->text));
-	write_unwritten(notices, request, request->call.test ? request->call.test : "",
-		request->call.shard);
+	write_unwritten(notices, request, request->call.test ? request->call.test : "");
 	for (size_t i = 0; i < receivers->count; i++) {
 		const struct receiver *receiver =
 			agent_receiver(notices->agent, receivers->items[i]);

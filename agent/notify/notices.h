@@ -17,8 +17,7 @@ void notices_free(struct notices *notices);
 
 /* See dispatcher_notice. */
 void notices_queue(struct notices *notices, const struct notice *notice,
-	const struct strings *receivers, const struct condition *condition, const char *test,
-	int shard);
+	const struct strings *receivers, const struct condition *condition, const char *test);
 void notices_queue_storing(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request);
 

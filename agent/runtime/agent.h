@@ -92,6 +92,7 @@ struct agent {
 	struct metrics *metrics;
 	struct store *store;
 	struct fleet *fleet;                     /* NULL: there is no other agent, ... */
+	struct fleet_tests *fleet_tests;         /* ... nor has it other tests, ... */
 	const struct shared_state *shared_state; /* ... nor this */
 	struct reloader *reloader;               /* NULL: no reloads; see reload.h */
 	struct events *events;                   /* NULL: nobody watches; see events.h */

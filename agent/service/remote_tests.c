@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#include "agent/fleet/fleet.h"
+#include "agent/fleet/tests.h"
 #include "agent/monitor/condition.h"
 
 bool remote_test_is(const struct agent *agent, const struct test *test)
 {
-	return agent->fleet && !fleet_runs(agent, test->name, fleet_shard_of_test(test));
+	return agent->fleet && !fleet_runs(agent, test->name);
 }
 
 static const struct condition *find(

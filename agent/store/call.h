@@ -40,7 +40,8 @@ struct store_call {
 	bool failed;                            /* nothing was written; see error */
 	struct error *error;                    /* if it failed; else not to be read */
 	int shard;        /* with a term: what the call is about (see agent/fleet/fleet.h), ... */
-	const char *test; /* ... or a test that is leased by itself; NULL: it is not */
+	const char *test; /* ... a test of it, which has not left it; or NULL */
+	bool single;      /* it has: it is leased by itself, and the term is its own */
 	int64_t term;     /* performed only if this agent holds that with it; 0: whoever does */
 	int64_t holder;   /* the agent's instance, in a fleet; set with the term, or by
 			     store_client_call */

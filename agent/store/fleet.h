@@ -129,19 +129,17 @@ struct announced_test {
 	int64_t configuration; /* out: its hash, ... */
 	bool decides;          /* ... and whether the test is to be run as that has it */
 	int64_t fingerprint;   /* in */
-	int shard;
 };
 
-/* A test that is leased by itself. The term grows whenever the holder changes. */
+/* A test that is leased by itself. The term, never 0, grows whenever the holder changes. */
 struct single {
 	const char *test;
-	int shard;            /* that it has left */
 	int64_t holder, term; /* an agent's instance; 0: nobody */
 };
 
 /*
  * What agents are configured to do, while that differs, and the tests that are leased by themselves
- * meanwhile: see agent/fleet/rollout.h. A version that most live agents have decides; of those that
+ * meanwhile: see agent/fleet/tests.h. A version that most live agents have decides; of those that
  * equally many have, the one that was announced last. Only in a fleet.
  */
 struct store_configuration {
@@ -151,18 +149,19 @@ struct store_configuration {
 	bool announce;         /* ... to be announced, with its tests */
 	const struct announced_test *tests;
 	size_t test_count;
-	const struct single
-		*leave; /* their shard, if this agent holds that; then nobody has them */
-	size_t leave_count;
-	struct strings claim;   /* become this agent's, if nobody has them; */
-	struct strings release; /* become nobody's, if they are this agent's; */
-	struct strings join;    /* join their shard, if they are this agent's or nobody's */
+	struct strings leave; /* their shards, if this agent holds those; then nobody has them; */
+	const int *leave_shards; /* (in order of the names) */
+	struct strings claim;    /* become this agent's, if nobody has them; */
+	struct strings release;  /* become nobody's, if they are this agent's; */
+	struct strings join;     /* join their shard, if they are this agent's or nobody's */
+	bool gains;              /* `health` is read after that */
 
 	struct single *singles; /* out: by name */
 	size_t single_count;
 	struct announced_test *versions; /* out: of tests that the configurations of agents that
 					    live, and its own, say different things of, by name */
 	size_t version_count;
+	struct health_rows health;
 };
 
 STORE_CALL(configuration);

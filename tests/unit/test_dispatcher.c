@@ -569,8 +569,7 @@ static void test_notice(void **state)
 		.text = "does not answer: connection refused",
 		.time = INT64_C(1699990000000)};
 
-	dispatcher_notice(
-		f->dispatcher, &notice, &(struct strings){names, 2}, NULL, NULL, FLEET_LEADER);
+	dispatcher_notice(f->dispatcher, &notice, &(struct strings){names, 2}, NULL, NULL);
 	assert_true(engine_run(f->agent.engine));
 	assert_told(f, 0, 1, 0);
 	assert_int_equal(
@@ -578,8 +577,7 @@ static void test_notice(void **state)
 				      "<!date^1699990000^%|2023-11-14%'"),
 		1);
 	notice.recovered = true;
-	dispatcher_notice(
-		f->dispatcher, &notice, &(struct strings){names, 2}, NULL, NULL, FLEET_LEADER);
+	dispatcher_notice(f->dispatcher, &notice, &(struct strings){names, 2}, NULL, NULL);
 	assert_true(engine_run(f->agent.engine));
 	assert_int_equal(state_count(f->state, "deliveries WHERE state = 2"), 2);
 }

@@ -10,23 +10,15 @@
 #include "agent/base/clock.h"
 #include "agent/fleet/fleet.h"
 
-static int shard_of(const char *name, const char *environment)
-{
-	struct test test = {.name = name, .environment = environment};
-
-	return fleet_shard_of_test(&test);
-}
-
 /* Agents of different versions must agree. */
 static void test_shards_never_change(void **state)
 {
 	(void)state;
-	assert_int_equal(shard_of("checkout.latency", NULL), 250);
-	assert_int_equal(shard_of("db.read", NULL), 85);
-	assert_int_equal(shard_of("", NULL), 32);
+	assert_int_equal(fleet_shard_of_test("checkout.latency"), 250);
+	assert_int_equal(fleet_shard_of_test("db.read"), 85);
+	assert_int_equal(fleet_shard_of_test(""), 32);
 	assert_int_equal(fleet_shard_of_receiver("slack"), 52);
 	assert_int_equal(fleet_shard_of_receiver("db.read"), 162);
-	assert_int_equal(shard_of("db.read", "runner"), FLEET_LEADER);
 }
 
 /* 10,000 names: 39 a shard. */
@@ -38,7 +30,7 @@ static void test_shards_are_even(void **state)
 	(void)state;
 	for (int i = 0; i < 10000; i++) {
 		snprintf(name, sizeof name, "svc.s%04d.latency", i);
-		count[shard_of(name, NULL)]++;
+		count[fleet_shard_of_test(name)]++;
 	}
 	for (int i = 0; i < FLEET_SHARDS; i++)
 		assert_in_range(count[i], 10, 80);

@@ -2,8 +2,10 @@
  * Agents of one fleet whose configuration is changed agent by agent, at random: they die, sleep and
  * start; their questions are answered late. The database is a model of what the statements do
  * (unit.fleet_turns tests those). No run's result may be recorded if another agent has recorded one
- * since that run began; and once nothing happens any more each test is run by one agent, which has
- * the version that decides.
+ * since that run began; whoever has a test knows what was last said of its health, and nobody else
+ * says something of that; and once nothing happens any more each test is run by one agent, which
+ * has the version that decides, and if that has an environment leads. An agent that stops holds no
+ * test of which no run is in progress.
  */
 #include "unit.h"
 
@@ -12,10 +14,19 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "agent/fleet/fleet.h"
+#include "agent/base/dict.h"
+#include "agent/fleet/tests.h"
 #include "tests/unit/random.h"
 
-enum { MEMBERS = 4, TESTS = 30, CONFIGURATIONS = 4, AGENTS = 64, STEPS = 60000, SEEDS = 40 };
+enum {
+	MEMBERS = 4,
+	TESTS = 30,
+	CONFIGURATIONS = 4,
+	AGENTS = 64,
+	STEPS = 60000,
+	SEEDS = 40,
+	UNKNOWN = -1
+};
 
 /* A question that is under way: first it is performed, then answered, each some steps later. */
 struct pending {
@@ -26,14 +37,16 @@ struct pending {
 
 struct run {
 	bool active, dropped;
-	int64_t began; /* step */
+	int64_t began;  /* step */
+	int64_t health; /* of its test, as known when its result was written */
 };
 
 struct member {
 	struct agent agent;
 	struct config_ref config_ref;
 	bool lives;
-	int64_t asleep; /* until then */
+	int64_t asleep;        /* until then */
+	int64_t health[TESTS]; /* of those that it runs, what it knows */
 	struct alarm *alarms[8];
 	int64_t due[8];
 	struct pending pending[48];
@@ -54,7 +67,7 @@ static struct {
 	struct lease shards[STORE_SHARDS];
 	struct lease singles[TESTS];
 	bool apart[TESTS];
-	int single_shards[TESTS];
+	int64_t health[TESTS];                                     /* what was said of it last */
 	int64_t hashes[CONFIGURATIONS], announced[CONFIGURATIONS]; /* 0: not yet */
 	size_t writes, refused, moves;
 	int64_t written[TESTS];             /* step, ... */
@@ -62,7 +75,9 @@ static struct {
 } database;
 
 static struct member members[MEMBERS];
-static struct config config;
+static struct config configs[CONFIGURATIONS];
+static struct arena *named; /* of their tests' names */
+static struct dict by_name[CONFIGURATIONS];
 static char names[TESTS][8];
 /* Configurations have most tests, some in another version. */
 static struct test tests[CONFIGURATIONS][TESTS];
@@ -234,12 +249,19 @@ static int test_of(const char *name)
 	return atoi(name + 1);
 }
 
-static uint64_t version_of(int configuration, int test)
+static const struct test *test_in(int configuration, int test)
 {
 	for (size_t i = 0; i < counts[configuration]; i++)
 		if (lists[configuration][i]->name == names[test])
-			return lists[configuration][i]->fingerprint;
-	return 0;
+			return lists[configuration][i];
+	return NULL;
+}
+
+static uint64_t version_of(int configuration, int test)
+{
+	const struct test *found = test_in(configuration, test);
+
+	return found ? found->fingerprint : 0;
 }
 
 /* How many live agents have each configuration, for the one that asks. */
@@ -302,15 +324,14 @@ static void move(const struct store_configuration *call)
 	int64_t self = call->call.holder;
 
 	database.moves +=
-		call->leave_count + call->claim.count + call->release.count + call->join.count;
-	for (size_t i = 0; i < call->leave_count; i++) {
-		const struct single *single = &call->leave[i];
-		int test = test_of(single->test);
+		call->leave.count + call->claim.count + call->release.count + call->join.count;
+	for (size_t i = 0; i < call->leave.count; i++) {
+		int test = test_of(call->leave.items[i]);
 
-		if (database.shards[single->shard].holder != self || database.apart[test])
+		assert_int_equal(call->leave_shards[i], fleet_shard_of_test(names[test]));
+		if (database.shards[call->leave_shards[i]].holder != self || database.apart[test])
 			continue;
 		database.apart[test] = true;
-		database.single_shards[test] = single->shard;
 		database.singles[test] = (struct lease){0, ++database.terms};
 	}
 	for (size_t i = 0; i < call->claim.count; i++) {
@@ -352,18 +373,21 @@ static void perform_configuration(struct store_configuration *call)
 		uint64_t best = decided(votes, i, &same);
 
 		if (database.apart[i])
-			call->singles[call->single_count++] =
-				(struct single){names[i], database.single_shards[i],
-					lives(single->holder) ? single->holder : 0, single->term};
+			call->singles[call->single_count++] = (struct single){
+				names[i], lives(single->holder) ? single->holder : 0, single->term};
 		for (int k = 0; k < CONFIGURATIONS && !same; k++)
 			if (votes[k] > 0 && version_of(k, i) != 0)
 				call->versions[call->version_count++] =
 					(struct announced_test){.name = names[i],
 						.configuration = database.hashes[k],
-						.decides = version_of(k, i) == best,
-						.shard = fleet_shard_of_test(
-							&(struct test){.name = names[i]})};
+						.decides = version_of(k, i) == best};
 	}
+	if (!call->gains)
+		return;
+	call->health.moments = arena_array(arena, TESTS, sizeof *call->health.moments);
+	call->health.moment_count = TESTS;
+	for (int i = 0; i < TESTS; i++)
+		call->health.moments[i] = (struct stored_moment){names[i], database.health[i]};
 }
 
 /* The end of a run. The call's context is the number of its test. */
@@ -372,10 +396,10 @@ static void perform_write(struct member *member, struct store_call *call)
 	size_t test = (size_t)(uintptr_t)call->context;
 	const struct run *run = &member->runs[test];
 	const struct lease *lease =
-		call->test ? &database.singles[test] : &database.shards[call->shard];
+		call->single ? &database.singles[test] : &database.shards[call->shard];
 
 	call->fenced = lease->holder != call->holder || lease->term != call->term ||
-		       (call->test && !database.apart[test]);
+		       call->single != database.apart[test];
 	database.refused += call->fenced;
 	database.writes += !call->fenced;
 	if (call->fenced)
@@ -383,6 +407,12 @@ static void perform_write(struct member *member, struct store_call *call)
 	if (database.writer[test] != member && run->began < database.written[test])
 		fail_msg("seed %llu, step %lld: a result of %s that another has recorded meanwhile",
 			(unsigned long long)database.seed, (long long)database.step, names[test]);
+	if (run->health != database.health[test])
+		fail_msg("seed %llu, step %lld: what was said of %s is not known",
+			(unsigned long long)database.seed, (long long)database.step, names[test]);
+	database.health[test]++;
+	if (member->health[test] != UNKNOWN)
+		member->health[test] = database.health[test];
 	database.written[test] = database.step;
 	database.writer[test] = member;
 }
@@ -415,29 +445,28 @@ static void answer(struct member *member, struct pending *pending)
 	}
 	member->runs[(size_t)(uintptr_t)call->context] = (struct run){0};
 	store_call_free(call);
+	fleet_move(&member->agent);
 }
 
 static bool runs(const struct member *member, int test)
 {
 	for (size_t i = 0; i < member->config_ref.test_count; i++)
 		if (member->config_ref.tests[i]->name == names[test])
-			return fleet_runs(&member->agent, names[test],
-				fleet_shard_of_test(member->config_ref.tests[i]));
+			return fleet_runs(&member->agent, names[test]);
 	return false;
 }
 
-static void look_again(void *context)
+static void look_again(void *context, const struct health_rows *rows)
 {
 	struct member *member = context;
 
-	for (int i = 0; i < TESTS; i++)
+	for (int i = 0; i < TESTS; i++) {
 		member->runs[i].dropped |= !runs(member, i);
-}
-
-static void lost(void *context, const struct fleet_shards *shards)
-{
-	(void)shards;
-	look_again(context);
+		if (!fleet_has(&member->agent, names[i]))
+			member->health[i] = UNKNOWN;
+		else if (member->health[i] == UNKNOWN && rows)
+			member->health[i] = rows->moments[i].time;
+	}
 }
 
 static bool is_running(void *context, const char *test)
@@ -452,8 +481,7 @@ static bool is_busy(void *context, int shard)
 	const struct member *member = context;
 
 	for (int i = 0; i < TESTS; i++)
-		if (member->runs[i].active &&
-			fleet_shard_of_test(&(struct test){.name = names[i]}) == shard)
+		if (member->runs[i].active && fleet_shard_of_test(names[i]) == shard)
 			return true;
 	return false;
 }
@@ -461,7 +489,8 @@ static bool is_busy(void *context, int shard)
 static void configure(struct member *member, size_t which)
 {
 	member->config_ref = (struct config_ref){
-		.config = &config, .tests = lists[which], .test_count = counts[which]};
+		.config = &configs[which], .tests = lists[which], .test_count = counts[which]};
+	member->agent.config = &configs[which];
 }
 
 static void start(struct member *member, size_t which)
@@ -469,17 +498,16 @@ static void start(struct member *member, size_t which)
 	struct error error;
 
 	*member = (struct member){.lives = true};
-	configure(member, which);
-	member->agent = (struct agent){.config = &config,
-		.config_ref = &member->config_ref,
+	member->agent = (struct agent){.config_ref = &member->config_ref,
 		.metrics = metrics_new(),
 		.engine = (struct engine *)member};
+	configure(member, which);
+	for (int i = 0; i < TESTS; i++)
+		member->health[i] = UNKNOWN;
 	assert_true(fleet_new(&member->agent, &error));
-	fleet_listen(&member->agent, &(struct fleet_listener){.lost = lost,
-					     .is_busy = is_busy,
-					     .moved = look_again,
-					     .is_running = is_running,
-					     .context = member});
+	fleet_listen(
+		&member->agent, &(struct fleet_listener){.is_busy = is_busy, .context = member});
+	fleet_tests_listen(&member->agent, &(struct fleet_runner){look_again, is_running, member});
 	fleet_start(&member->agent, NULL, NULL);
 	fleet_adopt(&member->agent);
 }
@@ -502,9 +530,7 @@ static void begin_run(struct member *member, int test)
 {
 	struct run *run = &member->runs[test];
 
-	if (!run->active && runs(member, test) &&
-		fleet_may_run(&member->agent, names[test],
-			fleet_shard_of_test(&(struct test){.name = names[test]})))
+	if (!run->active && runs(member, test) && fleet_may_run(&member->agent, names[test]))
 		*run = (struct run){.active = true, .began = database.step};
 }
 
@@ -524,12 +550,13 @@ static void end_run(struct member *member, int test)
 		return;
 	if (run->dropped) {
 		*run = (struct run){0};
+		fleet_move(&member->agent);
 		return;
 	}
+	run->health = member->health[test];
 	call = store_probe_new();
 	call->context = (void *)(uintptr_t)test;
-	fleet_fence_test(&member->agent, call, names[test],
-		fleet_shard_of_test(&(struct test){.name = names[test]}));
+	fleet_fence_test(&member->agent, call, names[test]);
 	__wrap_store_client_call(&member->agent, call);
 }
 
@@ -577,8 +604,8 @@ static void disturb(struct member *member)
 	case 4:
 	case 5:
 		configure(member, which);
-		look_again(member);
 		fleet_adopt(&member->agent);
+		look_again(member, NULL);
 		break;
 	default: break;
 	}
@@ -601,6 +628,21 @@ static void step(void)
 		end_run(member, test);
 	for (int i = 0; i < 3; i++)
 		go_on(member);
+}
+
+/* A test with an environment: by the leader, if that has the version. */
+static void assert_led(int test, const int votes[CONFIGURATIONS])
+{
+	for (int m = 0; m < MEMBERS; m++) {
+		const struct member *member = &members[m];
+		bool same, leads = database.shards[FLEET_LEADER].holder ==
+				   fleet_instance(&member->agent);
+
+		for (int k = 0; k < CONFIGURATIONS; k++)
+			if (leads && member->config_ref.tests == lists[k] &&
+				version_of(k, test) == decided(votes, test, &same))
+				assert_true(runs(member, test));
+	}
 }
 
 static void assert_settled(void)
@@ -626,7 +668,9 @@ static void assert_settled(void)
 			}
 		assert_int_equal(count, best != 0);
 		assert_true(version == best);
-		if (configurations == 1)
+		if (best == 2 && i % 5 == 1)
+			assert_led(i, votes);
+		else if (configurations == 1)
 			assert_false(database.apart[i]);
 	}
 }
@@ -637,6 +681,7 @@ static void test_any_rollout(void **state)
 
 	(void)state;
 	log_setup(LEVEL_ERROR, LOG_FORMAT_TEXT, stderr);
+	named = arena_new();
 	for (int i = 0; i < TESTS; i++)
 		snprintf(names[i], sizeof names[i], "t%02d", i);
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -646,14 +691,18 @@ static void test_any_rollout(void **state)
 		database.now = 1000000;
 		for (int k = 0; k < CONFIGURATIONS; k++) {
 			counts[k] = 0;
+			by_name[k] = (struct dict){.arena = named};
+			configs[k].test_names = &by_name[k];
 			for (int i = 0; i < TESTS; i++) {
 				uint64_t version = 1 + random_next(&chance) % 2;
 
 				if (i > 0 && random_next(&chance) % 5 == 0)
 					continue;
 				tests[k][i] = (struct test){.name = names[i],
-					.fingerprint = i == 0 ? (uint64_t)k + 1 : version};
+					.fingerprint = i == 0 ? (uint64_t)k + 1 : version,
+					.environment = i % 5 == 1 && version == 2 ? "host" : NULL};
 				lists[k][counts[k]++] = &tests[k][i];
+				*dict_place(&by_name[k], names[i]) = &tests[k][i];
 			}
 		}
 		calm = false;
@@ -671,13 +720,22 @@ static void test_any_rollout(void **state)
 			assert_settled();
 			for (int m = 0; m < MEMBERS; m++) { /* all have the same in the end */
 				configure(&members[m], seed % CONFIGURATIONS);
-				look_again(&members[m]);
 				fleet_adopt(&members[m].agent);
+				look_again(&members[m], NULL);
 			}
 		}
+		members[0].agent.stopping = true;
+		fleet_move(&members[0].agent);
+		for (int i = 0; i < STEPS / 10; i++)
+			step();
+		for (int i = 0; i < TESTS; i++)
+			assert_false(
+				database.apart[i] && !members[0].runs[i].active &&
+				database.singles[i].holder == fleet_instance(&members[0].agent));
 		for (int m = 0; m < MEMBERS; m++)
 			kill_it(&members[m]);
 	}
+	arena_free(named);
 	assert_true(writes > (size_t)SEEDS * 400 && moves > (size_t)SEEDS * 150 && refused > SEEDS);
 }
 

@@ -65,6 +65,9 @@ static int set_up(void **state)
 	tables = schema_text_new(&postgresql_words);
 	sql(tables);
 	free(tables);
+	snprintf(text, sizeof text, "INSERT INTO schema VALUES (1, %lld, 0)",
+		(long long)schema_version(&postgresql_words));
+	sql(text);
 	return 0;
 }
 
@@ -262,8 +265,9 @@ static void test_leaving(void **state)
 	postgresql_close(connection);
 }
 
-static bool lock_test_as(
-	struct tx *connection, int64_t holder, int shard, const char *test, int64_t term)
+/* `test`: in that shard, or leased by itself; or NULL. */
+static bool lock_test_as(struct tx *connection, int64_t holder, int shard, const char *test,
+	bool single, int64_t term)
 {
 	struct store_call *call = store_probe_new();
 	struct error error;
@@ -272,6 +276,7 @@ static bool lock_test_as(
 	call->holder = holder;
 	call->shard = shard;
 	call->test = test;
+	call->single = single;
 	call->term = term;
 	connection->error = &error;
 	connection->failed = false;
@@ -286,7 +291,7 @@ static bool lock_test_as(
 
 static bool lock_as(struct tx *connection, int64_t holder, int shard, int64_t term)
 {
-	return lock_test_as(connection, holder, shard, NULL, term);
+	return lock_test_as(connection, holder, shard, NULL, false, term);
 }
 
 static void test_a_writer_is_fenced(void **state)
@@ -324,6 +329,11 @@ static void test_a_writer_is_fenced(void **state)
 	postgresql_close(connection);
 }
 
+/* Connections that wait for a lock. */
+static const char waiting[] =
+	"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+	" AND wait_event_type = 'Lock'";
+
 /* Tests that are leased by themselves. */
 
 enum move { LEAVES, CLAIMS, RELEASES, JOINS };
@@ -334,18 +344,14 @@ static struct store_configuration *move(
 {
 	static const char *const names[] = {"t"};
 	struct store_configuration *call = store_configuration_new(NULL, NULL);
-	struct single *single = arena_alloc(call->call.arena, sizeof *single);
-	struct strings *lists[] = {
-		[CLAIMS] = &call->claim, [RELEASES] = &call->release, [JOINS] = &call->join};
+	struct strings *lists[] = {[LEAVES] = &call->leave,
+		[CLAIMS] = &call->claim,
+		[RELEASES] = &call->release,
+		[JOINS] = &call->join};
 
-	*single = (struct single){.test = "t", .shard = shard};
 	call->call.holder = instance;
-	if (what == LEAVES) {
-		call->leave = single;
-		call->leave_count = 1;
-	} else {
-		*lists[what] = (struct strings){names, 1};
-	}
+	call->leave_shards = &shard;
+	*lists[what] = (struct strings){names, 1};
 	perform(connection, &call->call);
 	return call;
 }
@@ -364,7 +370,6 @@ static int64_t assert_moved(struct tx *connection, int64_t instance, enum move w
 	assert_int_equal(call->single_count, holder >= 0);
 	if (holder >= 0) {
 		assert_string_equal(call->singles[0].test, "t");
-		assert_int_equal(call->singles[0].shard, 9);
 		assert_int_equal(call->singles[0].holder, holder);
 		term = call->singles[0].term;
 	}
@@ -389,7 +394,7 @@ static bool writes_as(struct tx *writer, int64_t instance, int64_t term)
 	bool holds;
 
 	assert_true(connection_begin(postgresql_connection(writer), true, &error));
-	holds = lock_test_as(writer, instance, 9, "t", term);
+	holds = lock_test_as(writer, instance, 9, "t", true, term);
 	connection_rollback(postgresql_connection(writer));
 	return holds;
 }
@@ -460,7 +465,7 @@ static void test_a_test_outlives_its_holder(void **state)
 	done(move(connection, 1, LEAVES, 9));
 	term = assert_moved(connection, 2, CLAIMS, 2);
 	assert_true(connection_begin(postgresql_connection(writer), true, &error));
-	assert_true(lock_test_as(writer, 2, 9, "t", term));
+	assert_true(lock_test_as(writer, 2, 9, "t", true, term));
 	sql("UPDATE agents SET until = renewed - 1 WHERE instance = 2");
 	assert_moved(connection, 1, CLAIMS, 2); /* its lease is over, but it is not gone */
 	turn = take(connection, 1, 0);
@@ -527,6 +532,45 @@ static void test_a_test_leaves_while_its_shard_is_taken(void **state)
 	postgresql_close(connection);
 }
 
+static void *leave_shard(void *connection)
+{
+	done(move(connection, 1, LEAVES, 9));
+	return NULL;
+}
+
+/* A write about a test with its shard's term comes before the test has left, or is refused; one
+ * that began before is repeated. Another test's is not. */
+static void test_a_write_does_not_overtake_a_leaving_test(void **state)
+{
+	NEEDS_SERVER();
+	struct tx *connection = connect(), *writer = connect(), *leaving = connect();
+	struct connection *of_writer = postgresql_connection(writer);
+	struct error error;
+	pthread_t thread;
+
+	(void)state;
+	end(join(connection, 1));
+	end(take(connection, 1, 256));
+	assert_true(connection_begin(of_writer, true, &error));
+	assert_true(lock_test_as(writer, 1, 9, "t", false, 1));
+	pthread_create(&thread, NULL, leave_shard, leaving);
+	wait_until(sql(waiting) == 1);
+	assert_int_equal(sql("SELECT count(*) FROM singles"), 0);
+	assert_true(connection_commit(of_writer, &error));
+	pthread_join(thread, NULL);
+	assert_int_equal(sql("SELECT count(*) FROM singles"), 1);
+	assert_true(connection_begin(of_writer, true, &error));
+	assert_false(lock_test_as(writer, 1, 9, "t", false, 1));
+	connection_rollback(of_writer);
+	assert_true(connection_begin(of_writer, true, &error));
+	assert_true(lock_test_as(writer, 1, 9, "u", false, 1));
+	assert_true(lock_as(writer, 1, 9, 1));
+	connection_rollback(of_writer);
+	postgresql_close(leaving);
+	postgresql_close(writer);
+	postgresql_close(connection);
+}
+
 /* Which version of a test decides. */
 
 static void announces(struct tx *connection, int64_t instance, int64_t configuration,
@@ -575,11 +619,11 @@ static void test_which_version_decides(void **state)
 {
 	NEEDS_SERVER();
 	struct tx *connection = connect();
-	struct announced_test a7 = {.name = "a", .fingerprint = 7, .shard = 1};
-	struct announced_test a8 = {.name = "a", .fingerprint = 8, .shard = 1};
-	struct announced_test same = {.name = "b", .fingerprint = 1, .shard = 2};
-	struct announced_test newer = {.name = "new", .fingerprint = 1, .shard = 3};
-	struct announced_test older = {.name = "old", .fingerprint = 1, .shard = 4};
+	struct announced_test a7 = {.name = "a", .fingerprint = 7};
+	struct announced_test a8 = {.name = "a", .fingerprint = 8};
+	struct announced_test same = {.name = "b", .fingerprint = 1};
+	struct announced_test newer = {.name = "new", .fingerprint = 1};
+	struct announced_test older = {.name = "old", .fingerprint = 1};
 
 	(void)state;
 	for (int64_t instance = 1; instance <= 3; instance++)
@@ -885,16 +929,12 @@ static struct store *open_store(void)
 	return store;
 }
 
-static const char waiting[] =
-	"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-	" AND wait_event_type = 'Lock'";
-
 /* A lease is renewed while the announcement of a large configuration takes its time. */
 static void test_a_turn_does_not_wait(void **state)
 {
 	NEEDS_SERVER();
 	struct tx *connection = connect();
-	struct announced_test test = {.name = "t", .fingerprint = 1, .shard = 2};
+	struct announced_test test = {.name = "t", .fingerprint = 1};
 	struct store *store = open_store();
 	struct store_configuration *call = store_configuration_new(answered_other, NULL);
 	struct store_turn *turn;
@@ -998,6 +1038,7 @@ int main(void)
 		ON_A_DATABASE(test_a_test_is_leased_by_itself),
 		ON_A_DATABASE(test_a_test_outlives_its_holder),
 		ON_A_DATABASE(test_a_test_leaves_while_its_shard_is_taken),
+		ON_A_DATABASE(test_a_write_does_not_overtake_a_leaving_test),
 		ON_A_DATABASE(test_which_version_decides),
 		ON_A_DATABASE(test_a_late_renewal_meets_a_reaper),
 		ON_A_DATABASE(test_many_takers),

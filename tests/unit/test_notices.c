@@ -86,8 +86,8 @@ static void tell(struct parts *parts, const char *text, bool over)
 		.text = text,
 		.over = over};
 
-	dispatcher_notice(parts->dispatcher, &notice, &(struct strings){names, 1}, &condition, NULL,
-		FLEET_LEADER);
+	dispatcher_notice(
+		parts->dispatcher, &notice, &(struct strings){names, 1}, &condition, NULL);
 }
 
 static void stop_engine(void *engine)

@@ -325,7 +325,7 @@ static int setup_fleet(void **state)
 
 static int shard(const char *test)
 {
-	return fleet_shard_of_test(&(struct test){.name = test});
+	return fleet_shard_of_test(test);
 }
 
 /* The agent holds the shards of these tests, and no others. */

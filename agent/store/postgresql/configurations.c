@@ -1,10 +1,12 @@
 /*
  * Each statement is a transaction of its own, as in fleet.c. A configuration counts once its row
- * is there, which is written after those of its tests. Who has a test leave its shard locks that:
- * the next holder finds it in `singles`, or this one finds that it holds the shard no more.
+ * is there, which is written after those of its tests. Who has a test leave its shard writes that
+ * shard's row anew: the next holder finds the test in `singles`, or this one finds that it holds
+ * the shard no more; and a write about the test that is under way comes before, or is repeated and
+ * refused (see STATEMENT_HOLD).
  */
 #include "agent/base/buf.h"
-#include "agent/store/sql/rows.h"
+#include "agent/store/sql/read.h"
 
 enum { TESTS_AT_ONCE = 5000 };
 
@@ -16,8 +18,7 @@ static void write_tests(
 	for (size_t i = first; i < first + count; i++) {
 		buf_text(&list, i > first ? ",[" : "[[");
 		buf_json_text(&list, call->tests[i].name);
-		buf_printf(&list, ",%lld,%d]", (long long)call->tests[i].fingerprint,
-			call->tests[i].shard);
+		buf_printf(&list, ",%lld]", (long long)call->tests[i].fingerprint);
 	}
 	buf_char(&list, ']');
 	RUN(tx, STATEMENT_ADD_TESTS, v_id(call->configuration), v_text(list.data));
@@ -46,7 +47,6 @@ static void read_singles(struct tx *tx, struct store_configuration *call)
 		struct single *single = ADD_ROW(tx, call->singles, call->single_count);
 
 		single->test = read_name(&query);
-		single->shard = (int)read_choice(&query, 0, STORE_SHARDS - 1);
 		single->holder = read_integer(&query);
 		single->term = read_integer(&query);
 	}
@@ -62,7 +62,6 @@ static void read_versions(struct tx *tx, struct store_configuration *call)
 
 		test->name = read_name(&query);
 		test->configuration = read_integer(&query);
-		test->shard = (int)read_choice(&query, 0, STORE_SHARDS - 1);
 		test->decides = read_flag(&query);
 	}
 }
@@ -71,13 +70,13 @@ static void leave_shards(struct tx *tx, const struct store_configuration *call)
 {
 	struct buf list = {0};
 
-	for (size_t i = 0; i < call->leave_count; i++) {
+	for (size_t i = 0; i < call->leave.count; i++) {
 		buf_text(&list, i > 0 ? ",[" : "[[");
-		buf_json_text(&list, call->leave[i].test);
-		buf_printf(&list, ",%d]", call->leave[i].shard);
+		buf_json_text(&list, call->leave.items[i]);
+		buf_printf(&list, ",%d]", call->leave_shards[i]);
 	}
 	buf_char(&list, ']');
-	if (call->leave_count > 0)
+	if (call->leave.count > 0)
 		RUN(tx, STATEMENT_LEAVE_SHARDS, v_id(call->call.holder), v_text(list.data));
 	buf_free(&list);
 }
@@ -101,6 +100,8 @@ static void configurations_perform(struct tx *tx, void *context)
 	move(tx, call, STATEMENT_JOIN_SHARDS, &call->join);
 	read_singles(tx, call);
 	read_versions(tx, call);
+	if (call->gains)
+		store_load_health(tx, &call->health);
 }
 
 STORE_DEFINE(configuration, .run = configurations_perform, .lane = STORE_FLEET, .writes = true);

@@ -16,7 +16,7 @@
  * serializable transaction fails and, repeated, sees the new holder.
  *
  * The same goes for a test that is leased by itself. Its row comes and goes, so its terms are
- * times.
+ * times. As long as it is there, a write about the test with its shard's term is refused, too.
  *
  * Ids are not in the order in which transactions are committed, so what is new is not what has
  * larger ids; sums tell that there is something.
@@ -260,10 +260,11 @@ STORE_DEFINE(requests, .run = perform_requests, .lane = STORE_FLEET, .writes = t
 void fleet_lock(struct tx *tx, struct store_call *call)
 {
 	bool holds = call->term == 0 ||
-		     query_ask(call->test ? QUERY(tx, STATEMENT_HOLD_TEST, v_text(call->test),
-						    v_id(call->term), v_id(call->holder))
-					  : QUERY(tx, STATEMENT_HOLD, v_id(call->shard),
-						    v_id(call->term), v_id(call->holder))) != 0;
+		     query_ask(call->single ? QUERY(tx, STATEMENT_HOLD_TEST, v_text(call->test),
+						      v_id(call->term), v_id(call->holder))
+					    : QUERY(tx, STATEMENT_HOLD, v_id(call->shard),
+						      v_id(call->term), v_id(call->holder),
+						      v_text(call->test ? call->test : ""))) != 0;
 
 	call->fenced = !holds && !tx->failed;
 	if (call->fenced)

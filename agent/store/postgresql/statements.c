@@ -41,7 +41,7 @@
  * pattern_of: a shell pattern, as fnmatch() takes it, as a regular expression.
  *
  * Rows of `agents` are leases (see agent/fleet/fleet.h). An agent that is gone stays while a
- * shard names it, or a test in `singles` (see agent/fleet/rollout.h).
+ * shard names it, or a test in `singles` (see agent/fleet/tests.h).
  */
 static const char more[] =
 	"CREATE TABLE schema ("
@@ -88,10 +88,10 @@ static const char more[] =
 	"NULL);\n"
 	"CREATE TABLE fingerprints ("
 	" configuration BIGINT NOT NULL, test TEXT COLLATE \"C\" NOT NULL,"
-	" fingerprint BIGINT NOT NULL, shard BIGINT NOT NULL,"
+	" fingerprint BIGINT NOT NULL,"
 	" PRIMARY KEY (configuration, test));\n"
 	"CREATE TABLE singles ("
-	" test TEXT COLLATE \"C\" NOT NULL PRIMARY KEY, shard BIGINT NOT NULL,"
+	" test TEXT COLLATE \"C\" NOT NULL PRIMARY KEY,"
 	" holder BIGINT NOT NULL, term BIGINT NOT NULL) WITH (fillfactor = 50);\n"
 	"INSERT INTO shards (shard) SELECT generate_series(0, 255);\n";
 
@@ -169,5 +169,5 @@ const char *const postgresql_statements[STATEMENT_TEXTS] = {
 #define STATEMENT(name, ...) [STATEMENT_##name - STATEMENT_COUNT] = __VA_ARGS__,
 
 const char *const fleet_statements[STATEMENT_ALL - STATEMENT_COUNT] = {
-#include "agent/store/sql/fleet.inc"
+#include "agent/store/postgresql/fleet.inc"
 };
