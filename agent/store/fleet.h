@@ -4,6 +4,7 @@
 #define AGENT_STORE_FLEET_H
 
 #include "agent/base/field.h"
+#include "agent/model/health.h"
 #include "agent/store/call.h"
 
 enum {

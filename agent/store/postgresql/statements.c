@@ -169,5 +169,5 @@ const char *const postgresql_statements[STATEMENT_TEXTS] = {
 #define STATEMENT(name, ...) [STATEMENT_##name - STATEMENT_COUNT] = __VA_ARGS__,
 
 const char *const fleet_statements[STATEMENT_ALL - STATEMENT_COUNT] = {
-#include "agent/store/postgresql/fleet.inc"
+#include "agent/store/sql/fleet.inc"
 };

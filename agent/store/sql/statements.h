@@ -17,7 +17,7 @@ enum statement {
 	STATEMENT_WRITE_EXCERPTS = STATEMENT_WRITE + 4,   /* ... and fifth */
 	STATEMENT_COUNT = STATEMENT_WRITE + STORE_TABLES, /* from here on PostgreSQL's alone */
 	STATEMENT_BEFORE_FLEET = STATEMENT_COUNT - 1,
-#include "agent/store/postgresql/fleet.inc"
+#include "agent/store/sql/fleet.inc"
 #undef STATEMENT
 	STATEMENT_ALL,
 };
