@@ -41,8 +41,8 @@ struct fleet_runner {
 
 void fleet_tests_listen(struct agent *agent, const struct fleet_runner *runner);
 
-/* Whether this agent has the lease of the test; whether it is to run it, too (or, if the test is not
- * configured any more, to say so: see fleet_agrees); and whether it may do so now. */
+/* Whether this agent has the lease of the test; whether it is to run it, too (or, if the test is
+ * not configured any more, to say so: see fleet_agrees); and whether it may do so now. */
 bool fleet_has(const struct agent *agent, const char *test);
 bool fleet_runs(const struct agent *agent, const char *test);
 bool fleet_may_run(const struct agent *agent, const char *test);
