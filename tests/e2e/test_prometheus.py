@@ -531,7 +531,7 @@ def test_an_https_port_asked_by_http(hunter, tmp_path, fault):
     config(tmp_path, server.url.replace("https:", "http:"), LATENCY, ", timeout: 5s")
     found = analyze(hunter, "shop")
     assert found.code == 3 and server.requests == []
-    assert re.search("is it https://|Recv failure|Empty reply|no complete answer", found.err), found.err
+    assert re.search("is it https://|Recv failure|Empty reply|no complete response", found.err), found.err
 
 
 BROKEN = {

@@ -668,7 +668,7 @@ def test_accepted_but_not_answered(agents, tmp_path, slack):
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     slack.accept_then_hang = True
     agent = agents(config(tmp_path, csv_test(tmp_path / "read.csv"), quick_bot(slack)))
-    agent.wait_log("will retry.*no complete answer.*wait_ms=3000")
+    agent.wait_log("will retry.*no complete response.*wait_ms=3000")
     slack.accept_then_hang = False
     agent.wait_log("msg=sent")
     agent.pass_by(1)
