@@ -8,6 +8,7 @@ import json
 import re
 import threading
 
+from settling import SettlingServer
 from waiting import LONGEST
 
 MOST = 512 * 1024
@@ -84,13 +85,7 @@ class FakePagerDuty:
             def log_message(self, *_):
                 pass
 
-        class Quiet(http.server.ThreadingHTTPServer):
-            daemon_threads = True
-
-            def handle_error(self, *_):
-                pass  # a client that was killed
-
-        self.server = Quiet(("127.0.0.1", 0), Handler)
+        self.server = SettlingServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     @property

@@ -21,6 +21,7 @@ import time
 import urllib.parse
 
 from servers import free_port
+from settling import SettlingServer
 from waiting import LONGEST, pause
 
 BLOCKS, BLOCKS_TEXT, TEXT = 50, 13000, 4000
@@ -215,14 +216,8 @@ class FakeSlack:
             def log_message(self, *_):
                 pass
 
-        class Server(http.server.ThreadingHTTPServer):
-            allow_reuse_address = daemon_threads = True
-
-            def handle_error(self, *_):
-                pass  # a client that was killed
-
         self.released = threading.Event()
-        self.server = Server(("127.0.0.1", self.port), Handler)
+        self.server = SettlingServer(("127.0.0.1", self.port), Handler)
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
