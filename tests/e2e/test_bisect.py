@@ -356,7 +356,7 @@ def test_names_that_are_no_commits(bisect, hunter, tmp_path):
     touched = tmp_path / "touched"
     for name in ("--output=/tmp/x", f"$(touch {touched})", f"HEAD; touch {touched}", "nothing", "HEAD..HEAD", "a\nb", "\x1b[31mred", "v1" * 1000):
         result = bisect(clone, "--bad", name)
-        refused(result, "no commit" if len(name) < 1000 else "a commit name is empty or too long")
+        refused(result, "--bad needs a value" if name.startswith("--") else "no commit" if len(name) < 1000 else "a commit name is empty or too long")
         assert "\x1b" not in result.err
     assert not touched.exists()
     clone.git("tag", "v1.2", clone.ids[0])
