@@ -7,6 +7,7 @@
 #include "agent/base/buf.h"
 #include "agent/base/dict.h"
 #include "agent/base/label.h"
+#include "agent/base/number.h"
 #include "agent/base/utf8.h"
 
 enum { MOST_LABELS = 32, MOST_PARTS = 8, LONGEST = 300 };
@@ -36,6 +37,7 @@ struct labels {
 	struct span *series;
 	size_t series_count, series_capacity;
 	struct buf text;
+	bool where; /* the series that is being added: see labels_add_where */
 };
 
 struct labels *labels_new(struct arena *arena)
@@ -103,7 +105,9 @@ static void put_text(struct labels *labels)
 
 static void put(struct labels *labels, const char *key, const char *value, size_t length)
 {
-	if (length == 0)
+	double number;
+
+	if (length == 0 || (labels->where && number_parse(value, length, &number)))
 		return;
 	buf_clear(&labels->text);
 	buf_printf(&labels->text, "%.*s=", (int)utf8_cut(key, LONGEST), key);
@@ -111,7 +115,7 @@ static void put(struct labels *labels, const char *key, const char *value, size_
 	put_text(labels);
 }
 
-/* "test[1]=checkout": the parts of a path, if it has more than one. */
+/* "test[1]=checkout": the parts of a path, if it has more than one; the last may say what it is. */
 static void put_parts(struct labels *labels, const char *kind, const char *path, size_t length)
 {
 	size_t part = 1, begin = 0;
@@ -120,7 +124,7 @@ static void put_parts(struct labels *labels, const char *kind, const char *path,
 	for (size_t i = 0; i <= length && part <= MOST_PARTS; i++) {
 		if (i < length && path[i] != '.' && path[i] != '/')
 			continue;
-		if (begin == 0 && i == length)
+		if ((begin == 0 || labels->where) && i == length)
 			return;
 		snprintf(key, sizeof key, "%s[%zu]", kind, part++);
 		put(labels, key, path + begin, i - begin);
@@ -142,16 +146,50 @@ static void put_label_set(struct labels *labels, const char *at)
 	}
 }
 
-void labels_add(struct labels *labels, const char *test, const char *identity)
+static void add(struct labels *labels, const char *test, const char *identity, bool where)
 {
 	size_t length = strcspn(identity, "{");
 
+	labels->where = where;
 	add_series(labels);
 	put(labels, "test", test, strlen(test));
 	put_parts(labels, "test", test, strlen(test));
-	put(labels, "metric", identity, length);
+	if (!where)
+		put(labels, "metric", identity, length);
 	put_parts(labels, "path", identity, length);
 	put_label_set(labels, label_set(identity));
+}
+
+void labels_add(struct labels *labels, const char *test, const char *identity)
+{
+	add(labels, test, identity, false);
+}
+
+void labels_add_where(struct labels *labels, const char *test, const char *identity)
+{
+	add(labels, test, identity, true);
+}
+
+struct strings labels_rare(struct labels *labels, struct arena *arena, const char *test,
+	const char *identity, double share)
+{
+	double most = share * (double)labels->series_count;
+	const struct span *span;
+	struct strings rare = {0};
+	const char **items;
+
+	add(labels, test, identity, true);
+	span = &labels->series[--labels->series_count];
+	items = arena_array(arena, span->count, sizeof *items);
+	for (size_t i = 0; i < span->count; i++) {
+		struct label *label = labels->all[labels->numbers[span->first + i]];
+
+		if ((double)--label->overall <= most)
+			items[rare.count++] = label->text;
+	}
+	labels->number_count = span->first;
+	rare.items = items;
+	return rare;
 }
 
 /*

@@ -14,6 +14,7 @@
 
 #include "agent/base/arena.h"
 #include "agent/base/buf.h"
+#include "agent/base/field.h"
 
 struct labels;
 
@@ -30,7 +31,16 @@ void labels_free(struct labels *labels); /* frees what is not in the arena */
 /* Series are numbered 0, 1, ... in the order of adding. `identity` is as in struct series. */
 void labels_add(struct labels *labels, const char *test, const char *identity);
 
-/* The same for a series of one test, by its display name. */
+/* The same with what says where it was measured, not what: without the metric, the last part of a
+ * path and of the test's name, and what is a number, as in quantile="0.99". */
+void labels_add_where(struct labels *labels, const char *test, const char *identity);
+
+/* The labels of such a series, which is not added, that at most that share of the series has; in
+ * the arena. */
+struct strings labels_rare(struct labels *labels, struct arena *arena, const char *test,
+	const char *identity, double share);
+
+/* The same as labels_add for a series of one test, by its display name. */
 void labels_add_name(struct labels *labels, const char *name);
 
 /* The labels that most members and few others have: at most `most`, the most specific first; in

@@ -14,6 +14,7 @@
 
 #include "agent/fleet/fleet.h"
 #include "agent/io/timers.h"
+#include "agent/notify/incidents.h"
 #include "agent/notify/notices.h"
 #include "agent/notify/publisher.h"
 #include "agent/runtime/store_backlog.h"
@@ -492,6 +493,7 @@ static void render(void *context)
 	struct round *round = context;
 	const struct config *config = round->publisher.config;
 
+	incidents_assign(round->pending, config, round->publisher.now);
 	round->publisher.router = router_new(config);
 	route(round);
 	publisher_retractions(&round->publisher, &round->pending->retractions);
@@ -500,6 +502,7 @@ static void render(void *context)
 	for (size_t i = 0; i < config->receiver_count; i++)
 		render_for(round, &config->receivers[i]);
 	list_told(round);
+	incidents_write(round->pending, round->queue);
 	router_free(round->publisher.router);
 	round->publisher.router = NULL;
 }
@@ -566,20 +569,6 @@ static void queued(struct store_queue *queue)
 		dispatcher_flush(dispatcher);
 }
 
-/* Records that are announced as part of an environment event, or suppressed by it. */
-static void list_members(const struct round *round)
-{
-	struct record_rows records = round->pending->records;
-	const struct change_record **members =
-		arena_array(round->pending->call.arena, records.count, sizeof *members);
-	size_t count = 0;
-
-	for (size_t i = 0; i < records.count; i++)
-		if (records.items[i].environment_event != records.items[i].environment_stored)
-			members[count++] = &records.items[i];
-	environments_write(round->dispatcher->environments, round->queue, members, count);
-}
-
 /* Replies to an event's thread when another environment changed in the same way. */
 static void publish_followed(const struct round *round)
 {
@@ -623,7 +612,7 @@ static void rendered(void *context)
 	if (queue->deliveries.count + queue->told_count + queue->retracted.count +
 			queue->said.count >
 		0) {
-		list_members(round);
+		environments_write(dispatcher->environments, queue);
 		publish_followed(round);
 		round->queue = NULL;
 		store_client_call(dispatcher->agent, &queue->call);
@@ -785,6 +774,7 @@ static void pending_read(struct store_pending *pending)
 static void begin_round(struct dispatcher *dispatcher, bool peek)
 {
 	struct agent *agent = dispatcher->agent;
+	struct store_pending *pending;
 
 	if (!is_leader(dispatcher))
 		return;
@@ -801,7 +791,9 @@ static void begin_round(struct dispatcher *dispatcher, bool peek)
 	dispatcher->peeking = peek;
 	dispatcher->began = engine_now(agent->engine);
 	fleet_fence(agent, &dispatcher->fence, FLEET_LEADER);
-	store_client_call(agent, &store_pending_new(pending_read, dispatcher)->call);
+	pending = store_pending_new(pending_read, dispatcher);
+	pending->now = agent_now(agent);
+	store_client_call(agent, &pending->call);
 }
 
 void dispatcher_flush(struct dispatcher *dispatcher)

@@ -688,12 +688,10 @@ struct filter environments_filter(struct environments *environments)
 		.context = environments};
 }
 
-void environments_write(struct environments *environments, struct store_queue *request,
-	const struct change_record *const *records, size_t count)
+void environments_write(struct environments *environments, struct store_queue *request)
 {
 	struct environment_event *events =
 		arena_array(request->call.arena, environments->event_count, sizeof *events);
-	struct store_member *members = arena_array(request->call.arena, count, sizeof *members);
 
 	for (size_t i = 0; i < environments->event_count; i++) {
 		struct environment_event *event = &events[request->environments.count];
@@ -705,13 +703,7 @@ void environments_write(struct environments *environments, struct store_queue *r
 		event->value = arena_strdup(request->call.arena, event->value);
 		request->environments.count++;
 	}
-	for (size_t i = 0; i < count; i++)
-		if (records[i]->environment_event != 0)
-			members[request->member_count++] =
-				(struct store_member){records[i]->item.id,
-					records[i]->environment_event, records[i]->covered};
 	request->environments.items = events;
-	request->members = members;
 }
 
 /* The growth was not announced; followers are announced with the next message. */

@@ -41,9 +41,8 @@ struct filter environments_filter(struct environments *environments);
 const struct environment_event *environments_event(
 	const struct environments *environments, int64_t id);
 
-/* Adds new and changed events, and the records that are part of them, to a store_queue. */
-void environments_write(struct environments *environments, struct store_queue *request,
-	const struct change_record *const *records, size_t count);
+/* Adds new and changed events to a store_queue. */
+void environments_write(struct environments *environments, struct store_queue *request);
 
 /* Reports whether the request was stored. If not, new events were not announced and are dropped. */
 void environments_written(struct environments *environments, bool stored);

@@ -5,6 +5,7 @@
 #ifndef AGENT_STORE_DELIVERIES_H
 #define AGENT_STORE_DELIVERIES_H
 
+#include "agent/model/incident.h"
 #include "agent/store/changes.h"
 
 enum {
@@ -12,6 +13,8 @@ enum {
 	STORE_RECOVERIES = 100,
 	STORE_REMINDERS_MOST = 50,
 	STORE_PICTURED = 500,
+	STORE_INCIDENTS = 2000,
+	STORE_SAMPLE = 20000,
 };
 
 enum delivery_state {
@@ -84,10 +87,10 @@ struct store_restore {
 
 STORE_CALL(restore);
 
-/* A change that is announced as part of an environment event. `silent`: it is in no message of its
- * own, and counts as announced by those about the others. */
+/* A change that is now in an incident, and of an environment event or 0. `silent`: it is in no
+ * message of its own, and counts as announced by those about the others. */
 struct store_member {
-	int64_t change, event; /* ids */
+	int64_t change, incident, event; /* ids */
 	bool silent;
 };
 
@@ -111,7 +114,9 @@ struct store_queue {
 	struct environment_rows environments; /* added or replaced by id */
 	const int64_t *reminded; /* ids of deliveries that people are reminded of ... */
 	size_t reminded_count;
-	int64_t now; /* ... at this time, ms */
+	int64_t now;                      /* ... at this time, ms */
+	const struct incident *incidents; /* added or replaced by id */
+	size_t incident_count;
 	const struct store_member *members;
 	size_t member_count;
 
@@ -119,6 +124,11 @@ struct store_queue {
 };
 
 STORE_CALL(queue);
+
+/* The name of a series. */
+struct series_name {
+	const char *test, *series;
+};
 
 /* What is to be announced, until a store_queue settles it. */
 struct store_pending {
@@ -134,6 +144,13 @@ struct store_pending {
 	struct said_rows retractions;  /* out: at most STORE_RETRACTIONS */
 	struct said_rows said;         /* out: at most STORE_RETRACTIONS */
 	struct environment_rows environments; /* out: all, if there are recoveries */
+
+	/* If a record is in no incident yet: */
+	int64_t now;                    /* ms */
+	struct incident_rows incidents; /* out: those that it may join, at most STORE_INCIDENTS, the
+					   last joined first, and those of environment events */
+	struct series_name *series;     /* out: of about STORE_SAMPLE of all series */
+	size_t series_count;
 };
 
 STORE_CALL(pending);

@@ -76,11 +76,19 @@ static void write_environment(struct tx *tx, const struct environment_event *eve
 	query_run(&query);
 }
 
+static void write_incident(struct tx *tx, const struct incident *incident)
+{
+	struct sql_query query = sql_query_of(tx, STATEMENT_INCIDENT);
+
+	bind_row(&query, incident_columns, 0, incident);
+	query_run(&query);
+}
+
 static void write_member(struct tx *tx, const struct store_member *member)
 {
 	struct value change = v_id(member->change), event = v_id(member->event);
 
-	RUN(tx, STATEMENT_MEMBER, change, event);
+	RUN(tx, STATEMENT_MEMBER, change, event, v_id(member->incident));
 	if (member->silent) {
 		RUN(tx, STATEMENT_MEMBER_TOLD, change, event);
 		RUN(tx, STATEMENT_AMEND, v_text(rows_id(tx, member->change)));
@@ -133,6 +141,8 @@ static void queue(struct tx *tx, void *context)
 		said(tx, &call->said.items[i]);
 	for (size_t i = 0; i < call->environments.count; i++)
 		write_environment(tx, &call->environments.items[i]);
+	for (size_t i = 0; i < call->incident_count; i++)
+		write_incident(tx, &call->incidents[i]);
 	for (size_t i = 0; i < call->member_count; i++)
 		write_member(tx, &call->members[i]);
 	for (size_t i = 0; i < call->reminded_count; i++)

@@ -262,6 +262,42 @@ void store_load_records_of(struct tx *tx, struct owners *owners, struct change_r
 	}
 }
 
+static bool is_new(const struct record_rows *records)
+{
+	for (size_t i = 0; i < records->count; i++)
+		if (records->items[i].incident == 0)
+			return true;
+	return false;
+}
+
+static void load_incidents(struct tx *tx, struct store_pending *call)
+{
+	struct sql_query incidents =
+		QUERY(tx, STATEMENT_INCIDENTS, v_time(call->now), v_id(STORE_INCIDENTS));
+	int64_t count = query_ask(sql_query_of(tx, STATEMENT_SERIES_COUNT));
+	struct change_record *records[STORE_INCIDENTS];
+	struct owners firsts = {0};
+	struct sql_query sample;
+
+	while (query_next(&incidents)) {
+		struct opened_incident *at =
+			ADD_ROW(tx, call->incidents.items, call->incidents.count);
+
+		read_struct(&incidents, incident_columns, &at->incident);
+		owners_add(&firsts, tx, at->incident.id, firsts.count);
+	}
+	store_load_records_of(tx, &firsts, records);
+	for (size_t i = 0; i < call->incidents.count; i++)
+		call->incidents.items[i].first = records[i];
+	sample = QUERY(tx, STATEMENT_SERIES_SAMPLE, v_id(1 + count / STORE_SAMPLE));
+	while (query_next(&sample)) {
+		struct series_name *name = ADD_ROW(tx, call->series, call->series_count);
+
+		name->test = read_name(&sample);
+		name->series = read_name(&sample);
+	}
+}
+
 /* Messages of which something is to be said, each with its one record; `most`: of `what`. */
 static void load_said(struct tx *tx, enum statement statement, int64_t most, struct said_rows *out)
 {
@@ -291,6 +327,8 @@ static void pending(struct tx *tx, void *context)
 	store_due(tx, &due); /* mostly nothing */
 	if (due.changes > 0)
 		load_changes(tx, call);
+	if (is_new(&call->records))
+		load_incidents(tx, call);
 	if (due.recoveries > 0)
 		load_recoveries(tx, call);
 	if (due.retractions > 0)

@@ -86,7 +86,8 @@ static void prune(struct tx *tx, void *context)
 		int64_t *count;
 	} old[] = {{STATEMENT_PRUNE_EVENTS, &pruned->events},
 		{STATEMENT_PRUNE_VANISHED, &pruned->checkpoints}, {STATEMENT_PRUNE_ENDED, NULL},
-		{STATEMENT_PRUNE_ENVIRONMENTS, NULL}, {STATEMENT_PRUNE_SILENCES, &pruned->silences},
+		{STATEMENT_PRUNE_ENVIRONMENTS, NULL}, {STATEMENT_PRUNE_INCIDENTS, NULL},
+		{STATEMENT_PRUNE_SILENCES, &pruned->silences},
 		{STATEMENT_PRUNE_BISECTION_EVENTS, NULL}};
 	const char *tests = rows_names(tx, &call->tests);
 	const char *keeping = rows_names(tx, &call->keeping);

@@ -37,6 +37,18 @@ const struct stored_column environment_columns[] = {
 };
 #undef ROW
 
+#define ROW struct incident
+const struct stored_column incident_columns[] = {
+	{"id", COLUMN_ID, KEY, COLUMN_OF(id)},
+	{"opened", COLUMN_TIME, COLUMN_OF(opened)},
+	{"joined", COLUMN_TIME, COLUMN_OF(joined)},
+	{"until", COLUMN_TIME, COLUMN_OF(until)},
+	{"cause", COLUMN_CHOICE, 0, 0, INCIDENT_CAUSES - 1, COLUMN_OF(cause)},
+	{"words", COLUMN_TEXT, COLUMN_OF(words)},
+	{0},
+};
+#undef ROW
+
 /* `amend` counts what has become known of its changes since it was sent or last edited, NULL:
  * nothing; `amended`: how often it was edited; `reaction` is what was read there last; `reminded`:
  * when people were last reminded of it; `kind`: the notifier that has written the payload. */
@@ -207,9 +219,9 @@ static const struct stored_column bisection_events[] = {
 };
 
 const struct sql_table schema_tables[STORE_TABLES] = {{"environments", environment_columns},
-	{"changes", change_columns}, {"deliveries", deliveries}, {"announced", announced},
-	{"excerpts", excerpts}, {"triage", triage}, {"series", series_columns},
-	{"conditions", condition_columns}, {"moments", moment_columns},
+	{"incidents", incident_columns}, {"changes", change_columns}, {"deliveries", deliveries},
+	{"announced", announced}, {"excerpts", excerpts}, {"triage", triage},
+	{"series", series_columns}, {"conditions", condition_columns}, {"moments", moment_columns},
 	{"vanished", vanished_columns}, {"silences", silence_columns}, {"events", event_columns},
 	{"bisections", bisections}, {"bisection_events", bisection_events}};
 
@@ -227,6 +239,8 @@ static const char indexes[] =
 	"CREATE INDEX changes_recovery ON changes (id) WHERE news = 4;\n"
 	"CREATE INDEX changes_of_environment ON changes (environment_event)"
 	" WHERE environment_event IS NOT NULL;\n"
+	"CREATE INDEX changes_of_incident ON changes (incident) WHERE incident IS NOT NULL;\n"
+	"CREATE INDEX incidents_until ON incidents (until);\n"
 	/* By it the change that another ends is found (ENDS in words.inc). */
 	"CREATE INDEX changes_recovered ON changes (test, series, branch, recovered)"
 	" WHERE state = 5;\n"

@@ -24,10 +24,10 @@ struct sql_table {
 	const struct stored_column *columns;
 };
 
-/* Of tables whose rows are structs: environment_event, condition, moment, vanished,
+/* Of tables whose rows are structs: environment_event, incident, condition, moment, vanished,
  * series_checkpoint (but the test, which comes first), silence and event. */
-extern const struct stored_column environment_columns[], condition_columns[], moment_columns[],
-	vanished_columns[], series_columns[], silence_columns[], event_columns[];
+extern const struct stored_column environment_columns[], incident_columns[], condition_columns[],
+	moment_columns[], vanished_columns[], series_columns[], silence_columns[], event_columns[];
 
 /* What a row refers to is in a table before its own. */
 extern const struct sql_table schema_tables[STORE_TABLES];

@@ -13,8 +13,8 @@ enum statement {
 	STATEMENT_TEXTS,                  /* how many have texts; from here on of schema_tables: */
 	STATEMENT_READ = STATEMENT_TEXTS, /* a page of the first table's rows, ... */
 	STATEMENT_WRITE = STATEMENT_READ + STORE_TABLES,  /* ... a row of the first table, ... */
-	STATEMENT_WRITE_CHANGES,                          /* they come second ... */
-	STATEMENT_WRITE_EXCERPTS = STATEMENT_WRITE + 4,   /* ... and fifth */
+	STATEMENT_WRITE_CHANGES = STATEMENT_WRITE + 2,    /* they come third ... */
+	STATEMENT_WRITE_EXCERPTS = STATEMENT_WRITE + 5,   /* ... and sixth */
 	STATEMENT_COUNT = STATEMENT_WRITE + STORE_TABLES, /* from here on PostgreSQL's alone */
 	STATEMENT_BEFORE_FLEET = STATEMENT_COUNT - 1,
 #include "agent/store/sql/fleet.inc"

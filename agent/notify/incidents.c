@@ -1,0 +1,162 @@
+#include "agent/notify/incidents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/base/dict.h"
+#include "agent/decide/incident.h"
+#include "agent/model/labels.h"
+#include "agent/notify/publisher.h"
+
+/* What a round knows while it assigns. */
+struct assigning {
+	struct arena *arena;
+	struct labels *labels; /* of unchanged series */
+	struct incidents_open open;
+};
+
+static int compare_time(const void *a, const void *b)
+{
+	const struct change_record *left = *(struct change_record *const *)a;
+	const struct change_record *right = *(struct change_record *const *)b;
+
+	if (left->item.time != right->item.time)
+		return left->item.time < right->item.time ? -1 : 1;
+	return (left->item.id > right->item.id) - (left->item.id < right->item.id);
+}
+
+/* The records that are not in an incident yet, in the order in which they are taken. */
+static size_t list_new(struct store_pending *pending, struct change_record **out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < pending->records.count; i++) {
+		struct change_record *record = &pending->records.items[i];
+
+		if (record->incident == 0 && !record->held)
+			out[count++] = record;
+	}
+	if (count > 0)
+		qsort(out, count, sizeof *out, compare_time);
+	return count;
+}
+
+static const char *name_of(struct arena *arena, const char *test, const char *series)
+{
+	return arena_printf(arena, "%s\n%s", test, series);
+}
+
+static void add_unchanged(struct assigning *assigning, const struct store_pending *pending)
+{
+	struct arena *arena = assigning->arena;
+	struct dict changed = {.arena = arena};
+	size_t count = 0;
+
+	for (size_t i = 0; i < pending->records.count; i++) {
+		const struct change_record *record = &pending->records.items[i];
+
+		*dict_place(&changed, name_of(arena, record->item.test, record->series)) = record;
+	}
+	for (size_t i = 0; i < pending->incidents.count; i++) {
+		const struct change_record *record = pending->incidents.items[i].first;
+
+		*dict_place(&changed, name_of(arena, record->item.test, record->series)) = record;
+	}
+	for (size_t i = 0; i < pending->series_count; i++) {
+		const struct series_name *at = &pending->series[i];
+
+		if (dict_get(&changed, name_of(arena, at->test, at->series)))
+			continue;
+		labels_add_where(assigning->labels, at->test, at->series);
+		count++;
+	}
+	assigning->open.few = count < INCIDENT_SERIES_LEAST;
+}
+
+static struct incident_change change_of(
+	const struct assigning *assigning, const struct change_record *record)
+{
+	return (struct incident_change){.record = record,
+		.labels = labels_rare(assigning->labels, assigning->arena, record->item.test,
+			record->series, INCIDENT_SHARE / 100.0)};
+}
+
+static void add_open(struct assigning *assigning, const struct incident_rows *known)
+{
+	struct incidents_open *open = &assigning->open;
+
+	for (size_t i = known->count; i > 0; i--) {
+		const struct opened_incident *at = &known->items[i - 1];
+
+		open->items =
+			arena_grow(assigning->arena, open->items, open->count, sizeof *open->items);
+		open->items[open->count++] = (struct incident_open){
+			.incident = at->incident, .first = change_of(assigning, at->first)};
+	}
+}
+
+/* In place of those that were read. */
+static void keep_changed(struct store_pending *pending, const struct incidents_open *open)
+{
+	struct incident_rows *out = &pending->incidents;
+
+	out->items = arena_array(pending->call.arena, open->count, sizeof *out->items);
+	out->count = 0;
+	for (size_t i = 0; i < open->count; i++)
+		if (open->items[i].changed)
+			out->items[out->count++].incident = open->items[i].incident;
+}
+
+void incidents_assign(struct store_pending *pending, const struct config *config, int64_t now)
+{
+	struct arena *arena = pending->call.arena;
+	struct change_record **records =
+		arena_array(arena, pending->records.count, sizeof *records);
+	struct assigning assigning = {.arena = arena};
+	size_t count = list_new(pending, records);
+
+	if (count > 0) {
+		assigning.labels = labels_new(arena);
+		add_unchanged(&assigning, pending);
+		add_open(&assigning, &pending->incidents);
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct incident_change change = change_of(&assigning, records[i]);
+		const struct incident *incident = incident_take(arena, &assigning.open, &change,
+			now, publisher_open_for(config, records[i], 1));
+
+		records[i]->incident = incident ? incident->id : 0;
+	}
+	keep_changed(pending, &assigning.open);
+	labels_free(assigning.labels);
+}
+
+static bool has_joined(const struct change_record *record)
+{
+	return record->incident != record->incident_stored ||
+	       record->environment_event != record->environment_stored;
+}
+
+void incidents_write(const struct store_pending *pending, struct store_queue *request)
+{
+	struct arena *arena = request->call.arena;
+	struct incident *incidents =
+		arena_array(arena, pending->incidents.count, sizeof *incidents);
+	struct store_member *members = arena_array(arena, pending->records.count, sizeof *members);
+
+	for (size_t i = 0; i < pending->incidents.count; i++) {
+		incidents[i] = pending->incidents.items[i].incident;
+		incidents[i].words = arena_strdup(arena, incidents[i].words);
+	}
+	for (size_t i = 0; i < pending->records.count; i++) {
+		const struct change_record *record = &pending->records.items[i];
+
+		if (has_joined(record))
+			members[request->member_count++] = (struct store_member){record->item.id,
+				record->incident, record->environment_event,
+				record->covered && record->environment_event != 0};
+	}
+	request->incidents = incidents;
+	request->incident_count = pending->incidents.count;
+	request->members = members;
+}

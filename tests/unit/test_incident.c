@@ -1,0 +1,205 @@
+/*
+ * Which incident a change joins: a row for each rule, and what few series have in common.
+ */
+#include "unit.h"
+#include <math.h>
+#include <string.h>
+
+#include "agent/base/arena.h"
+#include "agent/decide/incident.h"
+#include "agent/model/labels.h"
+
+#define HOUR INT64_C(3600000)
+#define START INT64_C(1700000000000)
+#define OPEN_FOR (24 * HOUR)
+
+/* A change, and what it is expected to join. Hours. */
+struct row {
+	const char *label;
+	const char *suspects; /* a commit each: "ab" */
+	int hour, until;      /* of its place; until 0: the same */
+	int told;             /* when it is told */
+	int64_t environment;
+	size_t members;
+	int sign;
+	bool covered;
+	int64_t joins; /* id; 0: none */
+	enum incident_cause cause;
+	const char *words;
+};
+
+struct rows {
+	const char *name;
+	bool few;
+	struct row rows[4];
+};
+
+static const char *const commits[] = {"a", "b", "c", "d", "e"};
+
+static const struct rows tables[] = {
+	{"nothing in common", false,
+		{{"host=a", "", .joins = 1}, {"host=b", "", .joins = 2}, {NULL, "", .joins = 3}}},
+	{"a deployment in the range of both, days apart", false,
+		{{"host=a", "abc", .joins = 1, .cause = INCIDENT_DEPLOYMENT, .words = "c"},
+			{"host=b", "bd", .hour = 50, .told = 20, .joins = 1,
+				.cause = INCIDENT_DEPLOYMENT, .words = "b"},
+			/* compared with the first change alone */
+			{"host=c", "d", .hour = 50, .told = 20, .joins = 3,
+				.cause = INCIDENT_DEPLOYMENT, .words = "d"}}},
+	{"a label and the same time", false,
+		{{"host=a", "", .joins = 1},
+			{"host=a", "", .hour = 2, .joins = 1, .cause = INCIDENT_LABEL,
+				.words = "host=a"},
+			{"host=a", "", .hour = 9, .joins = 3}}},
+	{"places that overlap", false,
+		{{"host=a", "", .hour = 1, .until = 9, .joins = 1},
+			{"host=a", "", .hour = 8, .until = 20, .joins = 1, .cause = INCIDENT_LABEL,
+				.words = "host=a"},
+			/* not with the first */
+			{"host=a", "", .hour = 15, .until = 20, .joins = 3}}},
+	{"a label, but other deployments", false,
+		{{"host=a", "a", .joins = 1, .cause = INCIDENT_DEPLOYMENT, .words = "a"},
+			{"host=a", "b", .joins = 2, .cause = INCIDENT_DEPLOYMENT, .words = "b"}}},
+	{"a label does not rename a deployment", false,
+		{{"host=a", "a", .joins = 1, .cause = INCIDENT_DEPLOYMENT, .words = "a"},
+			{"host=a", "", .joins = 1, .cause = INCIDENT_DEPLOYMENT, .words = "a"}}},
+	{"too late", false, {{"host=a", "", .joins = 1}, {"host=a", "", .told = 25, .joins = 2}}},
+	{"open for longer, as another has joined", false,
+		{{"host=a", "", .joins = 1},
+			{"host=a", "", .told = 20, .joins = 1, .cause = INCIDENT_LABEL,
+				.words = "host=a"},
+			{"host=a", "", .told = 40, .joins = 1, .cause = INCIDENT_LABEL,
+				.words = "host=a"}}},
+	{"the latest of several", false,
+		{{"host=a", "a", .joins = 1, .cause = INCIDENT_DEPLOYMENT, .words = "a"},
+			{"host=b", "b", .told = 1, .joins = 2, .cause = INCIDENT_DEPLOYMENT,
+				.words = "b"},
+			{"host=c", "ab", .told = 2, .joins = 2, .cause = INCIDENT_DEPLOYMENT,
+				.words = "b"},
+			{"host=c", "a", .told = 3, .joins = 1, .cause = INCIDENT_DEPLOYMENT,
+				.words = "a"}}},
+	{"few series: the same time is enough", true,
+		{{"host=a", "", .joins = 1},
+			{"host=b", "", .joins = 1, .cause = INCIDENT_TIME, .words = ""},
+			{"host=b", "", .hour = 9, .joins = 3}}},
+	{"an environment event has its own, whenever they come", false,
+		{{"host=a", "a", .joins = 1, .cause = INCIDENT_DEPLOYMENT, .words = "a"},
+			{"host=a", "a", .environment = 2, .joins = 2, .cause = INCIDENT_ENVIRONMENT,
+				.words = "runner-7"},
+			{"host=c", "", .environment = 2, .told = 99, .covered = true, .joins = 2,
+				.cause = INCIDENT_ENVIRONMENT, .words = "runner-7"},
+			{"host=a", "", .joins = 1, .cause = INCIDENT_DEPLOYMENT, .words = "a"}}},
+	{"a cluster opens one, and has what it covers", false,
+		{{"host=a", "", .joins = 1},
+			{"host=a", "", .members = 30, .joins = 2, .cause = INCIDENT_CLUSTER,
+				.words = "all"},
+			{"host=b", "", .covered = true, .joins = 2, .cause = INCIDENT_CLUSTER,
+				.words = "all"},
+			{"host=b", "", .covered = true, .sign = -1, .joins = 0}}},
+};
+
+static int64_t hours(int count)
+{
+	return START + count * HOUR;
+}
+
+static struct attribution suspects_of(struct arena *arena, const char *names)
+{
+	size_t count = strlen(names);
+	struct deployment *list = arena_array(arena, count, sizeof *list);
+
+	for (size_t i = 0; i < count; i++)
+		list[i].commit = commits[names[i] - 'a'];
+	return (struct attribution){
+		.known = count > 0, .count = count, .list = list, .listed = count};
+}
+
+static struct change_record *record_of(struct arena *arena, const struct row *row, int64_t id)
+{
+	struct change_record *record = arena_alloc(arena, sizeof *record);
+
+	*record = (struct change_record){
+		.item = {.id = id,
+			.test = "all",
+			.time = hours(row->hour),
+			.place_from = hours(row->hour),
+			.place_to = hours(row->until ? row->until : row->hour),
+			.members = row->members,
+			.environment = "runner-7",
+			.suspects = suspects_of(arena, row->suspects)},
+		.spacing = HOUR,
+		.sign = row->sign ? row->sign : 1,
+		.environment_event = row->environment,
+		.covered = row->covered};
+	record->item.slope = (double)NAN;
+	return record;
+}
+
+static void check(struct arena *arena, const struct rows *table)
+{
+	struct incidents_open open = {.few = table->few};
+
+	for (int i = 0; i < 4 && table->rows[i].suspects; i++) {
+		const struct row *row = &table->rows[i];
+		struct incident_change change = {.record = record_of(arena, row, i + 1),
+			.labels = {(const char *const *)&row->label, row->label != NULL}};
+		const struct incident *incident =
+			incident_take(arena, &open, &change, hours(row->told), OPEN_FOR);
+
+		print_message("%s: %d\n", table->name, i + 1);
+		assert_int_equal(incident ? incident->id : 0, row->joins);
+		if (!incident)
+			continue;
+		assert_int_equal(incident->cause, row->cause);
+		assert_string_equal(incident->words, row->words ? row->words : "");
+		assert_int_equal(incident->joined, hours(row->told));
+		assert_int_equal(incident->until, hours(row->told) + OPEN_FOR);
+	}
+}
+
+static void test_rules(void **state)
+{
+	struct arena *arena = arena_new();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+		check(arena, &tables[i]);
+	arena_free(arena);
+}
+
+/* Of 20 series 4 are of checkout, as many as may be; all have a region; p99 says what it is. */
+static void test_labels_that_tell(void **state)
+{
+	struct arena *arena = arena_new();
+	struct labels *labels = labels_new(arena);
+	struct strings rare;
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		labels_add_where(labels, i < 4 ? "checkout.p50" : "other.p50",
+			"latency{region=\"eu\",quantile=\"0.5\"}");
+	for (int again = 0; again < 2; again++) {
+		rare = labels_rare(labels, arena, "checkout.p99",
+			"errors{region=\"eu\",host=\"h1\",quantile=\"0.99\"}",
+			INCIDENT_SHARE / 100.0);
+		assert_int_equal(rare.count, 3);
+		assert_string_equal(rare.items[0], "test=checkout.p99");
+		assert_string_equal(rare.items[1], "test[1]=checkout");
+		assert_string_equal(rare.items[2], "host=h1");
+	}
+	labels_add_where(labels, "checkout.p50", "latency");
+	rare = labels_rare(labels, arena, "checkout.p99", "latency", INCIDENT_SHARE / 100.0);
+	assert_int_equal(rare.count, 1);
+	labels_free(labels);
+	arena_free(arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_labels_that_tell),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
