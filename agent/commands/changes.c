@@ -57,7 +57,7 @@ struct changes_options {
 	struct state_flags state_of;
 	struct strings state, triage;
 	bool open;
-	const char *since, *until, *test;
+	const char *since, *until, *test, *incident;
 	int64_t limit;
 	int output; /* enum cli_output */
 	bool csv_formulas;
@@ -82,6 +82,8 @@ static const struct field changes_fields[] = {
 	OPTION_STRING(struct changes_options, test, NULL,
 		"only changes of this test, or of tests that match this pattern",
 		.metavar = "NAME"),
+	OPTION_STRING(struct changes_options, incident, NULL, "only changes of this incident",
+		.metavar = "i12"),
 	OPTION_INT(struct changes_options, limit, "1000", 1, 1000000,
 		"maximum number of changes, the most recently found first (--open: the worst)"),
 	OPTION_CHOICE(struct changes_options, output, "text", cli_list_outputs,
@@ -208,8 +210,8 @@ static int run(struct cli *cli)
 	const struct changes_options *options = cli->options;
 	const struct pair pairs[] = {{"state", joined(cli->arena, &options->state)},
 		{"triage", joined(cli->arena, &options->triage)}, {"test", options->test},
-		{"since", options->since}, {"until", options->until},
-		{"open", options->open ? "true" : NULL}};
+		{"incident", options->incident}, {"since", options->since},
+		{"until", options->until}, {"open", options->open ? "true" : NULL}};
 	struct pairs form = {pairs, sizeof pairs / sizeof *pairs};
 	const struct config *config = NULL;
 	struct change_filter filter = {.limit = options->limit};

@@ -11,6 +11,7 @@
 #include "agent/commands/records.h"
 #include "agent/commands/state_file.h"
 #include "agent/decide/gate.h"
+#include "agent/model/incident.h"
 #include "agent/web/forms.h"
 #include "conf/known_changes.h"
 
@@ -48,9 +49,9 @@ static const struct field triage_fields[] = {
 	{0},
 };
 
-/* What is asked: ids and state of the arguments. */
+/* What is asked: ids, state and an incident of the arguments. */
 struct asked {
-	const char *ids, *state;
+	const char *ids, *state, *incident;
 };
 
 static bool is_ids(const char *word)
@@ -62,12 +63,15 @@ static bool read_arguments(struct cli *cli, struct asked *asked, struct error *e
 {
 	struct buf ids = {0};
 	enum triage_state state;
+	int64_t incident;
 	bool good = true;
 
 	for (size_t i = 0; good && i < cli->arguments.count; i++) {
 		const char *word = cli->arguments.items[i];
 
-		if (is_ids(word))
+		if (*word == 'i' && incident_parse(word, &incident))
+			asked->incident = word;
+		else if (is_ids(word))
 			buf_printf(&ids, "%s%s", ids.length ? "," : "", word);
 		else if (i + 1 == cli->arguments.count && triage_state_named(word, &state))
 			asked->state = word;
@@ -86,11 +90,11 @@ static bool read_arguments(struct cli *cli, struct asked *asked, struct error *e
 static bool check(
 	const struct triage_options *options, const struct asked *asked, struct error *error)
 {
-	if (asked->ids || options->test || options->commit || options->message)
+	if (asked->ids || asked->incident || options->test || options->commit || options->message)
 		return true;
 	return error_set(error, ERROR_USAGE,
-		"triage requires changes: ids and ranges (812 815..830), --test, --commit or "
-		"--message; list open changes with hunter-c changes --open");
+		"triage requires changes: ids and ranges (812 815..830), an incident (i12), "
+		"--test, --commit or --message; list open changes with hunter-c changes --open");
 }
 
 /*
@@ -301,6 +305,7 @@ static json_t *ask(
 	const struct triage_options *options = cli->options;
 	const struct pair form[] = {
 		{"ids", asked->ids},
+		{"incident", asked->incident},
 		{"test", options->test},
 		{"commit", options->commit},
 		{"message", options->message},
@@ -369,8 +374,8 @@ static void print_before(const struct before *before, const json_t *answer)
 static bool is_single(const struct triage_options *options, const struct asked *asked)
 {
 	return asked->ids && asked->ids[strspn(asked->ids, "0123456789")] == '\0' &&
-	       !options->test && !options->commit && !options->message && options->seen < 0 &&
-	       !options->dry_run;
+	       !asked->incident && !options->test && !options->commit && !options->message &&
+	       options->seen < 0 && !options->dry_run;
 }
 
 static int run(struct cli *cli)
@@ -404,12 +409,13 @@ static const struct option_part parts[] = {
 
 const struct command triage_command = {
 	.name = "triage",
-	.arguments = "[ID|RANGE...] [STATE]",
+	.arguments = "[ID|RANGE|INCIDENT...] [STATE]",
 	.summary = "Triage changes: acknowledged, expected, ignored, infra, false or fixed",
 	.details =
 		"Sets the triage of changes: open, acknowledged (under investigation), expected, "
 		"ignored, infra (the environment), false (a false alarm) or fixed. Select changes "
-		"by id (812 815..830, see `changes --open`), or by --test, --commit and --message. "
+		"by id (812 815..830, see `changes --open`), by incident (i12: those that stand), "
+		"or by --test, --commit and --message. "
 		"Expected, ignored, infra and false changes are not announced unless they exceed "
 		"the accepted size, and only open changes fail a gate. --until reopens them at "
 		"that time. Without a state and without a flag that sets something, prints the "

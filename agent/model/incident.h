@@ -4,6 +4,7 @@
 #ifndef AGENT_MODEL_INCIDENT_H
 #define AGENT_MODEL_INCIDENT_H
 
+#include "agent/base/error.h"
 #include "agent/model/change_record.h"
 
 /* The numbers are stored: never change them. */
@@ -16,6 +17,9 @@ enum incident_cause {
 	INCIDENT_TIME,        /* their places overlap, and there are few other series */
 	INCIDENT_CAUSES,
 };
+
+/* Reads "i12", or "12". */
+bool incident_parse(const char *text, int64_t *id) MUST_USE;
 
 /* By value: "alone", "deployment" ... */
 extern const char *const incident_cause_names[INCIDENT_CAUSES];

@@ -15,11 +15,14 @@ struct assigning {
 	struct incidents_open open;
 };
 
+/* By time, then id; after those that may be their cluster what a cluster covers. */
 static int compare_time(const void *a, const void *b)
 {
 	const struct change_record *left = *(struct change_record *const *)a;
 	const struct change_record *right = *(struct change_record *const *)b;
 
+	if (left->covered != right->covered)
+		return left->covered - right->covered;
 	if (left->item.time != right->item.time)
 		return left->item.time < right->item.time ? -1 : 1;
 	return (left->item.id > right->item.id) - (left->item.id < right->item.id);

@@ -102,11 +102,12 @@ struct change_filter {
 	int64_t updated;      /* ms: only those written at or after it */
 	int64_t before_id;    /* only those that a list has after this one */
 	int64_t limit;
-	unsigned triage; /* bits 1 << enum triage_state */
-	int64_t now;     /* ms: what has expired by then is open; 0: as stored */
-	bool open;       /* what waits for somebody: changes that are confirmed (or moved), are no
-			    improvements, end no other change, and whose triage is open or
-			    acknowledged; the worst first, the largest in percent */
+	unsigned triage;  /* bits 1 << enum triage_state */
+	int64_t incident; /* id */
+	int64_t now;      /* ms: what has expired by then is open; 0: as stored */
+	bool open;        /* what waits for somebody: changes that are confirmed (or moved), are no
+			     improvements, end no other change, and whose triage is open or
+			     acknowledged; the worst first, the largest in percent */
 };
 
 /* Changes with their history, latest recorded first (see `open`). May take long; delays no other
@@ -118,11 +119,10 @@ struct store_list {
 	const char *about; /* a test, "" for none but the health of all, or NULL */
 	/* Instead of `records`, for many of which little is needed: called on the store's thread
 	 * with NULL, as what was taken before is read again, and with each change, without its
-	 * events, latest recorded first for each state. The record is gone when it returns. NULL:
-	 * it is not taken; else it counts for the filter's limit, which is for each state, and the
-	 * place is where the first message about it goes, or the one that this continues; 0: none;
-	 * it has to last until `taken`, which is called if all went well so far. */
-	int64_t *(*take)(struct store_list *list, const struct change_record *record);
+	 * events, latest recorded first for each state. The record is gone when it returns. True:
+	 * it is taken, and counts for the filter's limit, which is for each state. `taken` is
+	 * called at the end if all went well so far. */
+	bool (*take)(struct store_list *list, const struct change_record *record);
 	void (*taken)(struct store_list *list);
 	void *taker;   /* of these two */
 	int64_t looks; /* at most so many of each state are read for `take`; 0: all */
@@ -248,9 +248,9 @@ struct id_range {
 };
 
 /*
- * What a person says about changes. Selects by ids, or by the message that announced them; `test`
- * and `commit` narrow that down, or, alone, select among all that stand: confirmed, moved or
- * candidates. Fails with ERROR_USAGE if nothing is given.
+ * What a person says about changes. Selects by ids, by the message that announced them or by the
+ * incident of those that stand; `test` and `commit` narrow that down, or, alone, select among all
+ * that stand: confirmed, moved or candidates. Fails with ERROR_USAGE if nothing is given.
  *
  * An accepted change counts as settled: if it was to be announced, that is done when it is open
  * again. An expiry and a note go with the state that they were given with. Saying the same again
@@ -264,6 +264,7 @@ struct store_triage {
 	const char *test;     /* name or shell pattern */
 	const char *commit;   /* beginning of the change's commit, or of a suspect's */
 	const char *message;  /* key of a delivery */
+	int64_t incident;     /* id */
 	struct triage triage; /* state 0: as it is; owner, note, link NULL: as they are, "": none;
 				 until -1: as it is. Its person, time and sizes are not read */
 	int64_t said; /* only changes of which something was said at just that time; 0: all */

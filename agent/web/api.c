@@ -267,11 +267,12 @@ const struct route api_routes[] = {
 		ROLE_VIEWER},
 	{"/api/v1/why", HTTP_READ, true, 60000, "test metric at", api_get_why, false, ROLE_VIEWER},
 	{"/api/v1/changes", HTTP_READ, true, 30000,
-		"state triage open test since until before limit", api_get_changes, false,
+		"state triage open test incident since until before limit", api_get_changes, false,
 		ROLE_VIEWER},
 	{"/api/v1/changes/*", HTTP_READ, true, 30000, "limit", api_get_change, false, ROLE_VIEWER},
 	{"/api/v1/inbox", HTTP_READ, true, 30000,
-		"state triage open test since until matchers text owner verdict by sort in rows "
+		"state triage open test incident since until matchers text owner verdict by sort "
+		"in rows "
 		"after limit",
 		api_get_inbox, false, ROLE_VIEWER},
 	{"/api/v1/changes/*/triage", HTTP_POST, true, 30000, TRIAGE_FORM_OF_ONE, api_post_triage,

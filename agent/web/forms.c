@@ -10,6 +10,7 @@
 #include "agent/base/transfer.h"
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
+#include "agent/model/incident.h"
 #include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
 #include "agent/notify/announce.h"
@@ -95,6 +96,13 @@ bool form_date(const char *text, const char *name, int64_t now, int64_t open, in
 	return error_prefix(error, "%s: ", name);
 }
 
+static bool read_incident(const char *text, int64_t *out, struct error *error)
+{
+	return !text || incident_parse(text, out) ||
+	       error_set(error, ERROR_USAGE,
+		       "incident: \"%.100s\": expected the number of an incident, like i12", text);
+}
+
 bool change_form_read(form_get *getter, void *context, int64_t now, struct arena *arena,
 	struct change_filter *filter, struct error *error)
 {
@@ -106,6 +114,7 @@ bool change_form_read(form_get *getter, void *context, int64_t now, struct arena
 	       form_date(getter(context, "until"), "until", now, 0, &filter->until, error) &&
 	       form_choices(getter(context, "triage"), "triage", triage_state_names, TRIAGE_OPEN,
 		       &filter->triage, error) &&
+	       read_incident(getter(context, "incident"), &filter->incident, error) &&
 	       form_bool(getter(context, "open"), "open", &filter->open, error);
 }
 
@@ -237,7 +246,8 @@ static bool read_ids(const struct form *form, struct store_triage *call)
 	}
 	call->ranges = ranges;
 	call->range_count = merge_ranges(ranges, most);
-	call->each = !get(form, "test") && !get(form, "commit") && !get(form, "message");
+	call->each = !get(form, "incident") && !get(form, "test") && !get(form, "commit") &&
+		     !get(form, "message");
 	return true;
 }
 
@@ -284,7 +294,11 @@ bool triage_form_read(
 	       read_version(&form, &call->version) && read_ids(&form, call) &&
 	       read_selector(&form, "test", &call->test) &&
 	       read_selector(&form, "commit", &call->commit) &&
-	       read_selector(&form, "message", &call->message) && check_until(triage, error) &&
+	       read_selector(&form, "message", &call->message) &&
+	       read_incident(get(&form, "incident"), &call->incident, error) &&
+	       (!call->message || !call->incident ||
+		       error_set(error, ERROR_USAGE, "incident: not together with message")) &&
+	       check_until(triage, error) &&
 	       form_bool(get(&form, "dry_run"), "dry_run", &call->dry_run, error);
 }
 
@@ -327,7 +341,7 @@ static const struct change_record *said_last(const struct record_rows *records)
 /* Whether something else than ids selects. */
 static bool is_narrowed(const struct store_triage *call)
 {
-	return call->test || call->commit || call->message;
+	return call->test || call->commit || call->message || call->incident;
 }
 
 static void put_ids(struct buf *out, const struct store_triage *call)
@@ -385,6 +399,9 @@ bool triage_form_nothing(const struct store_triage *call, struct error *error)
 	if (call->missing && call->records.count > 0)
 		return name_missing(call, error);
 	put_ids(&text, call);
+	if (call->incident)
+		buf_printf(&text, "%s the incident i%" PRId64, text.length ? " and" : "",
+			call->incident);
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		if (values[i])
 			buf_printf(&text, "%s %s \"%s\"", text.length ? " and" : "", names[i],

@@ -32,18 +32,18 @@ bool form_date(const char *text, const char *name, int64_t now, int64_t open, in
 
 /* Names of parameters, for the table of routes: of one change, of a selection, of a new silence. */
 #define TRIAGE_FORM_OF_ONE "state owner note link until version person dry_run"
-#define TRIAGE_FORM TRIAGE_FORM_OF_ONE " ids test commit message"
+#define TRIAGE_FORM TRIAGE_FORM_OF_ONE " ids test commit message incident"
 #define SILENCE_FORM "matchers from until for owner reason person"
 
-/* Reads state, triage, open, test, since and until, which select changes; copies lie in the
- * arena. */
+/* Reads state, triage, open, test, incident, since and until, which select changes; copies lie in
+ * the arena. */
 bool change_form_read(form_get *get, void *context, int64_t now, struct arena *arena,
 	struct change_filter *filter, struct error *error) MUST_USE;
 
 /*
  * Reads state, owner, note, link, until, version, ids ("812,815..830"), test, commit,
- * message and dry_run into the call, whose `now` and actor are the caller's; copies lie in its
- * arena. ERROR_USAGE: the text names the parameter.
+ * message, incident and dry_run into the call, whose `now` and actor are the caller's; copies lie
+ * in its arena. ERROR_USAGE: the text names the parameter.
  */
 bool triage_form_read(
 	form_get *get, void *context, struct store_triage *call, struct error *error) MUST_USE;

@@ -26,25 +26,23 @@ enum {
 	GROUPS_MOST = 500,
 	ROWS = 5, /* ... with so many of their changes; of one group alone: */
 	ROWS_OF_ONE = 1000,
-	CLUSTERS_MOST = 1000, /* whose members are looked for */
 	OWNERS_MOST = 50,
 };
 
-enum by { BY_CAUSE, BY_COMMIT, BY_MESSAGE, BY_CLUSTER, BY_ENVIRONMENT, BY_TEST, BY_NONE, BYS };
+enum by { BY_INCIDENT, BY_COMMIT, BY_TEST, BY_NONE, BYS };
 
-static const char *const by_names[BYS + 1] = {
-	"cause", "commit", "message", "cluster", "environment", "test", "none", NULL};
+static const char *const by_names[BYS + 1] = {"incident", "commit", "test", "none", NULL};
 
 /* A change, with what a list shows of it. Texts are in the inbox's arena. */
 struct row {
-	int64_t id, time, spacing, first_seen, message, event;
+	int64_t id, time, first_seen, event, incident;
 	const char *test, *metric, *branch, *unit, *commit, *commit_before, *shared, *environment,
 		*owner;
 	double before, after, size;
 	size_t suspects, members;
 	enum change_state state;
 	bool suspects_known, trend;
-	int sign, direction, verdict; /* verdict: see announcement_verdict */
+	int direction, verdict; /* verdict: see announcement_verdict */
 	struct triage triage;
 };
 
@@ -165,9 +163,9 @@ static struct row *keep_row(struct inbox *inbox, const struct change_record *rec
 	announcement_range(item, &before, &after);
 	*row = (struct row){.id = item->id,
 		.time = item->time,
-		.spacing = record->spacing,
 		.first_seen = record->first_seen,
 		.event = record->environment_event,
+		.incident = record->incident,
 		.test = keep(inbox, item->test),
 		.metric = keep(inbox, item->metric),
 		.branch = keep(inbox, record->branch),
@@ -187,7 +185,6 @@ static struct row *keep_row(struct inbox *inbox, const struct change_record *rec
 		.trend = item->change.kind == CHANGE_TREND,
 		.direction = item->direction,
 		.verdict = announcement_verdict(item),
-		.sign = record->sign,
 		.triage = keep_triage(inbox, &record->triage)};
 	return row;
 }
@@ -200,7 +197,7 @@ static void forget(struct inbox *inbox)
 	buf_clear(&inbox->answer);
 }
 
-static int64_t *take_record(struct inbox *inbox, struct change_record record)
+static bool take_record(struct inbox *inbox, struct change_record record)
 {
 	struct arena *scratch;
 	const char *commit, *owner;
@@ -208,29 +205,29 @@ static int64_t *take_record(struct inbox *inbox, struct change_record record)
 
 	if (record.ends != 0 ||
 		(inbox->verdict && announcement_verdict(&record.item) != *inbox->verdict))
-		return NULL;
+		return false;
 	commit = announcement_bad(&record.item);
 	if (!passes_words(inbox, &record, commit) || !passes_matchers(inbox, &record))
-		return NULL;
+		return false;
 	scratch = arena_new();
 	announce_links(scratch, inbox->config_ref->config, &record);
 	owner = record.triage.owner ? record.triage.owner : record.item.owner;
 	row = passes_owner(inbox, owner) ? keep_row(inbox, &record, commit, owner) : NULL;
 	arena_free(scratch);
 	if (!row)
-		return NULL;
+		return false;
 	inbox->rows =
 		memory_grow(inbox->rows, &inbox->room, inbox->count + 1, sizeof(struct row *));
 	inbox->rows[inbox->count++] = row;
-	return &row->message;
+	return true;
 }
 
-static int64_t *take(struct store_list *list, const struct change_record *record)
+static bool take(struct store_list *list, const struct change_record *record)
 {
 	if (record)
 		return take_record(list->taker, *record);
 	forget(list->taker);
-	return NULL;
+	return false;
 }
 
 /* Groups */
@@ -309,83 +306,28 @@ static void trim(struct inbox *inbox, bool more)
 	}
 }
 
-/* The changes of a cluster group among the rows, the last first. */
-struct cluster_group {
-	const struct row **rows;
-	size_t count;
-};
-
-/* A cluster group that a test is in. */
-struct membership {
-	const struct cluster_group *group;
-	const struct membership *next;
-};
-
-/* Of groups that have changes, and tests that rows are of. */
-struct clusters {
-	struct name_index groups;
-	struct cluster_group **items; /* by the number of the group */
-	size_t count;
-	struct dict tests; /* struct membership by name */
-};
-
-static const struct row *near_in(const struct cluster_group *group, const struct row *row)
+/* What says most of an incident's cause; NULL: this change knows nothing of it. */
+static const char *cause_of(const struct row *row)
 {
-	for (size_t i = 0; i < group->count; i++)
-		if (group->rows[i]->sign == row->sign &&
-			change_near(group->rows[i]->time, group->rows[i]->spacing, row->time,
-				row->spacing))
-			return group->rows[i];
-	return NULL;
-}
-
-/* The change of a cluster that it is, or is part of, of several the last; or NULL. */
-static const struct row *cluster_of(const struct clusters *clusters, const struct row *row)
-{
-	const struct membership *in = dict_get(&clusters->tests, row->test);
-	const struct row *found = NULL;
-
 	if (row->members > 0)
-		return row;
-	for (; in; in = in->next) {
-		const struct row *cluster = near_in(in->group, row);
-
-		if (cluster && (!found || cluster->id > found->id))
-			found = cluster;
-	}
-	return found;
+		return row->test;
+	return row->event != 0 ? row->environment : row->commit;
 }
 
-static bool is_asked(const struct inbox *inbox, enum by by)
+/* What it is grouped by; a change that is in no incident, by its commit. The key goes to `out`. */
+static enum by kind_of(
+	const struct inbox *inbox, const struct row *row, const char **name, struct buf *out)
 {
-	return inbox->by == BY_CAUSE || inbox->by == by;
-}
-
-/* What it is grouped by, in the order of how much that says. The key goes to `out`. */
-static enum by kind_of(const struct inbox *inbox, const struct clusters *clusters,
-	const struct row *row, const char **name, struct buf *out)
-{
-	const struct row *cluster = is_asked(inbox, BY_CLUSTER) ? cluster_of(clusters, row) : NULL;
-
 	*name = NULL;
-	if (cluster) {
-		*name = cluster->test;
-		buf_printf(out, "cluster:%" PRId64, cluster->id);
-		return BY_CLUSTER;
+	if (inbox->by == BY_INCIDENT && row->incident != 0) {
+		*name = cause_of(row);
+		buf_printf(out, "i%" PRId64, row->incident);
+		return BY_INCIDENT;
 	}
-	if (is_asked(inbox, BY_ENVIRONMENT) && row->event != 0) {
-		*name = row->environment;
-		buf_printf(out, "environment:%" PRId64, row->event);
-		return BY_ENVIRONMENT;
-	}
-	if (is_asked(inbox, BY_COMMIT) && row->commit) {
+	if (inbox->by <= BY_COMMIT && row->commit) {
 		*name = row->commit;
 		buf_printf(out, "commit:%s", row->commit);
 		return BY_COMMIT;
-	}
-	if (is_asked(inbox, BY_MESSAGE) && row->message != 0) {
-		buf_printf(out, "message:%" PRId64, row->message);
-		return BY_MESSAGE;
 	}
 	if (inbox->by == BY_TEST) {
 		*name = row->test;
@@ -396,68 +338,13 @@ static enum by kind_of(const struct inbox *inbox, const struct clusters *cluster
 	return BY_NONE;
 }
 
-static void add_members(struct inbox *inbox, struct clusters *clusters, const struct group *group,
-	const struct cluster_group *of)
-{
-	for (size_t i = 0; i < group->count; i++) {
-		const char *test = dict_get(&inbox->texts, group->tests[i]->name);
-		struct membership *added;
-		const void **place;
-
-		if (!test)
-			continue;
-		added = arena_alloc(inbox->arena, sizeof *added);
-		place = dict_place(&clusters->tests, test);
-		*added = (struct membership){of, *place};
-		*place = added;
-	}
-}
-
-static struct cluster_group *clusters_group(
-	struct inbox *inbox, struct clusters *clusters, const struct group *group)
-{
-	size_t number = name_index_add(&clusters->groups, group->name, strlen(group->name));
-
-	if (number == clusters->count) {
-		clusters->items = arena_grow(
-			inbox->arena, clusters->items, clusters->count, sizeof *clusters->items);
-		clusters->items[clusters->count] =
-			arena_alloc(inbox->arena, sizeof **clusters->items);
-		add_members(inbox, clusters, group, clusters->items[clusters->count++]);
-	}
-	return clusters->items[number];
-}
-
-static void find_clusters(struct inbox *inbox, struct clusters *out)
-{
-	size_t left = CLUSTERS_MOST;
-
-	*out = (struct clusters){.groups.dict.arena = inbox->arena, .tests.arena = inbox->arena};
-	for (size_t i = 0; i < inbox->count && left > 0; i++) {
-		const struct row *row = inbox->rows[i];
-		const struct group *group =
-			row->members > 0 ? config_group(inbox->config_ref->config, row->test)
-					 : NULL;
-		struct cluster_group *of;
-
-		left -= row->members > 0;
-		if (!group || !group->cluster)
-			continue;
-		of = clusters_group(inbox, out, group);
-		of->rows = arena_grow(inbox->arena, of->rows, of->count, sizeof *of->rows);
-		of->rows[of->count++] = row;
-	}
-}
-
 /* Numbers the groups, and counts their rows. */
 static size_t *number_groups(struct inbox *inbox)
 {
-	struct clusters clusters;
 	struct name_index keys = {.dict.arena = inbox->arena};
 	size_t *numbers = arena_array(inbox->arena, inbox->count, sizeof *numbers);
 	struct buf key = {0};
 
-	find_clusters(inbox, &clusters);
 	inbox->groups = arena_array(inbox->arena, inbox->count, sizeof *inbox->groups);
 	for (size_t i = 0; i < inbox->count; i++) {
 		const char *name;
@@ -465,11 +352,12 @@ static size_t *number_groups(struct inbox *inbox)
 		struct group_row *group;
 
 		buf_clear(&key);
-		kind = kind_of(inbox, &clusters, inbox->rows[i], &name, &key);
+		kind = kind_of(inbox, inbox->rows[i], &name, &key);
 		numbers[i] = name_index_add(&keys, key.data, key.length);
 		group = &inbox->groups[numbers[i]];
 		group->kind = kind;
-		group->name = name;
+		if (!group->name || inbox->rows[i]->members > 0)
+			group->name = name;
 		group->count++;
 	}
 	buf_free(&key);
@@ -541,6 +429,7 @@ static void put_triage(struct buf *out, const struct triage *triage)
 static void put_row(struct buf *out, const struct row *row)
 {
 	buf_printf(out, "{\"id\": %" PRId64, row->id);
+	json_put_id(out, "incident", row->incident);
 	json_put_text(out, "test", row->test);
 	json_put_text(out, "metric", row->metric);
 	json_put_text(out, "branch", row->branch);
@@ -708,7 +597,7 @@ static bool parse(struct http_request *request, struct inbox *inbox, struct chan
 	static const char *const verdicts[] = {"any", "worse", "better", "changed", NULL};
 	static const int signs[] = {0, 1, -1, 0};
 	static const char *const sorts[] = {"worst", "latest", NULL};
-	int by = BY_CAUSE, verdict = 0, sort = 0;
+	int by = BY_INCIDENT, verdict = 0, sort = 0;
 
 	inbox->per_group = ROWS;
 	inbox->owner = arena_strdup(inbox->arena, http_parameter(request, "owner"));

@@ -43,11 +43,13 @@ def test_groups_of_one_cause(running):
     assert (answer["total"], answer["waiting"], answer["worse"], answer["group_count"], answer["more"], answer["next"]) == (5, 5, 4, 3, False, None)
     assert answer["owners"] == ["team-p99"]
     first = answer["groups"][0]
-    assert (first["kind"], first["name"], first["key"]) == ("commit", "c0030", "commit:c0030")
+    assert (first["kind"], first["name"]) == ("incident", "c0030")
     assert (first["count"], first["waiting"], first["worse"], first["better"], first["version"]) == (3, 3, 2, 1, 0)
     # The worst first, improvements after regressions.
     assert [change["test"] for change in first["changes"]] == ["db.read", "db.write", "db.good"]
-    assert [group["kind"] for group in answer["groups"]] == ["commit", "commit", "message"]
+    assert [group["kind"] for group in answer["groups"]] == ["incident"] * 3
+    assert {(group["key"], f"i{change['incident']}") for group in answer["groups"] for change in group["changes"]} == {
+        (group["key"], group["key"]) for group in answer["groups"]}
     known = {change["id"]: change for change in ask(running.port, "/api/v1/changes").json["changes"]}
     for group in answer["groups"]:
         for change in group["changes"]:
@@ -78,9 +80,16 @@ def test_groups_and_order(running):
     assert [group["kind"] for group in inbox(running, by="none")["groups"]] == ["change"] * 5
     by_size = [change["size"] for group in inbox(running, by="none")["groups"] for change in group["changes"]]
     assert by_size[:4] == sorted(by_size[:4], reverse=True) and by_size[4] < 0
-    # Each told in a message of its own or with others: as `message` of /api/v1/triage selects them.
-    groups = inbox(running, by="message")["groups"]
-    assert {group["kind"] for group in groups} == {"message"} and sum(group["count"] for group in groups) == 5
+    assert sorted((group["kind"], group["key"]) for group in inbox(running, by="commit")["groups"] if group["count"] > 1) == [("commit", "commit:c0030")]
+    # The whole of one is listed, and selected to be triaged.
+    key = inbox(running)["groups"][0]["key"]
+    assert named(inbox(running, incident=key)) == ["db.good", "db.read", "db.write"]
+    listed = ask(running.port, f"/api/v1/changes?incident={key}").json["changes"]
+    assert sorted(change["test"] for change in listed) == ["db.good", "db.read", "db.write"]
+    status, answer = post(running.port, "/api/v1/triage", incident=key, state="expected", dry_run="true", person="ann")
+    assert (status, answer["changed"], answer["count"]) == (200, 3, 3), answer
+    status, answer = post(running.port, "/api/v1/triage", incident="i999", state="expected", person="ann")
+    assert status == 404 and "the incident i999" in answer["error"], answer
     times = [group["latest"] for group in inbox(running, by="none", sort="latest")["groups"]]
     assert times == sorted(times, reverse=True)
 
@@ -113,7 +122,7 @@ def test_matchers_that_are_being_typed(running, matchers, told):
 
 
 @pytest.mark.parametrize(("parameters", "told"), [
-    ({"by": "caus"}, 'did you mean "cause"'), ({"by": "cause,test"}, "by: cause, commit, "),
+    ({"by": "incidnt"}, 'did you mean "incident"'), ({"by": "commit,test"}, "by: incident, commit, "), ({"incident": "x1"}, "incident: "),
     ({"verdict": "bad"}, "verdict: "), ({"sort": "up"}, "sort: "), ({"after": "-1"}, "after: "), ({"limit": "501"}, "limit: "), ({"rows": "x"}, "rows: "),
     ({"state": "gone"}, "state: "), ({"text": "a " * 17}, "text: more than 16 words"), ({"before": "1"}, "unknown parameter")])
 def test_wrong_requests(running, parameters, told):

@@ -12,7 +12,7 @@
 
 _Static_assert(CHANGE_TOLERANCE == 5, "ENDS in words.inc has it, too");
 
-enum { MOST_LISTED = 1000000, TAKEN_AT_ONCE = 500, PAGE_MOST = 50000 };
+enum { MOST_LISTED = 1000000, PAGE_MOST = 50000 };
 
 /* Of more tests than this that match a pattern, a scan of all changes finds enough soon. */
 enum { NAMES_MOST = 100 };
@@ -88,13 +88,14 @@ static void open_page(struct pages *pages)
 	bool timed = filter->since != 0 || filter->until != 0;
 	bool open = filter->open && !pages->call->take;
 	bool triaged = pages->triage != 0 && !(pages->triage & 1U << TRIAGE_OPEN);
-	enum statement statement = pages->names && open ? STATEMENT_LIST_OPEN_TEST
-				   : open               ? STATEMENT_LIST_OPEN
-				   : pages->names       ? STATEMENT_LIST_TEST
-				   : triaged            ? STATEMENT_LIST_TRIAGED
-				   : timed              ? STATEMENT_LIST_TIME
-				   : one_state          ? STATEMENT_LIST_STATE
-							: STATEMENT_LIST;
+	enum statement statement = pages->names && open    ? STATEMENT_LIST_OPEN_TEST
+				   : open                  ? STATEMENT_LIST_OPEN
+				   : filter->incident != 0 ? STATEMENT_LIST_INCIDENT
+				   : pages->names          ? STATEMENT_LIST_TEST
+				   : triaged               ? STATEMENT_LIST_TRIAGED
+				   : timed                 ? STATEMENT_LIST_TIME
+				   : one_state             ? STATEMENT_LIST_STATE
+							   : STATEMENT_LIST;
 
 	pages->unread = pages->size < pages->left ? pages->size : pages->left;
 	pages->query = QUERY(pages->tx, statement,
@@ -104,7 +105,7 @@ static void open_page(struct pages *pages)
 		v_id(pages->before), v_id(pages->unread),
 		v_text(pages->names && filter->names.count == 0 ? NULL : pages->test),
 		v_id(filter->updated != 0 ? filter->updated : INT64_MIN), v_id(pages->triage),
-		v_id(filter->now));
+		v_id(filter->now), v_id(filter->incident));
 }
 
 /* `expected` rows are likely to do. */
@@ -146,32 +147,10 @@ static int64_t limit_of(const struct change_filter *filter)
 	return filter->limit > 0 && filter->limit < MOST_LISTED ? filter->limit : MOST_LISTED;
 }
 
-/* Changes that were taken, and where their first messages go. */
-struct taken {
-	struct owner changes[TAKEN_AT_ONCE];
-	int64_t *places[TAKEN_AT_ONCE];
-	size_t count;
-};
-
-static void settle_taken(struct tx *tx, struct taken *taken)
-{
-	struct owners changes = {taken->changes, taken->count};
-	struct owned_query rows = {0};
-
-	owners_sort(&changes, false);
-	rows.query = QUERY(tx, STATEMENT_FIRST_MESSAGES, v_owners(tx, &changes));
-	for (size_t i = 0; i < changes.count; i++)
-		while (owned_next(&rows, changes.items[i].id))
-			*taken->places[changes.items[i].place] = read_count(&rows.query);
-	taken->count = 0;
-}
-
 /* True if there are more than the limit. */
-static bool show_next(
-	struct store_list *call, struct pages *pages, struct taken *taken, int64_t *count)
+static bool show_next(struct store_list *call, struct pages *pages, int64_t *count)
 {
 	struct change_record record = {0};
-	int64_t *message;
 
 	read_record(&pages->query, &record);
 	pages->before = record.item.id;
@@ -180,15 +159,7 @@ static bool show_next(
 		return false;
 	if (*count == limit_of(&call->filter))
 		return true;
-	message = call->take(call, &record);
-	if (!message)
-		return false;
-	++*count;
-	*message = 0;
-	taken->places[taken->count] = message;
-	taken->changes[taken->count] = (struct owner){record.item.id, taken->count};
-	if (++taken->count == TAKEN_AT_ONCE)
-		settle_taken(pages->tx, taken);
+	*count += call->take(call, &record);
 	return false;
 }
 
@@ -199,17 +170,15 @@ static void show_state(struct tx *tx, struct store_list *call, unsigned states, 
 	struct pages pages =
 		open_pages(tx, call, states, triage, most + 1, limit_of(&call->filter) + 1);
 	struct arena *arena = tx->arena;
-	struct taken taken = {.count = 0};
 	bool more = false;
 
 	while (!more && pages_next(&pages)) {
 		tx->arena = arena_new();
-		more = looked++ == most || show_next(call, &pages, &taken, &count);
+		more = looked++ == most || show_next(call, &pages, &count);
 		arena_free(tx->arena);
 		tx->arena = arena;
 	}
 	call->more |= more;
-	settle_taken(tx, &taken);
 }
 
 /* State by state, as each has its index. */

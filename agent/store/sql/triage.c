@@ -35,10 +35,14 @@ void triage_announce(struct tx *tx, const char *changes, unsigned what)
 static void select_range(struct tx *tx, const struct store_triage *call,
 	const struct id_range *range, struct owners *out)
 {
-	bool message = call->message != NULL;
-	struct sql_query query = QUERY(tx, message ? STATEMENT_SELECT_MESSAGE : STATEMENT_SELECT,
-		v_id(range->from), v_text(rows_pattern(tx, call->test)), v_text(call->commit),
-		v_id(range->to), message ? v_text(call->message) : v_id(call->range_count > 0));
+	enum statement statement = call->message    ? STATEMENT_SELECT_MESSAGE
+				   : call->incident ? STATEMENT_SELECT_INCIDENT
+						    : STATEMENT_SELECT;
+	struct value last = call->message    ? v_text(call->message)
+			    : call->incident ? v_id(call->incident)
+					     : v_id(call->range_count > 0);
+	struct sql_query query = QUERY(tx, statement, v_id(range->from),
+		v_text(rows_pattern(tx, call->test)), v_text(call->commit), v_id(range->to), last);
 
 	owners_read(out, &query);
 }
@@ -47,7 +51,8 @@ static void select_all(struct tx *tx, const struct store_triage *call, struct ow
 {
 	static const struct id_range all = {1, ROWS_MOST};
 
-	if (call->range_count == 0 && !call->message && !call->test && !call->commit)
+	if (call->range_count == 0 && !call->message && !call->incident && !call->test &&
+		!call->commit)
 		tx_fail(tx, ERROR_USAGE, "no changes are selected");
 	for (size_t i = 0; i < call->range_count; i++)
 		select_range(tx, call, &call->ranges[i], out);

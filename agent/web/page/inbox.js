@@ -21,12 +21,11 @@ const filters = {
 	state: ['State', [['', 'Standing', 'confirmed,moved'], ['candidate', 'Not confirmed yet', 'candidate'], ['recovered', 'Over', 'recovered'],
 		['withdrawn', 'Withdrawn', 'withdrawn'], ['any', 'Any', null]]],
 	owner: ['Owner', [['', 'Anybody', null], ['(nobody)', 'Nobody', '']]],
-	by: ['Group by', [['', 'Cause', 'cause'], ['commit', 'Commit', 'commit'], ['message', 'Message', 'message'], ['cluster', 'Cluster', 'cluster'],
-		['environment', 'Environment', 'environment'], ['test', 'Test', 'test'], ['none', 'Nothing', 'none']]],
+	by: ['Group by', [['', 'Incident', 'incident'], ['commit', 'Commit', 'commit'], ['test', 'Test', 'test'], ['none', 'Nothing', 'none']]],
 	sort: ['Order', [['', 'Worst first', 'worst'], ['latest', 'Latest first', 'latest']]],
 };
 
-const kinds = {cluster: 'Cluster', environment: 'Environment', commit: 'Commit', message: 'One message', test: 'Test', change: 'Change'};
+const kinds = {incident: 'Incident', commit: 'Commit', test: 'Test', change: 'Change'};
 
 const many = (count, word) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
 
@@ -329,7 +328,7 @@ class Inbox {
 		group.more.textContent = `${left.toLocaleString('en')} more`;
 		if (alone)
 			return;
-		const title = h('h2', {}, kinds[group.kind], group.name ? [' ', h('code', {}, name(group.kind === 'commit' ? short(group.name) : group.name, 80))] : null);
+		const title = h('h2', {}, kinds[group.kind], group.kind === 'incident' ? ` ${group.key}` : '', group.name ? [' ', h('code', {}, name(group.kind === 'test' ? group.name : short(group.name), 80))] : null);
 		const tests = new Set([...group.rows.values()].map(row => row.change.test)).size;
 		replace(group.header, this.triager ? h('input', {type: 'checkbox', 'aria-label': `Select all ${group.count} of ${kinds[group.kind]} ${plain(group.name ?? '', 80)}`,
 			checked: this.isChosen(group), onchange: event => this.chooseGroup(group, event.target.checked)}) : null,
@@ -367,9 +366,9 @@ class Inbox {
 			parts.push('gradually');
 		if (change.members > 0)
 			parts.push([`${change.members.toLocaleString('en')} series`, change.shared ? [' with ', name(change.shared, 80)] : null]);
-		if (change.commit && (group.kind !== 'commit' || group.count === 1))
+		if (change.commit && (group.name !== change.commit || group.count === 1))
 			parts.push(['commit ', h('code', {}, name(short(change.commit), 40)), change.suspects > 1 ? `, one of ${change.suspects}` : null]);
-		if (change.environment && group.kind !== 'environment')
+		if (change.environment)
 			parts.push(['on ', name(change.environment, 60)]);
 		if (change.state !== 'confirmed' && change.state !== 'moved')
 			parts.push({candidate: 'not confirmed yet', withdrawn: 'withdrawn', recovered: 'over'}[change.state]);
