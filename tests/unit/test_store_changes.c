@@ -753,25 +753,20 @@ static void test_lists_hold_nothing_up(void **state)
 	sem_destroy(&gate.open);
 }
 
-/* What a taker has seen: ids with their messages, each taken only if its id is odd; of the others
- * the message stays MESSAGE_UNASKED. */
-enum { MESSAGE_UNASKED = -1 };
+/* What a taker has seen; each is taken only if its id is odd. */
 struct seen {
-	int64_t ids[16], messages[16];
+	int64_t ids[16];
 	size_t count, ended;
 };
 
-static int64_t *see(struct store_list *list, const struct change_record *record)
+static bool see(struct store_list *list, const struct change_record *record)
 {
 	struct seen *seen = list->taker;
-	int64_t *message;
 
 	if (!record)
-		return NULL;
-	message = &seen->messages[seen->count];
-	*message = MESSAGE_UNASKED;
+		return false;
 	seen->ids[seen->count++] = record->item.id;
-	return record->item.id % 2 == 1 ? message : NULL;
+	return record->item.id % 2 == 1;
 }
 
 static void see_end(struct store_list *list)
@@ -805,26 +800,21 @@ static void check_seen(const struct seen *seen, const int64_t *ids, size_t count
 		assert_int_equal(seen->ids[i], ids[i]);
 }
 
-/* A list that is shown rather than kept: state by state, the last first, with the message of each;
- * the limit counts what is taken, `looks` also the others. */
+/* A list that is shown rather than kept: state by state, the last first; the limit counts what is
+ * taken, `looks` also the others. */
 static void test_a_list_is_shown(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_list *request;
 	struct seen seen;
-	int64_t message;
 
 	open_fixture(fixture);
 	for (int64_t i = 1; i <= 6; i++)
 		assert_int_equal(record_named(fixture, i < 4 ? "a" : "b", "x",
 					 i == 2 ? CHANGE_MOVED : CHANGE_CONFIRMED, i),
 			i);
-	message = queue_one(fixture, 3);
 	request = list_seen(fixture, (struct change_filter){0}, 0, &seen);
 	check_seen(&seen, (const int64_t[]){6, 5, 4, 3, 1, 2}, 6);
-	assert_int_equal(seen.messages[3], message);
-	assert_int_equal(seen.messages[0], MESSAGE_UNASKED);
-	assert_int_equal(seen.messages[1], 0);
 	assert_false(request->more);
 	store_call_free(&request->call);
 	request = list_seen(fixture, (struct change_filter){.limit = 2}, 0, &seen);
