@@ -84,8 +84,10 @@ def test_groups_and_order(running):
     # The whole of one is listed, and selected to be triaged.
     key = inbox(running)["groups"][0]["key"]
     assert named(inbox(running, incident=key)) == ["db.good", "db.read", "db.write"]
-    listed = ask(running.port, f"/api/v1/changes?incident={key}").json["changes"]
-    assert sorted(change["test"] for change in listed) == ["db.good", "db.read", "db.write"]
+    for more, tests in (("", ["db.good", "db.read", "db.write"]), ("&open=true", ["db.read", "db.write"]), ("&test=db.read", ["db.read"]), ("&test=db.late", []),
+                        ("&test=db.*e&open=true", ["db.write"])):
+        listed = ask(running.port, f"/api/v1/changes?incident={key}{more}").json["changes"]
+        assert sorted(change["test"] for change in listed) == tests, more
     status, answer = post(running.port, "/api/v1/triage", incident=key, state="expected", dry_run="true", person="ann")
     assert (status, answer["changed"], answer["count"]) == (200, 3, 3), answer
     status, answer = post(running.port, "/api/v1/triage", incident="i999", state="expected", person="ann")

@@ -90,8 +90,8 @@ static void open_page(struct pages *pages)
 	bool triaged = pages->triage != 0 && !(pages->triage & 1U << TRIAGE_OPEN);
 	enum statement statement = pages->names && open    ? STATEMENT_LIST_OPEN_TEST
 				   : open                  ? STATEMENT_LIST_OPEN
-				   : filter->incident != 0 ? STATEMENT_LIST_INCIDENT
 				   : pages->names          ? STATEMENT_LIST_TEST
+				   : filter->incident != 0 ? STATEMENT_LIST_INCIDENT
 				   : triaged               ? STATEMENT_LIST_TRIAGED
 				   : timed                 ? STATEMENT_LIST_TIME
 				   : one_state             ? STATEMENT_LIST_STATE
