@@ -69,8 +69,12 @@ static bool read_arguments(struct cli *cli, struct asked *asked, struct error *e
 	for (size_t i = 0; good && i < cli->arguments.count; i++) {
 		const char *word = cli->arguments.items[i];
 
-		if (*word == 'i' && incident_parse(word, &incident))
+		if (*word == 'i' && incident_parse(word, &incident) && !asked->incident)
 			asked->incident = word;
+		else if (*word == 'i' && incident_parse(word, &incident))
+			good = error_set(error, ERROR_USAGE,
+				"triage takes one incident at a time, not %s and %s",
+				asked->incident, word);
 		else if (is_ids(word))
 			buf_printf(&ids, "%s%s", ids.length ? "," : "", word);
 		else if (i + 1 == cli->arguments.count && triage_state_named(word, &state))
@@ -82,6 +86,10 @@ static bool read_arguments(struct cli *cli, struct asked *asked, struct error *e
 				"ignored, infra, false or fixed",
 				word);
 	}
+	if (good && asked->incident && ids.length)
+		good = error_set(error, ERROR_USAGE,
+			"ids of changes and an incident (%s) are mutually exclusive",
+			asked->incident);
 	asked->ids = ids.length ? buf_keep(&ids, cli->arena) : NULL;
 	buf_free(&ids);
 	return good;

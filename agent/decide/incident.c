@@ -86,11 +86,15 @@ static struct shared shared_with(const struct incidents_open *open,
 	const struct incident *incident = &known->incident;
 	bool of_environment = incident->cause == INCIDENT_ENVIRONMENT;
 
-	if (of_environment || record->environment_event != 0)
-		return (struct shared){INCIDENT_ENVIRONMENT,
-			of_environment && incident->id == record->environment_event
-				? incident->words
-				: NULL};
+	if (of_environment || record->environment_event != 0) {
+		const char *words = of_environment ? incident->words : record->item.environment;
+
+		/* The event's first change may have opened an incident before. */
+		return (struct shared){
+			INCIDENT_ENVIRONMENT, incident->id != record->environment_event ? NULL
+					      : words                                   ? words
+											: ""};
+	}
 	if (now > incident->until || record->item.members > 0)
 		return (struct shared){0};
 	if (record->covered)

@@ -298,12 +298,27 @@ static int64_t begin_to_look(struct agent *agent, const char *test, const char *
 	return agent_now(agent);
 }
 
-static int64_t look_since(struct agent *agent, const char *test, const struct health_rows *rows)
+/* When an agent of this state first looked, or WHEN_NEVER. */
+static int64_t first_look(const struct health_rows *rows)
 {
 	for (size_t i = 0; i < rows->moment_count; i++)
 		if (strcmp(rows->moments[i].name, FIRST_LOOK) == 0)
 			return rows->moments[i].time;
-	return begin_to_look(agent, test, FIRST_LOOK);
+	return WHEN_NEVER;
+}
+
+/* Sets since when conditions are watched, once: as stored, else from the first of our tests on.
+ * `one`: a test that has become ours, or NULL. */
+static void look_since(struct health *health, const char *one, const struct health_rows *rows)
+{
+	int64_t since = rows ? first_look(rows) : agent_now(health->agent);
+
+	if (health->since || (since == WHEN_NEVER && !one) || (!rows && !one))
+		return;
+	if (since == WHEN_NEVER)
+		since = begin_to_look(health->agent, one, FIRST_LOOK);
+	conditions_since(health->conditions, since);
+	health->since = true;
 }
 
 static struct lost *lost_of(struct health *health, const char *test)
@@ -736,10 +751,7 @@ void health_look(struct health *health, const struct health_rows *rows)
 	if (fleet_is_shared(health->agent))
 		drop_others(health);
 	one = claim_all(health, rows);
-	if (rows && one && !health->since) {
-		conditions_since(health->conditions, look_since(health->agent, one, rows));
-		health->since = true;
-	}
+	look_since(health, one, rows);
 	if (rows)
 		restore(health, rows);
 	for (size_t i = 0; i < config_ref->test_count && one; i++) {

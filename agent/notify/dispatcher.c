@@ -472,7 +472,7 @@ static void list_told(struct round *round)
 		if (record->covered)
 			reasons[queue->told_count] =
 				arena_strdup(queue->call.arena, record->reason);
-		else if (round->routed[i].count == 0)
+		else if (round->routed[i].count == 0 && record->told.count == 0)
 			reasons[queue->told_count] = "no receiver takes it";
 		told[queue->told_count++] = record->item.id;
 	}

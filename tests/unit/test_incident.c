@@ -89,6 +89,10 @@ static const struct rows tables[] = {
 			{"host=c", "", .environment = 2, .told = 99, .covered = true, .joins = 2,
 				.cause = INCIDENT_ENVIRONMENT, .words = "runner-7"},
 			{"host=a", "", .joins = 1, .cause = INCIDENT_DEPLOYMENT, .words = "a"}}},
+	{"an event whose first change was announced before it", false,
+		{{"host=a", "", .joins = 1},
+			{"host=b", "", .environment = 1, .joins = 1, .cause = INCIDENT_ENVIRONMENT,
+				.words = "runner-7"}}},
 	{"a cluster opens one, and has what it covers", false,
 		{{"host=a", "", .joins = 1},
 			{"host=a", "", .members = 30, .joins = 2, .cause = INCIDENT_CLUSTER,
@@ -148,6 +152,9 @@ static void check(struct arena *arena, const struct rows *table)
 
 		print_message("%s: %d\n", table->name, i + 1);
 		assert_int_equal(incident ? incident->id : 0, row->joins);
+		for (size_t j = 1; j < open.count; j++)
+			assert_int_not_equal(
+				open.items[j].incident.id, open.items[j - 1].incident.id);
 		if (!incident)
 			continue;
 		assert_int_equal(incident->cause, row->cause);
