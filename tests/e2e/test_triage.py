@@ -359,3 +359,13 @@ def test_830_in_one_request(agents, hunter, tmp_path):
     done = hunter("triage", f"{ids[0]}..{ids[-1]}", "ignored", "--config", path)
     assert done.code == 0 and f"{len(ids)} changes changed" in done.out and f"... and {len(ids) - 1000} more" in done.out, done.out[-300:]
     assert agent.end() == 0
+
+
+@pytest.mark.parametrize("words, problem", [
+    (["i12", "i13", "expected"], "triage takes one incident at a time, not i12 and i13"),
+    (["7", "i12", "fixed"], "ids of changes and an incident (i12) are mutually exclusive"),
+    (["i12", "7"], "ids of changes and an incident (i12) are mutually exclusive"),
+])
+def test_one_incident_or_ids(hunter, words, problem):
+    result = hunter("triage", *words)
+    assert (result.code, result.out) == (2, "") and problem in result.err, result
