@@ -522,7 +522,7 @@ const struct command replay_command = {
 		   "message with the time of its announcement, then a summary. Changes before "
 		   "--from are not announced. Nothing is sent, and the agent's state is not "
 		   "touched. Uses the data as stored today, including later corrections by the "
-		   "source. --state FILE keeps the state of the replay: why --state-file FILE "
+		   "source. --state FILE keeps the state of the replay: why --state FILE "
 		   "explains "
 		   "why a change was announced or not.\n"
 		   "\n"

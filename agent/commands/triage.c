@@ -32,7 +32,8 @@ static const struct field triage_fields[] = {
 	OPTION_STRING(struct triage_options, message, NULL, "changes announced in this message",
 		.metavar = "KEY"),
 	OPTION_STRING(struct triage_options, owner, NULL, "owner of the change", .metavar = "NAME"),
-	OPTION_STRING(struct triage_options, note, NULL, "why", .metavar = "TEXT"),
+	OPTION_STRING(
+		struct triage_options, note, NULL, "why", .alias = "reason", .metavar = "TEXT"),
 	OPTION_STRING(struct triage_options, link, NULL, "related page, such as an issue",
 		.metavar = "URL"),
 	OPTION_STRING(struct triage_options, until, NULL,

@@ -19,7 +19,8 @@ struct why_options {
 
 static const struct field why_fields[] = {
 	OPTION_CHOICE(struct why_options, output, "text", cli_outputs, "output format"),
-	OPTION_STRING(struct why_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
+	OPTION_STRING(struct why_options, state_file, NULL, STATE_FILE_HELP, .alias = "state",
+		.metavar = "PATH"),
 	{0},
 };
 

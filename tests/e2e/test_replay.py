@@ -297,7 +297,7 @@ def test_why_explains_what_the_replay_told(hunter, tmp_path, kind):
         assert len(changes) == len(listed)
 
         def why(test, time):
-            answer = hunter("why", test, "p99" if kind == "csv" else test, time, "--state-file", tmp_path / "kept.db", "--output", "json", "--config", path)
+            answer = hunter("why", test, "p99" if kind == "csv" else test, time, "--state", tmp_path / "kept.db", "--output", "json", "--config", path)
             assert answer.code == 0, answer
             return json.loads(answer.out)
 

@@ -212,7 +212,7 @@ def test_the_command(running, hunter):
     def triage(*arguments):
         return hunter("triage", "--config", running.path, *arguments)
 
-    done = triage(f"{numbers[0]}..{numbers[1]}", f"{numbers[2]}", "expected", "--note", "bigger cache, PR 4411")
+    done = triage(f"{numbers[0]}..{numbers[1]}", f"{numbers[2]}", "expected", "--reason", "bigger cache, PR 4411")
     assert done.code == 0 and "3 changes changed" in done.out, done
     done = triage(*numbers, "expected")
     assert done.code == 0 and "0 changes changed, 3 were so already" in done.out, done
