@@ -10,7 +10,7 @@
 #include "agent/base/arena.h"
 
 /* Bytes of a value in an address, and in a form, which may list many ids. */
-enum { HTTP_PARAMETERS = 16, HTTP_VALUE = 4096, HTTP_FORM_VALUE = 32768 };
+enum { HTTP_PARAMETERS = 24, HTTP_VALUE = 4096, HTTP_FORM_VALUE = 32768 };
 
 struct http_query {
 	struct http_pair {
