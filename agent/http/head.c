@@ -1,7 +1,6 @@
 #include "agent/http/head.h"
 
 #include <arpa/inet.h>
-#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -45,13 +44,13 @@ static const char *decode(struct arena *arena, const char *text, size_t length)
 /* Whether it is one of the words; else an error. */
 static bool is_known(struct arena *arena, const char *words, const char *name, struct error *error)
 {
-	const char *names[HTTP_PARAMETERS];
+	const char **names = NULL;
 	size_t count = 0;
 
 	for (words = words ? words : ""; *words; words += strspn(words, " ")) {
 		size_t length = strcspn(words, " ");
 
-		assert(count < HTTP_PARAMETERS);
+		names = arena_grow(arena, names, count, sizeof *names);
 		names[count] = arena_strndup(arena, words, length);
 		if (strcmp(names[count++], name) == 0)
 			return true;
@@ -82,7 +81,7 @@ static bool add(struct arena *arena, const char *text, size_t length, const char
 	if (strlen(value) > most)
 		return error_set(
 			error, ERROR_USAGE, "parameter \"%s\" has more than %zu bytes", name, most);
-	assert(out->count < HTTP_PARAMETERS);
+	out->items = arena_grow(arena, out->items, out->count, sizeof *out->items);
 	out->items[out->count++] = (struct http_pair){name, value};
 	return true;
 }

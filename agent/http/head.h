@@ -10,21 +10,21 @@
 #include "agent/base/arena.h"
 
 /* Bytes of a value in an address, and in a form, which may list many ids. */
-enum { HTTP_PARAMETERS = 24, HTTP_VALUE = 4096, HTTP_FORM_VALUE = 32768 };
+enum { HTTP_VALUE = 4096, HTTP_FORM_VALUE = 32768 };
 
 struct http_query {
 	struct http_pair {
 		const char *name, *value;
-	} items[HTTP_PARAMETERS];
+	} * items;
 	size_t count;
 };
 
 /*
  * Adds the parameters of the query string or of the body of a form, `length` bytes of "a=b&c=d", to
  * `out`. Unknown names, duplicates and malformed text are errors: a typo in a name would otherwise
- * silently give the answer to another question. `names` has the known ones, at most
- * HTTP_PARAMETERS, with blanks between them; NULL: none. Values have up to `most` bytes, decoded,
- * are UTF-8 and contain no NUL; they live in the arena. Fails with ERROR_USAGE.
+ * silently give the answer to another question. `names` has the known ones, with blanks between
+ * them; NULL: none. Values have up to `most` bytes, decoded, are UTF-8 and contain no NUL; all live
+ * in the arena. Fails with ERROR_USAGE.
  */
 bool http_query_parse(struct arena *arena, const char *text, size_t length, const char *names,
 	size_t most, struct http_query *out, struct error *error) MUST_USE;

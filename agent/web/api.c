@@ -272,8 +272,7 @@ const struct route api_routes[] = {
 	{"/api/v1/changes/*", HTTP_READ, true, 30000, "limit", api_get_change, false, ROLE_VIEWER},
 	{"/api/v1/inbox", HTTP_READ, true, 30000,
 		"state triage open test incident since until matchers text owner verdict by sort "
-		"in rows "
-		"after limit",
+		"in rows after limit",
 		api_get_inbox, false, ROLE_VIEWER},
 	{"/api/v1/changes/*/triage", HTTP_POST, true, 30000, TRIAGE_FORM_OF_ONE, api_post_triage,
 		false, ROLE_TRIAGER},

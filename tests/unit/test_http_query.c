@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/base/buf.h"
 #include "agent/http/head.h"
 
 static const char names[] = "test since limit";
@@ -77,6 +78,28 @@ static void test_long_values_are_refused(void **state)
 	assert_false(
 		http_query_parse(arena, text, 6 + HTTP_VALUE, names, HTTP_VALUE, &query, &error));
 	assert_non_null(strstr(error.text, "more than 4096 bytes"));
+	arena_free(arena);
+}
+
+/* As many as a route may ever know. */
+static void test_many_names(void **state)
+{
+	(void)state;
+	static const char known[] = "a b c d e f g h i j k l m n o p q r s t u v w x y z A B C D E";
+	struct arena *arena = arena_new();
+	struct http_query query = {0};
+	struct buf text = {0};
+	struct error error;
+
+	for (const char *at = known; *at; at += strspn(at + 1, " ") + 1)
+		buf_printf(&text, "%s%c=%c", text.length ? "&" : "", *at, *at);
+	assert_true(
+		http_query_parse(arena, text.data, text.length, known, HTTP_VALUE, &query, &error));
+	assert_int_equal(query.count, 31);
+	assert_string_equal(http_query_get(&query, "E"), "E");
+	assert_false(http_query_parse(arena, "F=1", 3, known, HTTP_VALUE, &query, &error));
+	assert_non_null(strstr(error.text, "unknown parameter \"F\""));
+	buf_free(&text);
 	arena_free(arena);
 }
 
@@ -185,6 +208,7 @@ int main(void)
 		cmocka_unit_test(test_parameters),
 		cmocka_unit_test(test_wrong_parameters),
 		cmocka_unit_test(test_long_values_are_refused),
+		cmocka_unit_test(test_many_names),
 		cmocka_unit_test(test_accept),
 		cmocka_unit_test(test_guard),
 	};
