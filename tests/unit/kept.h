@@ -4,6 +4,7 @@
 #ifndef TESTS_UNIT_KEPT_H
 #define TESTS_UNIT_KEPT_H
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "agent/base/when.h"
@@ -14,6 +15,7 @@ enum { MOST_RECORDS = 500 };
 struct kept {
 	struct change_record records[MOST_RECORDS];
 	size_t count;
+	char reasons[MOST_RECORDS][256];
 	size_t told[MOST_RECORDS]; /* how often the record was to be told */
 	size_t hushed;             /* ends of what was told that nothing tells */
 	bool has_checkpoint;
@@ -39,7 +41,16 @@ static struct change_record *kept_find(struct kept *kept, int64_t id)
 	return record;
 }
 
-/* Every text of a record but its series is gone with the request. */
+static void kept_reason(struct kept *kept, struct change_record *record, const char *reason)
+{
+	char *place = kept->reasons[record - kept->records];
+
+	if (reason)
+		snprintf(place, sizeof *kept->reasons, "%s", reason);
+	record->reason = reason ? place : NULL;
+}
+
+/* Every text of a record but its series and reason is gone with the request. */
 static void kept_record(struct kept *kept, const struct change_record *record)
 {
 	struct change_record *place = record->confirmed ? kept_find(kept, record->item.id)
@@ -54,6 +65,7 @@ static void kept_record(struct kept *kept, const struct change_record *record)
 	place->confirmed = false;
 	place->series = "s";
 	place->branch = "";
+	kept_reason(kept, place, record->reason);
 	kept->told[place - kept->records] += record->news == NOTIFY_PENDING;
 }
 
@@ -80,6 +92,9 @@ static void kept_store(struct kept *kept, const struct store_record *request)
 
 		record->state = update->state;
 		record->item.time = update->time;
+		record->held_until = update->held_until;
+		if (update->reason)
+			kept_reason(kept, record, update->reason);
 		if (update->over.time != 0)
 			record->item.over = update->over;
 		record->runs = update->runs > 0 ? update->runs : record->runs;
