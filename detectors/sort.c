@@ -54,7 +54,8 @@ static void select_rank(double *values, size_t n, size_t rank)
 			n = low;
 			continue;
 		}
-		low += move_low(values + low, n - low, pivot, true);
+		if (low == 0)
+			low = move_low(values, n, pivot, true);
 		if (rank < low)
 			return;
 		values += low;

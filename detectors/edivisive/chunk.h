@@ -38,6 +38,7 @@ struct chunk_step {
 	bool separated;  /* stands by separation alone: the test does not confirm it */
 	bool ramp;       /* stands for `slope`; p is the smallest of its steps */
 	struct slope slope;
+	size_t start, end; /* of its two segments when it was tested; end is 0 before that */
 };
 
 struct chunk {

@@ -40,17 +40,20 @@ static bool spend_test(const struct list *list, size_t k)
 	return scratch_spend(list->workspace->scratch, n1 + n2 + pairs);
 }
 
-/* Tests point k between its current neighbours. A ramp keeps its p. */
+/* Tests point k between its current neighbours, unless it was. A ramp keeps its p. */
 static void test_at(struct list *list, size_t k)
 {
 	struct chunk_step before = list->steps[k], *step = &list->steps[k];
-	if (!spend_test(list, k))
+	size_t start = segment_start(list, k), end = segment_end(list, k);
+	if ((before.start == start && before.end == end) || !spend_test(list, k))
 		return;
-	*step = chunk_test(list->chunk, segment_start(list, k), before.tau, segment_end(list, k));
+	*step = chunk_test(list->chunk, start, before.tau, end);
 	if (before.ramp)
 		step->p = before.p;
 	step->ramp = before.ramp;
 	step->slope = before.slope;
+	step->start = start;
+	step->end = end;
 }
 
 /* Notes in the trace why point k is removed. */
@@ -129,7 +132,10 @@ static void refine(struct list *list)
 		size_t start = segment_start(list, k), end = segment_end(list, k);
 		if (!scratch_spend(list->workspace->scratch, end - start))
 			return;
-		list->steps[k].tau = chunk_best_place(list->chunk, start, list->steps[k].tau, end);
+		size_t place = chunk_best_place(list->chunk, start, list->steps[k].tau, end);
+		if (place != list->steps[k].tau)
+			list->steps[k].end = 0;
+		list->steps[k].tau = place;
 	}
 	for (size_t k = 0; k < list->count; k++)
 		test_at(list, k);
