@@ -97,6 +97,8 @@ static void write_candidate(const struct candidate *candidate, struct store_reco
 
 		*fresh = *record;
 		fresh->state = CHANGE_CANDIDATE;
+		if (candidate->at->on_hold)
+			fresh->item.change.count_after = candidate->first_count;
 		fresh->news = record->news == NOTIFY_PENDING ? NOTIFY_HELD : NOTIFY_SILENT;
 		return;
 	}

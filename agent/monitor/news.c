@@ -21,6 +21,7 @@
 #include "agent/notify/announce.h"
 #include "detectors/precedent.h"
 #include "detectors/retraction.h"
+#include "detectors/stats.h"
 
 enum {
 	CORRECTIONS_MOST = 3,
@@ -121,6 +122,35 @@ static void set_hold(
 	candidate->first_count = last >= now ? last - now + 1 : 1;
 }
 
+/*
+ * How many points followed a new change when it was first seen. The first look at a series comes
+ * late: what is confirmed by now was seen when so many points followed that it would have been, by
+ * Welch's test of the nearest values.
+ */
+static size_t first_followed(const struct subject *subject, const struct confirm_case *at)
+{
+	const struct prepared *points = &subject->existing;
+	struct change then = *at->change;
+	size_t place = times_lower_bound(points->times, points->n, at->time);
+	size_t before = then.count_before, count = at->change->count_after;
+
+	if ((subject->realignment && subject->realignment->newer) ||
+		!confirm_holds(at->rule, &then, count, at->service))
+		return count;
+	before = before < RETRACTION_REACH ? before : RETRACTION_REACH;
+	before = before < place ? before : place;
+	struct moments earlier = moments_of(points->values + place - before, before);
+	for (then.count_after = 2; then.count_after < count && place + then.count_after < points->n;
+		then.count_after++) {
+		then.pvalue = ttest_welch(earlier,
+			moments_of(points->values + place, then.count_after))
+				      .p;
+		if (confirm_holds(at->rule, &then, then.count_after, at->service))
+			return then.count_after;
+	}
+	return count;
+}
+
 /* `silent`: why it is no news; or NULL. */
 static struct candidate *add_candidate(
 	struct subject *subject, const struct change *change, const char *silent)
@@ -156,7 +186,7 @@ static struct candidate *add_candidate(
 		.share = subject->detection->fdr,
 		.of = subject->findings,
 		.clock = subject->clock_now};
-	set_hold(subject, candidate, record->item.time, change->count_after);
+	set_hold(subject, candidate, record->item.time, first_followed(subject, at));
 	return candidate;
 }
 

@@ -103,16 +103,32 @@ def test_a_series_that_ends(hunter, clock, tmp_path):
 
 
 def test_why_says_until_when(hunter, clock, tmp_path):
-    """A step of Friday, seen by an agent that starts on Sunday: as points came nothing would have held it."""
     path = written(tmp_path)
-    assert runs(hunter, clock, path, [(SATURDAY - 12, 1.3)], [SATURDAY + 36]) == ""
+    assert runs(hunter, clock, path, LASTING, [SATURDAY + 36]) == ""
     assert known(hunter, path) == [(True, "candidate", "held")]
     found = json.loads(hunter("why", "--config", path, "--output", "json", "web", "p99").out)
     assert found["verdict"] == "hold" and found["arrival"]["points"] == 0  # the state says what happened
     text = hunter("why", "--config", path, "web", "p99").out
     assert "verdict: a candidate: held until a cycle can be ruled out: until 2026-03-10 00:00:00 +0000\n" in text, text
-    assert "+3" in runs(hunter, clock, path, [(SATURDAY - 12, 1.3)], [TUESDAY])
+    assert "+3" in runs(hunter, clock, path, LASTING, [TUESDAY])
     assert json.loads(hunter("why", "--config", path, "--output", "json", "web", "p99").out)["verdict"] == "told"
+
+
+@pytest.mark.parametrize(("step", "first"), [(SATURDAY - 12, SATURDAY + 36), (7 * 24 + 10, 12 * 24 + 10)],
+                         ids=["of Friday, on Sunday", "of Monday, on the second Saturday"])
+def test_a_first_look_on_a_weekend(hunter, clock, tmp_path, step, first):
+    """As points came nothing would have held it: its age counts, not when it was looked at."""
+    path = written(tmp_path)
+    assert "+3" in runs(hunter, clock, path, [(step, 1.3)], [first])
+    assert known(hunter, path) == [(True, "confirmed", "queued")]
+
+
+def test_a_held_change_is_as_old_at_the_next_look(hunter, clock, tmp_path):
+    """Back on Saturday morning, perhaps: it waits for the next points, not for Tuesday."""
+    path, steps = written(tmp_path), [(7 * 24 + 10, 1.3), (12 * 24 + 8, 1 / 1.3), (12 * 24 + 10, 1.3)]
+    assert runs(hunter, clock, path, steps[:2], [12 * 24 + 9]) == ""
+    assert known(hunter, path) == [(True, "candidate", "held")]
+    assert "+3" in runs(hunter, clock, path, steps, [12 * 24 + 40])
 
 
 def test_an_agent_that_is_killed(agents, clock, tmp_path):
