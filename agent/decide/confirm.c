@@ -15,7 +15,10 @@
 const char *const confirm_reasons[CONFIRM_REASONS] = {
 	[CONFIRM_RULE] = "the `confirm` rule does not hold yet: too few points follow it",
 	[CONFIRM_AGAIN] = "no new point since the series was last judged: the next one decides",
-	[CONFIRM_END] = "perhaps over, or the end of another change: the next points decide",
+	[CONFIRM_END] = "perhaps the end of an earlier change of the other direction: the next "
+			"points decide",
+	[CONFIRM_DOUBT] = "perhaps over: the level before it seems to be back, and the next points "
+			  "decide",
 	[CONFIRM_SHARE] = "not among the changes that `fdr` allows all series together",
 	[CONFIRM_HELD] = "held until a cycle can be ruled out",
 	[CONFIRM_AGE] = "older than max_age when first seen",
@@ -30,6 +33,7 @@ static const char *const words[CONFIRM_REASONS] = {
 	[CONFIRM_RULE] = "confirmation",
 	[CONFIRM_AGAIN] = "confirmation",
 	[CONFIRM_END] = "confirmation",
+	[CONFIRM_DOUBT] = "confirmation",
 	[CONFIRM_SHARE] = "fdr",
 	[CONFIRM_HELD] = "hold",
 	[CONFIRM_AGE] = "max_age",
@@ -51,17 +55,20 @@ const char *confirm_word(const char *reason)
 	return NULL;
 }
 
-/* What it waits for on its own; NULL: nothing. */
-static const char *wait_of(const struct confirm_case *at)
+/* What it waits for on its own; NULL: nothing. `ripe`: the rule is satisfied. That of an earlier
+ * change which it may end takes longest, and is said first. */
+static const char *wait_of(const struct confirm_case *at, bool ripe)
 {
 	if (at->at_once)
 		return NULL;
-	if (!confirm_holds(at->rule, at->change, at->first_count, at->service))
+	if (!at->silent && !at->again && at->doubt == DOUBT_END)
+		return confirm_reasons[CONFIRM_END];
+	if (!ripe)
 		return confirm_reasons[CONFIRM_RULE];
 	if (at->again)
 		return at->again;
-	if (!at->silent && at->may_end)
-		return confirm_reasons[CONFIRM_END];
+	if (!at->silent && at->doubt == DOUBT_OVER)
+		return confirm_reasons[CONFIRM_DOUBT];
 	if (!at->silent && at->precedent != PRECEDENT_NONE)
 		return precedent_reasons[at->precedent];
 	return NULL;
@@ -178,11 +185,12 @@ static void settle(struct confirm_case *at)
 void confirm_decide(struct arena *arena, struct confirm_case *cases, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const char *wait = wait_of(&cases[i]);
+		struct confirm_case *at = &cases[i];
+		bool ripe = confirm_holds(at->rule, at->change, at->first_count, at->service);
+		const char *wait = wait_of(at, ripe);
 
-		cases[i].decision = (struct decision){wait ? HOLD : PASS, wait, 0};
-		cases[i].on_hold =
-			wait && wait != confirm_reasons[CONFIRM_RULE] && wait != cases[i].again;
+		at->decision = (struct decision){wait ? HOLD : PASS, wait, 0};
+		at->on_hold = ripe && wait && !at->again;
 	}
 	for (size_t i = 0; i < count; i++)
 		if (cases[i].share > 0 && (i == 0 || cases[i].share != cases[i - 1].share))

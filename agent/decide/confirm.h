@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "agent/decide/decision.h"
+#include "agent/decide/recover.h"
 #include "agent/model/change.h"
 #include "detectors/confirm.h"
 #include "detectors/precedent.h"
@@ -22,7 +23,8 @@ struct arena;
 enum confirm_reason {
 	CONFIRM_RULE,  /* `confirm` is not satisfied */
 	CONFIRM_AGAIN, /* the points are those that were judged before, in another way */
-	CONFIRM_END,   /* it may be over, or the end of another */
+	CONFIRM_END,   /* it may be the end of an earlier one, ... */
+	CONFIRM_DOUBT, /* ... or over itself */
 	CONFIRM_SHARE, /* `fdr`; its rank and limit follow */
 	CONFIRM_HELD,
 	CONFIRM_AGE,     /* recorded only: older than max_age, ... */
@@ -52,8 +54,8 @@ struct confirm_case {
 	const char *silent;          /* why it is not told, whatever follows; NULL: it may be */
 	bool at_once;                /* such a one that waits for nothing */
 	const char *again;           /* why it waited, if the points are those of then; or NULL */
-	bool may_end;                /* see CONFIRM_END */
-	bool covered;                /* see CONFIRM_COVERED */
+	enum doubt doubt;
+	bool covered; /* see CONFIRM_COVERED */
 	enum precedent_verdict precedent;
 	double share;             /* `fdr`; 0: off */
 	size_t series;            /* that have the same share, found or not */

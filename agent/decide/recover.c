@@ -42,8 +42,7 @@ static void judge_found(struct closing *closing)
 {
 	closing->ends = arena_array(closing->arena, closing->count, sizeof *closing->ends);
 	closing->covered = arena_array(closing->arena, closing->count, sizeof *closing->covered);
-	closing->undecided =
-		arena_array(closing->arena, closing->count, sizeof *closing->undecided);
+	closing->doubts = arena_array(closing->arena, closing->count, sizeof *closing->doubts);
 	closing->passed = arena_array(closing->arena, closing->count, sizeof *closing->passed);
 	for (size_t i = 0; i < closing->count; i++) {
 		int sign = change_sign(&closing->changes[i]);
@@ -106,7 +105,8 @@ static void judge_known(struct closing *closing, const struct change_record *kno
 		closure->ending = ENDING_WAIT;
 	if (end.way != SIZE_MAX && was_announced(known)) {
 		closing->covered[end.way] |= end.verdict == RECOVERY_OVER && !end.beyond;
-		closing->undecided[end.way] |= end.verdict == RECOVERY_WAIT && end.few;
+		if (end.verdict == RECOVERY_WAIT && end.few)
+			closing->doubts[end.way] = DOUBT_END;
 	}
 }
 
@@ -213,7 +213,7 @@ static void judge_unannounced(
 			(record != MATCH_NONE && change_stands(known[record].state)))
 			continue;
 		if (end->verdict == RECOVERY_WAIT && end->few)
-			closing->undecided[end->way] = true;
+			closing->doubts[end->way] = DOUBT_END;
 		else if (end->verdict == RECOVERY_OVER && !end->beyond &&
 			 is_news(closing, known, i, record))
 			closing->covered[end->way] = true;
@@ -250,8 +250,10 @@ static void judge_passed(
 		near = back - closing->changes[i].index <= PRECEDENT_PAIR &&
 		       is_untold(known, result->known_of[end.way]);
 		if (closing->n - back < PRECEDENT_SHORT) {
-			closing->undecided[i] = true;
-			closing->undecided[end.way] |= near && !end.beyond;
+			if (closing->doubts[i] == DOUBT_NONE)
+				closing->doubts[i] = DOUBT_OVER;
+			if (near && !end.beyond)
+				closing->doubts[end.way] = DOUBT_END;
 		} else if (end.verdict == RECOVERY_OVER) {
 			closing->ends[i] = end;
 			closing->passed[i] = true;

@@ -33,6 +33,13 @@ enum ending {
 	ENDING_BACK, /* had recovered, and is open again */
 };
 
+/* What more points will decide about a change that was found. */
+enum doubt {
+	DOUBT_NONE,
+	DOUBT_OVER, /* it may be over */
+	DOUBT_END,  /* it may bring back the level before an earlier one */
+};
+
 /* What recover_judge decides about one known change. */
 struct closure {
 	enum ending ending;
@@ -55,12 +62,11 @@ struct closing {
 
 	/* Set by recover_judge: */
 	struct recovery *ends; /* by found change */
-	bool *covered;   /* by found change: it brings a level back, and the end of the other change
-			    announces it */
-	bool *undecided; /* by found change: it may bring a level back, or be over, and waits for
-			    more points */
-	bool *passed;    /* by found change: over before it was told, or the end of such a one; no
-			    news */
+	bool *covered; /* by found change: it brings a level back, and the end of the other change
+			  announces it */
+	enum doubt *doubts; /* by found change: it waits for more points */
+	bool *passed; /* by found change: over before it was told, or the end of such a one; no
+			 news */
 	struct closure *closures; /* by known change */
 	bool waiting;             /* a change may be over; the next points will decide */
 };

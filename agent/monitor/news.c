@@ -142,9 +142,9 @@ static size_t first_followed(const struct subject *subject, const struct confirm
 	struct moments earlier = moments_of(points->values + place - before, before);
 	for (then.count_after = 2; then.count_after < count && place + then.count_after < points->n;
 		then.count_after++) {
-		then.pvalue = ttest_welch(earlier,
-			moments_of(points->values + place, then.count_after))
-				      .p;
+		then.pvalue =
+			ttest_welch(earlier, moments_of(points->values + place, then.count_after))
+				.p;
 		if (confirm_holds(at->rule, &then, then.count_after, at->service))
 			return then.count_after;
 	}
@@ -221,8 +221,8 @@ static void add_end(
 		at->silent = confirm_reasons[CONFIRM_OVER];
 		at->at_once = true;
 	}
-	at->may_end = closing->undecided[which];
-	if (closing->service && !at->silent && !at->may_end)
+	at->doubt = closing->doubts[which];
+	if (closing->service && !at->silent && at->doubt == DOUBT_NONE)
 		at->precedent = precedent_at(subject, which);
 	at->covered = closing->covered[which];
 	if (end->verdict != RECOVERY_OVER)

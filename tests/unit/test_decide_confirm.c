@@ -57,8 +57,14 @@ static void test_table(void **state)
 		{"the rule", {.rule = &ten}, HOLD,
 			"the `confirm` rule does not hold yet: ", "confirmation", 0},
 		{"nothing new", {.again = age}, HOLD, age, NULL, 0},
-		{"its end", {.may_end = true}, HOLD, "perhaps over, or the end of another ",
+		{"its end", {.doubt = DOUBT_OVER}, HOLD, "perhaps over: ", "confirmation", 0},
+		{"the end of an earlier one", {.doubt = DOUBT_END}, HOLD,
+			"perhaps the end of an earlier change of the other direction: ",
 			"confirmation", 0},
+		{"such an end, and the rule", {.doubt = DOUBT_END, .rule = &ten}, HOLD,
+			"perhaps the end of an earlier change ", "confirmation", 0},
+		{"its end, and the rule", {.doubt = DOUBT_OVER, .rule = &ten}, HOLD,
+			"the `confirm` rule does not hold yet: ", "confirmation", 0},
 		{"its past", {.precedent = PRECEDENT_PASSED}, HOLD,
 			"the series has had passing movements of the same size and duration before",
 			"precedent", 0},
@@ -84,8 +90,8 @@ static void test_table(void **state)
 			{.silent = age, .rule = &ten, .again = "as before", .at_once = true}, DROP,
 			age, NULL, 0},
 		{"too old for a past and an end",
-			{.silent = age, .may_end = true, .precedent = PRECEDENT_PASSED}, DROP, age,
-			NULL, 0},
+			{.silent = age, .doubt = DOUBT_OVER, .precedent = PRECEDENT_PASSED}, DROP,
+			age, NULL, 0},
 		{"too old to be held", {.silent = age, .until = NOW + DAY}, DROP, age, NULL, 0},
 	};
 
@@ -102,7 +108,7 @@ static void test_table(void **state)
 		at.silent = add->silent;
 		at.at_once = add->at_once;
 		at.again = add->again;
-		at.may_end = add->may_end;
+		at.doubt = add->doubt;
 		at.covered = add->covered;
 		at.precedent = add->precedent;
 		at.share = add->share;

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "agent/base/when.h"
+#include "agent/decide/confirm.h"
 #include "agent/monitor/news.h"
 #include "tests/unit/levels.h"
 #include "tests/unit/sanitized.h"
@@ -667,6 +668,9 @@ static void test_over_before_it_was_told(void **state)
 		f->changes[0].count_after = f->changes[1].count_after = 48;
 		f->axis.n = 87;
 		assert_int_equal(find(f, NULL, 0, ALWAYS).candidates, 2);
+		records = f->request->records.items;
+		assert_string_equal(records[0].reason, confirm_reasons[CONFIRM_DOUBT]);
+		assert_string_equal(records[1].reason, confirm_reasons[CONFIRM_END]);
 		f->axis.n = 88;
 		assert_int_equal(find(f, NULL, 0, ALWAYS).silent, 2);
 		records = f->request->records.items;

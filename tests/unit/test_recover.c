@@ -170,7 +170,7 @@ static void test_waits(void **state)
 	recover_judge(&closing, &known, 1, 1, &(struct matching){of, &to, &fate});
 	assert_int_equal(closing.closures[0].ending, ENDING_NONE);
 	assert_true(closing.waiting);
-	assert_true(closing.undecided[1]);
+	assert_int_equal(closing.doubts[1], DOUBT_END);
 	assert_false(closing.covered[1]);
 	arena_free(arena);
 }
