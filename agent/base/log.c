@@ -96,6 +96,15 @@ static void put_pair(struct buf *line, const struct log_pair *pair, bool json)
 	put_value(line, pair, json);
 }
 
+static void put_command_head(struct buf *line, enum log_level level, const char *message)
+{
+	buf_printf(line, "hunter-c: %s",
+		level == LEVEL_WARN    ? "warning: "
+		: level == LEVEL_DEBUG ? "debug: "
+				       : "");
+	buf_clean(line, message, MOST_HELD);
+}
+
 /* Starts a line: time, level and message. */
 static void put_head(struct buf *line, enum log_level level, const char *message, bool json)
 {
@@ -122,7 +131,12 @@ static void put_line(struct buf *line, enum log_level level, const char *message
 {
 	bool json = current_format == LOG_FORMAT_JSON;
 
-	put_head(line, level, message, json);
+	if (current_format == LOG_FORMAT_COMMAND)
+		put_command_head(line, level, message);
+	else
+		put_head(line, level, message, json);
+	if (current_format == LOG_FORMAT_COMMAND && count > 0)
+		buf_char(line, ':');
 	for (size_t i = 0; i < count; i++)
 		put_pair(line, &pairs[i], json);
 	if (repeated > 0)

@@ -3,6 +3,7 @@
  *
  *     log_event(LEVEL_WARN, "source failed", LOG_TEXT("test", name), LOG_INT("status", 503));
  *     2026-01-02T03:04:05Z warn msg="source failed" test=checkout status=503
+ *     hunter-c: warning: source failed: test=checkout status=503        (LOG_FORMAT_COMMAND)
  *
  * The only module with mutable state of its own (level, format, stream, rate limit), set once at
  * start. Lines are written whole, from any thread, bypassing the stream's buffer. Secrets
@@ -17,7 +18,8 @@
 #include <stdio.h>
 
 enum log_level { LEVEL_ERROR, LEVEL_WARN, LEVEL_INFO, LEVEL_DEBUG };
-enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
+/* LOG_FORMAT_COMMAND, which has no name: of a command at a terminal, whose lines have no time. */
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON, LOG_FORMAT_COMMAND };
 
 extern const char *const log_level_names[];  /* "error", "warn", "info", "debug", NULL */
 extern const char *const log_format_names[]; /* "text", "json", NULL */

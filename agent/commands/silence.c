@@ -99,21 +99,14 @@ static bool perform(void *context, const char *state, const struct config *confi
 	return done;
 }
 
-static const char *until(const struct answer_cell *cell)
-{
-	struct answer_cell ended = *cell;
-
-	ended.value = json_object_get(cell->item, "ended");
-	return answer_time(json_is_string(ended.value) ? &ended : cell);
-}
-
 /* Those in the end only if a silence has one. */
 static const struct answer_column columns[] = {
 	{.header = "id", .key = "id", .number = true},
 	{.header = "state", .key = "state"},
 	{.header = "matchers", .key = "matchers"},
 	{.header = "from", .key = "from", .text = answer_time},
-	{.header = "until", .key = "until", .text = until},
+	{.header = "until", .key = "until", .text = answer_time},
+	{.header = "ended", .key = "ended", .text = answer_time, .optional = true},
 	{.header = "owner", .key = "owner", .optional = true},
 	{.header = "added by", .key = "person", .optional = true},
 	{.header = "reason", .key = "reason", .optional = true},
@@ -134,9 +127,7 @@ static void print_reach(struct cli *cli, const json_t *silence, bool text)
 			" test%s, and selects %" JSON_INTEGER_FORMAT " open change%s now.\n",
 			count, cli_plural((size_t)count), changes, cli_plural((size_t)changes));
 	if (warning)
-		log_event(LEVEL_WARN, warning,
-			LOG_TEXT("matchers",
-				json_string_value(json_object_get(silence, "matchers"))));
+		log_message(LEVEL_WARN, warning);
 }
 
 /* A list, or a single silence. */

@@ -3,6 +3,7 @@
  * exclusive access.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,11 +17,14 @@
 #include "agent/web/forms.h"
 
 struct store_options {
-	const char *state_file, *since;
+	struct state_flags state;
+	const char *since;
 	int64_t older_than, limit, change;
 	bool force, dry_run;
 	int output;
 };
+
+enum { AUDIT_PAGE = 1000 }; /* entries that the API answers with at most */
 
 #define UNSET "never"
 #define ROWS 9007199254740992. /* the last id that there can be */
@@ -38,14 +42,13 @@ static const struct field store_fields[] = {
 		"audit: only entries about this change", .metavar = "ID"),
 	OPTION_CHOICE(
 		struct store_options, output, "text", cli_list_outputs, "audit: output format"),
-	OPTION_STRING(struct store_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	{0},
 };
 
 static int check(struct cli *cli)
 {
 	const struct store_options *options = cli->options;
-	const char *path = state_file(cli, options->state_file);
+	const char *path = state_file(cli, options->state.state_file);
 	struct store_report report;
 	struct error error;
 
@@ -72,7 +75,7 @@ static int backup(struct cli *cli)
 {
 	const struct store_options *options = cli->options;
 	const char *target = cli->arguments.items[1];
-	const char *path = state_file(cli, options->state_file);
+	const char *path = state_file(cli, options->state.state_file);
 	struct error error;
 
 	if (!path)
@@ -135,7 +138,7 @@ static int prune(struct cli *cli)
 	const struct store_options *options = cli->options;
 	struct strings tests = {0};
 	const struct config *config;
-	const char *path = options->state_file;
+	const char *path = options->state.state_file;
 
 	if (options->older_than == WHEN_NEVER)
 		return cli_refuse("store prune requires --older-than, such as 90d");
@@ -160,43 +163,86 @@ static const struct answer_column audit_columns[] = {
 	{0},
 };
 
-static void print_entries(const struct cli *cli, const struct store_audit *list)
-{
-	const struct store_options *options = cli->options;
-	struct buf text = {0};
-	json_t *answer;
+/* A part of the log, the latest first. */
+struct audit_page {
+	const struct store_options *options;
+	int64_t since, limit;
+	int64_t before; /* only entries before this one; 0: all */
+};
 
-	audit_list_put_json(&text, list);
-	answer = json_loadb(text.data, text.length, 0, NULL);
-	answer_emit(cli, answer, json_object_get(answer, "audit"), audit_columns,
-		(enum cli_output)options->output);
-	json_decref(answer);
-	buf_free(&text);
+static bool read_audit(void *context, const char *state, const struct config *config,
+	struct buf *answer, struct error *error)
+{
+	const struct audit_page *page = context;
+	struct store_audit *list = store_audit_new(NULL, NULL);
+	bool read;
+
+	(void)config;
+	list->limit = page->limit;
+	list->change = page->options->change;
+	list->since = page->since;
+	list->before_id = page->before;
+	read = store_tx(state, STORE_READ, &list->call, error);
+	if (read)
+		audit_list_put_json(answer, list);
+	store_call_free(&list->call);
+	return read;
+}
+
+static json_t *request_audit(struct cli *cli, struct audit_page *page, struct error *error)
+{
+	struct state_request request = {.flags = &page->options->state,
+		.key = "audit",
+		.reads = true,
+		.perform = read_audit,
+		.context = page};
+	struct buf path = {0};
+	char since[WHEN_TEXT];
+
+	buf_printf(&path, "/api/v1/audit?since=%s&limit=%" PRId64,
+		when_format_iso(page->since, since), page->limit);
+	if (page->before > 0)
+		buf_printf(&path, "&before=%" PRId64, page->before);
+	if (page->options->change > 0)
+		buf_printf(&path, "&change=%" PRId64, page->options->change);
+	request.path = buf_keep(&path, cli->arena);
+	return state_request(cli, &request, error);
 }
 
 static int audit(struct cli *cli)
 {
 	const struct store_options *options = cli->options;
-	const char *path = state_file(cli, options->state_file);
-	struct store_audit *list;
+	struct audit_page page = {.options = options};
+	json_t *entries, *answer = NULL;
 	struct error error;
+	size_t count;
 	bool done;
 
-	if (!path)
-		return EXIT_USAGE;
-	list = store_audit_new(NULL, NULL);
-	list->limit = options->limit;
-	list->change = options->change;
-	done = !options->since || when_parse(options->since, cli->now, &list->since, &error) ||
-	       error_prefix(&error, "--since: ");
-	done = done && store_tx(path, STORE_READ, &list->call, &error);
-	if (done)
-		print_entries(cli, list);
-	if (done && list->more)
-		log_event(LEVEL_WARN, "output truncated: use --limit or --since",
-			LOG_INT("shown", list->entry_count));
-	store_call_free(&list->call);
-	return done ? EXIT_NOTHING : cli_fail(&error);
+	if (options->since && !when_parse(options->since, cli->now, &page.since, &error)) {
+		(void)error_prefix(&error, "--since: ");
+		return cli_fail(&error);
+	}
+	entries = json_array();
+	do {
+		page.limit = options->limit - (int64_t)json_array_size(entries);
+		page.limit = page.limit < AUDIT_PAGE ? page.limit : AUDIT_PAGE;
+		json_decref(answer);
+		answer = request_audit(cli, &page, &error);
+		json_array_extend(entries, json_object_get(answer, "audit"));
+		page.before = json_integer_value(json_object_get(answer, "next"));
+		count = json_array_size(entries);
+	} while (page.before > 0 && (int64_t)count < options->limit);
+	done = answer != NULL;
+	if (done) {
+		json_object_set(answer, "audit", entries);
+		answer_emit(cli, answer, entries, audit_columns, (enum cli_output)options->output);
+		if (page.before > 0)
+			log_event(LEVEL_WARN, "output truncated: use --limit or --since",
+				LOG_INT("shown", count));
+	}
+	json_decref(entries);
+	json_decref(answer);
+	return done ? EXIT_NOTHING : state_fail(&error);
 }
 
 static const struct verb {
@@ -208,14 +254,21 @@ static const struct verb {
 
 static int run(struct cli *cli)
 {
+	const struct store_options *options = cli->options;
+
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
 		if (cli->arguments.count == 1 + verbs[i].arguments &&
 			strcmp(cli->arguments.items[0], verbs[i].name) == 0)
-			return verbs[i].run(cli);
+			return options->state.agent.agent && verbs[i].run != audit &&
+					       !getenv("HUNTER_AGENT")
+				       ? cli_refuse("--agent has no effect with store %s",
+						 verbs[i].name)
+				       : verbs[i].run(cli);
 	return cli_refuse("store: expected check, backup FILE, copy FROM TO, prune or audit");
 }
 
-static const struct option_part parts[] = {{store_fields, 0}, {0}};
+static const struct option_part parts[] = {
+	{store_fields, 0}, {state_fields, offsetof(struct store_options, state)}, {0}};
 
 const struct command store_command = {
 	.name = "store",
@@ -240,7 +293,8 @@ const struct command store_command = {
 		   "\n"
 		   "audit lists who changed what, from where and when, the latest first: triage "
 		   "and its expiry, silences, requested runs and reloads. prune deletes old "
-		   "entries, except those of standing changes.",
+		   "entries, except those of standing changes. Reads the state beside a running "
+		   "agent, or asks the agent of --agent.",
 	.parts = parts,
 	.options_size = sizeof(struct store_options),
 	.run = run,

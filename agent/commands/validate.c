@@ -182,8 +182,9 @@ static void print_text(const struct verdict *verdict, FILE *out)
 		fprintf(out, "%s: the agent will not start\n", config->missing);
 	fprintf(out, "%s: ", verdict->path);
 	if (config)
-		fprintf(out, "OK, %zu test%s, %zu group%s", config->test_count,
-			cli_plural(config->test_count), config->group_count,
+		fprintf(out, "%s, %zu test%s, %zu group%s",
+			config->missing ? "valid, but the agent will not start" : "OK",
+			config->test_count, cli_plural(config->test_count), config->group_count,
 			cli_plural(config->group_count));
 	else
 		fprintf(out, "%zu error%s", problems->errors, cli_plural(problems->errors));
@@ -495,7 +496,7 @@ const struct command validate_command = {
 		   "and a summary. Without flags, contacts no server. Also warns about insecure "
 		   "settings: short secrets, secrets readable by others or sent without TLS, and "
 		   "servers whose certificate is not verified. The exit code is 2 on errors; "
-		   "warnings alone give 0.\n"
+		   "warnings and unset variables, without which the agent does not start, give 0.\n"
 		   "\n"
 		   "--power reads the tests' data and prints for each series the smallest change, "
 		   "up and down, that would be announced within 24 points. Where another series "

@@ -2,7 +2,9 @@
 
 They find it by the lock of its state file. In a database they write by themselves, so those tests are about files.
 """
+import csv
 import http.server
+import io
 import json
 import os
 import pathlib
@@ -229,7 +231,7 @@ def test_silences(agents, hunter, tmp_path):
     assert again.code == 0
     (one,) = listed()
     typo = silence("add", 'tset=~"db.*"', "--for", "1h")
-    assert typo.code == 0 and 'has \\"tset\\" (did you mean \\"test\\"?)' in typo.err, typo
+    assert typo.code == 0 and 'has "tset" (did you mean "test"?)' in typo.err, typo
     assert silence("end", "2").code == 0
     assert (one["id"], one["owner"], one["reason"], one["state"], one["ended"]) == (1, "ann", "migration", "active", None), one
     by_api = json.loads(hunter("silence", "list", "--output", "json", "--agent", f"unix:{tmp_path}/api.sock").out)
@@ -251,6 +253,10 @@ def test_silences(agents, hunter, tmp_path):
     assert [entry["action"] for entry in json.loads(agent.get("/api/v1/audit")[1])["audit"]] == ["silence ended", "silenced", "silence ended", "silence ended", "silenced", "silenced"]
     lines = hunter("store", "audit", "--config", path, "--output", "json").out.splitlines()
     assert len(lines) == 1 + 6 and all('"action": ' in line for line in lines[1:]), lines
+    ended = next(csv.DictReader(io.StringIO(hunter("silence", "list", "--all", "--config", path, "--output", "csv").out)))
+    assert ended["state"] == "over" and ended["ended"] and ended["from"] <= ended["ended"] < ended["until"], ended
+    refused = hunter("store", "check", "--agent", f"unix:{tmp_path}/api.sock")
+    assert refused.code == 2 and "--agent has no effect with store check" in refused.err, refused
     assert agent.end() == 0
     done = silence("add", 'test="db.read"', "--from", "tomorrow", "--for", "1 day")
     assert done.code == 0 and "pending" in done.out and "selects 1 open change now" in done.out, done

@@ -1,5 +1,6 @@
 """The command line itself: help, version, flags, output that cannot be written."""
 
+import json
 import pathlib
 import re
 import subprocess
@@ -128,7 +129,9 @@ def test_a_log_line_never_lands_inside_a_row(hunter, program, tmp_path):
     result = subprocess.run([program, "changes", "--limit", "110"], cwd=tmp_path, capture_output=True, timeout=LONGEST, check=True)
     mixed = subprocess.run([program, "changes", "--limit", "110"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            timeout=LONGEST, check=True).stdout.decode().splitlines()
-    assert mixed[:-1] == result.stdout.decode().splitlines() and 'msg="output truncated' in mixed[-1]
+    logged = json.loads(subprocess.run([program, "changes", "--limit", "110", "--log-format", "json"], cwd=tmp_path, capture_output=True, timeout=LONGEST).stderr)
+    assert (logged["level"], logged["shown"]) == ("warn", 110), logged
+    assert mixed[:-1] == result.stdout.decode().splitlines() and mixed[-1].startswith("hunter-c: warning: output truncated: use --limit")
 
 
 def test_closed_descriptors_are_not_reused(program, tmp_path):

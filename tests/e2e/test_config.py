@@ -77,6 +77,10 @@ def test_json(hunter, tmp_path):
     assert [p["severity"] for p in document["problems"]] == ["error", "warning", "error", "error", "error"]
     (tmp_path / "hunter.yaml").write_text(
         GOOD + "slack: {token: $NO_TOKEN}\n" + "x-more: {}\n")
+    checked = hunter("validate")
+    assert checked.code == 0 and checked.out.splitlines()[-2:] == [
+        "hunter.yaml:8:16: slack: ${NO_TOKEN} is not set: the agent will not start",
+        "hunter.yaml: valid, but the agent will not start, 3 tests, 2 groups"], checked
     document = json.loads(hunter("validate", "--output", "json").out)
     assert document["valid"] is True and document["tests"] == 3 and document["groups"] == 2
     assert document["missing"] == "hunter.yaml:8:16: slack: ${NO_TOKEN} is not set"

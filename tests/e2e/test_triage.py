@@ -155,7 +155,8 @@ def test_lists_of_an_agent_and_of_its_state(agents, hunter, tmp_path):
     lists = [(*words, "--output", output) for words, outputs in
              ((["changes"], "text json csv"), (["changes", "--open"], "text json csv"), (["changes", "--triage", "fixed", "--csv-formulas"], "json csv"),
               (["changes", "--test", "db.r*", "--since", "2024-03-01", "--limit", "1"], "text json csv"),
-              (["silence", "list"], "text json csv"), (["silence", "list", "--all"], "text json csv"), (["triage", *numbers[1:]], "text json csv"))
+              (["silence", "list"], "text json csv"), (["silence", "list", "--all"], "text json csv"), (["triage", *numbers[1:]], "text json csv"),
+              (["store", "audit", "--since", "2020-01-01", "--limit", "1"], "json"), (["store", "audit", "--change", numbers[0]], "json"), (["store", "audit"], "text json csv"))
              for output in outputs.split()]
     of_agent = [hunter(*words, "--agent", f"unix:{tmp_path}/api.sock") for words in lists]
     assert agent.end() == 0
@@ -167,7 +168,7 @@ def test_lists_of_an_agent_and_of_its_state(agents, hunter, tmp_path):
     named = [row for row in rows["changes", "--output", "csv"] if int(row["id"]) in numbers[1:]]
     of_triage = sorted(rows["triage", *numbers[1:], "--output", "csv"], key=lambda row: row["id"])
     assert [{k: (v, of[k]) for k, v in row.items() if of[k] != v and k != "announced"} for row, of in zip(of_triage, sorted(named, key=lambda row: row["id"]))] == [{}, {}]
-    log = hunter("store", "audit", "--config", path, "--output", "csv").out.splitlines()
+    log = of_agent[-1].out.splitlines()
     assert log[0] == "time,person,origin,action,change,subject,detail" and f",{numbers[0]},db." in log[1], log
 
 
@@ -358,6 +359,11 @@ def test_830_in_one_request(agents, hunter, tmp_path):
     assert len(audit) == 830 and len({entry["time"] for entry in audit}) == 1
     done = hunter("triage", f"{ids[0]}..{ids[-1]}", "ignored", "--config", path)
     assert done.code == 0 and f"{len(ids)} changes changed" in done.out and f"... and {len(ids) - 1000} more" in done.out, done.out[-300:]
+    # More entries than the API lists at once.
+    words = ("store", "audit", "--limit", "2500", "--output", "csv")
+    pages = hunter(*words, "--agent", f"unix:{tmp_path}/api.sock")
+    assert len(pages.out.splitlines()) == 2501 and pages.out == hunter(*words, "--config", path).out
+    assert pages.err == "hunter-c: warning: output truncated: use --limit or --since: shown=2500\n"
     assert agent.end() == 0
 
 

@@ -471,6 +471,20 @@ static void test_backup_of_a_damaged_file_is_none(void **state)
 	expect_files(fixture, "state.db state.db.lock ");
 }
 
+/* The error names the state, not the file that would have been the copy. */
+static void test_backup_of_another_builds_state(void **state)
+{
+	struct fixture *fixture = *state;
+	char target[200], named[300];
+
+	snprintf(target, sizeof target, "%s/copy.db", fixture->folder);
+	snprintf(named, sizeof named, "state file %s was made by another build", fixture->path);
+	fill(fixture);
+	close_fixture(fixture);
+	database_with(fixture, "PRAGMA user_version = 99");
+	backup_fails(fixture, target, false, named);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -490,6 +504,7 @@ int main(void)
 		CASE(test_backup_spares_what_it_copies),
 		CASE(test_check_of_an_empty_file),
 		CASE(test_backup_of_a_damaged_file_is_none),
+		CASE(test_backup_of_another_builds_state),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,11 +66,11 @@ static bool copy_from(const char *path, const char *target, struct error *error)
 	return done;
 }
 
-static bool verify(const char *path, struct error *error)
+static bool verify(const char *path, const char *from, struct error *error)
 {
 	struct arena *arena = arena_new();
 	struct store_report report;
-	bool whole = store_file_check(path, arena, &report, error);
+	bool whole = store_file_check_copy(path, from, arena, &report, error);
 
 	if (whole && report.problems.count > 0)
 		whole = error_set(error, ERROR_STATE,
@@ -125,7 +125,7 @@ static bool give_name(const char *path, const char *target, bool force, struct e
 static bool fill(
 	const char *path, const char *copied, const char *target, bool force, struct error *error)
 {
-	return copy_from(path, copied, error) && verify(copied, error) &&
+	return copy_from(path, copied, error) && verify(copied, path, error) &&
 	       sync_path(copied, O_RDWR, error) && give_name(copied, target, force, error) &&
 	       sync_folder(target, error);
 }

@@ -15,7 +15,7 @@
 enum { MOST_PROBLEMS = 100 };
 
 struct check {
-	const char *path;
+	const char *path, *shown; /* shown: in errors */
 	sqlite3 *database;
 	struct arena *arena;
 	struct store_report *report;
@@ -238,11 +238,11 @@ static bool check_head(struct check *check, struct error *error)
 	if (application == 0 && version == 0 &&
 		ask_number(check, "SELECT count(*) FROM sqlite_schema") == 0)
 		return error_set(error, ERROR_STATE,
-			"state file %s is empty: an agent would initialise it", check->path);
+			"state file %s is empty: an agent would initialise it", check->shown);
 	if (application != STORE_APPLICATION)
 		return error_set(error, ERROR_STATE,
-			"state file %s is the database of another program", check->path);
-	return schema_check(arena_printf(check->arena, "state file %s", check->path), version,
+			"state file %s is the database of another program", check->shown);
+	return schema_check(arena_printf(check->arena, "state file %s", check->shown), version,
 		&sqlite_words, error);
 }
 
@@ -268,11 +268,17 @@ static bool check_once(struct check *check, bool *settled, struct error *error)
 	return done;
 }
 
-bool store_file_check(
-	const char *path, struct arena *arena, struct store_report *report, struct error *error)
+bool store_file_check_copy(const char *path, const char *shown, struct arena *arena,
+	struct store_report *report, struct error *error)
 {
-	struct check check = {.path = path, .arena = arena, .report = report};
+	struct check check = {.path = path, .shown = shown, .arena = arena, .report = report};
 	bool settled = false, done = check_once(&check, &settled, error);
 
 	return store_reader_overtaken(path, settled) ? check_once(&check, &settled, error) : done;
+}
+
+bool store_file_check(
+	const char *path, struct arena *arena, struct store_report *report, struct error *error)
+{
+	return store_file_check_copy(path, path, arena, report, error);
 }

@@ -21,6 +21,9 @@ int64_t store_file_size(const char *path);
 /* Implement store_check and store_backup. */
 bool store_file_check(const char *path, struct arena *arena, struct store_report *report,
 	struct error *error) MUST_USE;
+/* The same of a copy; errors name what it is a copy of. */
+bool store_file_check_copy(const char *path, const char *shown, struct arena *arena,
+	struct store_report *report, struct error *error) MUST_USE;
 bool store_file_backup(
 	const char *path, const char *target, bool force, struct error *error) MUST_USE;
 
