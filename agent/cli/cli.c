@@ -82,10 +82,9 @@ static int run(struct cli *cli, int argc, char **argv)
 			cli->command ? cli->command->name : "");
 		return code;
 	}
-	log_setup((enum log_level)cli->common.log_level,
-		cli->common.log_format == LOG_FORMAT_TEXT && cli->command && !cli->command->reloads
-			? LOG_FORMAT_COMMAND
-			: (enum log_format)cli->common.log_format,
+	if (cli->common.log_format == LOG_FORMAT_TEXT && cli->command && !cli->command->reloads)
+		cli->common.log_format = LOG_FORMAT_COMMAND;
+	log_setup((enum log_level)cli->common.log_level, (enum log_format)cli->common.log_format,
 		stderr);
 	if (cli->common.version) {
 		help_version(&text);

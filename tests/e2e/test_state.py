@@ -104,7 +104,7 @@ def test_changes_of_a_test_that_is_not_there(hunter, told, tmp_path):
                          (["--config", told, "--test", "web.*"], "test=web.*"),
                          (["--state-file", state_of(tmp_path), "--test", "web"], "test=web")):
         done = hunter("changes", *flags)
-        assert done.code == 0 and f'msg="unknown test" {words}\n' in done.err
+        assert done.code == 0 and f'hunter-c: warning: unknown test: {words}\n' in done.err
     for flags in (["--test", "db.read", "--state", "withdrawn"], ["--test", "db.*", "--until", "2024-03-01"]):
         assert hunter("changes", "--config", told, *flags).err == ""
     write_csv(tmp_path / "other.csv", [])
