@@ -80,7 +80,7 @@ const struct field agent_fields[] = {
 		.flags = FIELD_FOLDER),
 	OPTION_DURATION(struct agent_settings, max_age, "14d", 0, (double)INT64_MAX,
 		"record but do not announce a change that is older than this when first seen, "
-		"unless it is among the newest 60 points of a series seen before"),
+		"unless it is among the newest 100 points of a series seen before"),
 	OPTION_DURATION(struct agent_settings, max_silence, "30d", 60000, (double)INT64_MAX,
 		"maximum duration of a silence"),
 	OPTION_DURATION(struct agent_settings, grace, "10s", 0, 3600000,

@@ -25,7 +25,7 @@
 
 enum {
 	CORRECTIONS_MOST = 3,
-	YOUNG_POINTS = 60, /* as many of the newest points are never too old */
+	YOUNG_POINTS = 100, /* as many of the newest points are never too old */
 };
 
 /* Relative to the rise of a trend: by how much its levels may move without being written again.

@@ -73,7 +73,7 @@ struct news_clock {
  * would make every change too old, permanently. Points that arrived since the last run (`newer`)
  * are new: their age counts from the newest point. If it is unknown when they arrived and a server
  * says that the local clock is ahead, the server's time counts, or the newest point if that is
- * later, since a server may be wrong. Series that ended long ago stay old. Of `newer` ones the 60
+ * later, since a server may be wrong. Series that ended long ago stay old. Of `newer` ones the 100
  * newest points are never too old. `times` are those of the series' or the cluster's points.
  */
 int64_t news_oldest(const struct news_clock *clock, const int64_t *times, size_t n, bool newer);

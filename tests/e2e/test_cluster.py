@@ -145,7 +145,7 @@ def test_replayed_it_is_one_message(hunter, tmp_path):
 
 
 def test_nights_are_counted_and_not_days(hunter, tmp_path):
-    """A cluster that is clear after more than max_age (14 days) lies within the newest 60 points: news, all the same."""
+    """A cluster that is clear after more than max_age (14 days) lies within the newest 100 points: news, all the same."""
     write_files(tmp_path, factor=1.02, apart=datetime.timedelta(days=1))
     path = write_config(tmp_path, group=", interesting: 60", agent="interval: 1d")
     path.write_text(path.read_text().replace("max_age: never", "max_age: 14d"))

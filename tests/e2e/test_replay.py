@@ -22,6 +22,7 @@ from test_prometheus import LATENCY, server  # noqa: F401 (server is a fixture)
 from waiting import LONGEST, pause, wait
 
 DAY = datetime.timedelta(days=1)
+START_OF_COUNTS = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 FROM, TO = START + 40 * DAY, START + 200 * DAY
 
 
@@ -95,6 +96,18 @@ def test_a_delay_is_kept(hunter, tmp_path):
     late = replay(hunter, config(tmp_path, daily_test(tmp_path / "read.csv", extra="    evaluation_delay: 50h\n")), "--interval", "1m")
     (first,), (second,) = told(soon.out), told(late.out)
     assert datetime.timedelta(0) <= second - first - datetime.timedelta(hours=50) <= datetime.timedelta(minutes=1)
+
+
+def test_rare_events_that_double(hunter, tmp_path):
+    """One a day becomes two, in 75 days beyond chance: found when max_age (14 days) is long past, and news."""
+    file = pathlib.Path(__file__).parents[1] / "cases/series/poisson.csv"
+    path = config(tmp_path, f"""
+  a: {{type: csv, file: {file}, metrics: {{v: {{direction: -1}}}}}}""")
+    path.write_text(path.read_text().replace("max_age: never", "max_age: 14d"))
+    done = replay(hunter, path, "--interval", "1d", since=START_OF_COUNTS + 20 * DAY, until=START_OF_COUNTS + 215 * DAY)
+    assert done.code == 0, done.err
+    [at] = told(done.out)
+    assert 40 * DAY < at - (START_OF_COUNTS + 106 * DAY) < 90 * DAY and "  regression\n" in done.out, done.out
 
 
 def test_data_that_stop_and_come_again(hunter, tmp_path):

@@ -17,7 +17,7 @@
 #define START INT64_C(1700000000000)
 #define NOW (START + 1000 * HOUR)
 #define ALWAYS INT64_MIN
-enum { N = 100 };
+enum { N = 160 };
 
 struct fixture {
 	struct arena *arena;
@@ -140,11 +140,12 @@ static void test_points_around(void **state)
 	struct fixture *f = *state;
 	struct excerpt excerpt;
 
+	f->axis.n = 100;
 	for (size_t i = 0; i < N; i++)
 		f->series[0].values[i] = i == 70 ? (double)NAN : i < 60 ? 10 : 12;
 	find(f, NULL, 0, ALWAYS);
 	assert_true(excerpt_unpack(f->arena, f->request->records.items[0].item.excerpt, &excerpt));
-	assert_int_equal(excerpt.n, N - 1);
+	assert_int_equal(excerpt.n, f->axis.n - 1);
 	for (size_t i = 0; i < excerpt.n; i++) {
 		assert_int_equal(excerpt.times[i], START + (int64_t)(i + (i >= 70)) * HOUR);
 		assert_true(excerpt.values[i] == (i < 60 ? 10 : 12));
@@ -254,21 +255,21 @@ static void test_a_clock_that_is_ahead(void **state)
 	clock.ahead = 500000 * HOUR; /* the server knows nothing: it is not before the data */
 	clock.oldest = NOW - (newest - change) + HOUR;
 	assert_int_equal(news_by(f, &clock, false), NOTIFY_SILENT);
-	f->changes[0] = change_at(N - 61, 10, 12); /* not among the newest 60 points */
+	f->changes[0] = change_at(N - 101, 10, 12); /* not among the newest 100 points */
 	assert_int_equal(news_by(f, &clock, true), NOTIFY_SILENT);
 }
 
-/* max_age is days: from a series' second run on the newest 60 points are never too old. */
+/* max_age is days: from a series' second run on the newest 100 points are never too old. */
 static void test_points_are_never_too_old(void **state)
 {
 	struct fixture *f = *state;
 	struct news_clock clock = {.now = START + N * HOUR, .oldest = START + (N - 5) * HOUR};
 
-	for (size_t at = N - 61; at < N - 58; at++) {
+	for (size_t at = N - 101; at < N - 98; at++) {
 		f->changes[0] = change_at(at, 10, 12);
 		assert_int_equal(news_by(f, &clock, false), NOTIFY_SILENT);
 		assert_int_equal(
-			news_by(f, &clock, true), at >= N - 60 ? NOTIFY_PENDING : NOTIFY_SILENT);
+			news_by(f, &clock, true), at >= N - 100 ? NOTIFY_PENDING : NOTIFY_SILENT);
 	}
 	clock.oldest = WHEN_NEVER; /* nothing is news: another agent's view, a simulation's start */
 	assert_int_equal(news_by(f, &clock, true), NOTIFY_SILENT);
