@@ -222,6 +222,24 @@ void buf_json_number(struct buf *buf, double value)
 		buf_text(buf, "null");
 }
 
+void buf_base64(struct buf *out, const void *bytes, size_t length)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *at = bytes;
+
+	for (size_t i = 0; i < length; i += 3) {
+		size_t left = length - i;
+		unsigned bits = (unsigned)at[i] << 16 | (left > 1 ? (unsigned)at[i + 1] << 8 : 0) |
+				(left > 2 ? at[i + 2] : 0);
+
+		buf_char(out, digits[bits >> 18]);
+		buf_char(out, digits[bits >> 12 & 63]);
+		buf_char(out, left > 1 ? digits[bits >> 6 & 63] : '=');
+		buf_char(out, left > 2 ? digits[bits & 63] : '=');
+	}
+}
+
 void buf_clean(struct buf *out, const char *text, size_t limit)
 {
 	size_t left = strlen(text), last = out->length;

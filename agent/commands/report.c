@@ -87,105 +87,6 @@ struct maker {
 	int code; /* of what went wrong besides a test */
 };
 
-/* ---- words of both documents ---- */
-
-const struct report_plot *report_plot_of(
-	const struct report_document *document, const struct report_row *row)
-{
-	for (size_t i = 0; i < document->plot_count; i++)
-		if (document->plots[i].ordinal == row->plot)
-			return &document->plots[i];
-	return NULL;
-}
-
-void report_put_tally(struct buf *out, const struct report_document *document)
-{
-	size_t count = document->count, worse = 0, better = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		int verdict = announcement_verdict(&document->rows[i].item);
-
-		worse += verdict > 0;
-		better += verdict < 0;
-	}
-	if (count == 0)
-		buf_text(out, "No changes");
-	else
-		buf_printf(out, "%zu change%s", count, cli_plural(count));
-	buf_printf(out, " in %zu test%s", document->tests, cli_plural(document->tests));
-	if (count > 0)
-		buf_printf(out, ": %zu worse, %zu better", worse, better);
-	if (count > worse + better)
-		buf_printf(out, ", %zu either way", count - worse - better);
-}
-
-void report_put_omitted(struct buf *out, const struct report_document *document)
-{
-	size_t left_out = 0;
-
-	for (size_t i = 0; i < document->count; i++)
-		left_out += !report_plot_of(document, &document->rows[i]);
-	if (document->count > REPORT_ROWS)
-		buf_printf(out, "%zu less important changes are not listed. ",
-			document->count - REPORT_ROWS);
-	if (left_out > 0)
-		buf_printf(out, "The plots of %zu less important changes were left out.", left_out);
-}
-
-void report_put_names(struct buf *out, const struct strings *names, size_t most,
-	void (*put)(struct buf *out, const char *name))
-{
-	for (size_t i = 0; i < names->count && i < most; i++) {
-		buf_text(out, i ? ", " : "");
-		put(out, names->items[i]);
-	}
-	if (names->count > most)
-		buf_printf(out, " and %zu more", names->count - most);
-}
-
-void report_put_range(struct buf *out, const struct report_document *document)
-{
-	if (document->since == WHEN_ALWAYS && document->until == WHEN_NEVER)
-		buf_text(out, "of the whole range");
-	if (document->since != WHEN_ALWAYS) {
-		buf_text(out, "since ");
-		text_utc.time(out, document->since, false);
-	}
-	if (document->until != WHEN_NEVER) {
-		buf_text(out, document->since != WHEN_ALWAYS ? ", before " : "before ");
-		text_utc.time(out, document->until, false);
-	}
-}
-
-void report_put_levels(struct buf *out, const struct announcement *item)
-{
-	double before = item->change.level_before, after = item->change.level_after;
-	struct measure measure = measure_of(fmax(fabs(before), fabs(after)), item->unit);
-	char was[TICK_TEXT], is[TICK_TEXT];
-
-	measure_print(&measure, before, was);
-	measure_print(&measure, after, is);
-	buf_printf(out, "%s → %s", was, is);
-	if (*measure.rest) {
-		buf_char(out, ' ');
-		buf_clean(out, measure.rest, MEASURE_TEXT);
-	}
-}
-
-const char *report_verdict(const struct announcement *item)
-{
-	static const char *const words[] = {"better", "changed", "worse"};
-
-	return words[1 + announcement_verdict(item)];
-}
-
-const char *report_shape(const struct announcement *item)
-{
-	static const char *const shapes[] = {"▼", "◆", "▲"};
-
-	return shapes[1 + change_sign(&item->change)];
-}
-
 /* ---- a test, on a worker ---- */
 
 struct job {
@@ -257,11 +158,6 @@ static bool found_record(const struct job *job, const struct task *task,
 	return false;
 }
 
-static bool is_asked(const struct maker *maker, const struct plot_change *change)
-{
-	return change->time >= maker->since && change->time < maker->until && !change->withdrawn;
-}
-
 static bool add_row(struct job *job, const struct task *task, const struct plot_line *line,
 	const struct plot_change *change)
 {
@@ -281,7 +177,6 @@ static bool add_row(struct job *job, const struct task *task, const struct plot_
 	row = &job->rows[job->count++];
 	*row = (struct report_row){.item = record.item,
 		.series = line->name,
-		.branch = line->branch,
 		.word = word_of(job, change, known && known->ends != 0),
 		.person = known && triage_at(&record.triage, job->plotting.now) != TRIAGE_OPEN
 				  ? record.triage.person
@@ -290,12 +185,14 @@ static bool add_row(struct job *job, const struct task *task, const struct plot_
 	return true;
 }
 
-/* The points of the view: with some before the date, so that the old level is seen. */
+/* The points and changes of the view: with some before the date, so that the old level is seen. */
 static void cut(const struct maker *maker, struct arena *arena, struct plot_line *line)
 {
 	size_t first = 0, end = line->n, least;
 	int64_t last = line->n > 0 ? line->times[line->n - 1] : 0;
 	struct column *columns = arena_array(arena, line->column_count, sizeof *columns);
+	struct plot_change *changes = arena_array(arena, line->change_count, sizeof *changes);
+	size_t count = 0;
 
 	if (maker->until != WHEN_NEVER && last > maker->until)
 		last = maker->until;
@@ -317,19 +214,11 @@ static void cut(const struct maker *maker, struct arena *arena, struct plot_line
 	for (size_t c = 0; c < line->column_count; c++)
 		columns[c] =
 			(struct column){line->columns[c].name, line->columns[c].values + first};
-	line->columns = columns;
-}
-
-/* Changes of the view. */
-static void cut_changes(struct arena *arena, struct plot_line *line)
-{
-	struct plot_change *changes = arena_array(arena, line->change_count, sizeof *changes);
-	size_t count = 0;
-
-	for (size_t i = 0; i < line->change_count; i++)
-		if (line->n > 0 && line->changes[i].time >= line->times[0] &&
+	for (size_t i = 0; i < line->change_count && line->n > 0; i++)
+		if (line->changes[i].time >= line->times[0] &&
 			line->changes[i].time <= line->times[line->n - 1])
 			changes[count++] = line->changes[i];
+	line->columns = columns;
 	line->changes = changes;
 	line->change_count = count;
 }
@@ -344,7 +233,6 @@ static void draw(const struct job *job, struct arena *arena, const struct plot *
 
 	*line = *from;
 	cut(job->maker, arena, line);
-	cut_changes(arena, line);
 	plot = (struct plot){.title = arena_printf(arena, "%s %s", out->test, out->series),
 		.unit = line->unit,
 		.direction = line->direction,
@@ -377,23 +265,20 @@ static void list_rows(struct job *job, const struct task *task, const struct plo
 	for (size_t l = 0; l < plot->line_count; l++) {
 		const struct plot_line *line = &plot->lines[l];
 		struct report_plot *out = &job->plots[job->plot_count];
+		size_t before = job->count;
 
-		*out = (struct report_plot){.test = task->test->name,
-			.series = line->name,
-			.branch = line->branch,
-			.ordinal = l};
+		*out = (struct report_plot){
+			.test = task->test->name, .series = line->name, .ordinal = l};
 		for (size_t i = 0; i < line->change_count; i++) {
-			struct report_row *row;
+			const struct plot_change *change = &line->changes[i];
 
-			if (!is_asked(job->maker, &line->changes[i]) ||
-				!add_row(job, task, line, &line->changes[i]))
+			if (change->time < job->maker->since || change->time >= job->maker->until ||
+				change->withdrawn || !add_row(job, task, line, change))
 				continue;
-			row = &job->rows[job->count - 1];
-			row->plot = l;
-			out->weight = fmax(out->weight, row->weight);
-			out->row = job->count;
+			job->rows[job->count - 1].plot = l;
+			out->weight = fmax(out->weight, job->rows[job->count - 1].weight);
 		}
-		job->plot_count += out->row > 0;
+		job->plot_count += job->count > before;
 	}
 }
 
@@ -467,7 +352,6 @@ static void take_plot(struct maker *maker, struct report_plot *plot)
 		return;
 	plot->test = arena_strdup(arena, plot->test);
 	plot->series = arena_strdup(arena, plot->series);
-	plot->branch = arena_strdup(arena, plot->branch);
 	maker->plots[maker->plot_count++] = *plot;
 	if (maker->plot_count <= REPORT_PLOTS)
 		return;
@@ -486,7 +370,6 @@ static void take_row(struct maker *maker, const struct report_row *from)
 	row->item = announce_copy(arena, &from->item);
 	row->item.extras = NULL;
 	row->series = arena_strdup(arena, from->series);
-	row->branch = arena_strdup(arena, from->branch);
 	row->word = arena_strdup(arena, from->word);
 	row->person = arena_strdup(arena, from->person);
 	row->ordinal = maker->count++;
@@ -554,26 +437,10 @@ static const char *base_of(struct arena *arena, const char *path)
 }
 
 /* The pictures first: a document that is there has them. */
-static bool write_markdown(const struct maker *maker, const struct report_document *document,
-	const char *path, struct error *error)
+static bool write_report(struct maker *maker, struct report_document *document, struct error *error)
 {
-	const char *base = is_stdout(path) ? NULL : base_of(maker->cli->arena, path);
-	struct buf text = {0};
-
-	for (size_t i = 0; base && i < document->plot_count; i++) {
-		const struct report_plot *plot = &document->plots[i];
-
-		if (!output_write(arena_printf(maker->cli->arena, "%s-%zu.svg", base, plot->number),
-			    plot->svg, strlen(plot->svg), error))
-			return false;
-	}
-	report_markdown(&text, document, base);
-	return write_document(maker, path, &text, error);
-}
-
-static bool write_report(
-	struct maker *maker, const struct report_document *document, struct error *error)
-{
+	struct arena *arena = maker->cli->arena;
+	const char *path = maker->flags->markdown;
 	struct buf text = {0};
 
 	if (maker->flags->html) {
@@ -581,8 +448,21 @@ static bool write_report(
 		if (!write_document(maker, maker->flags->html, &text, error))
 			return false;
 	}
-	return !maker->flags->markdown ||
-	       write_markdown(maker, document, maker->flags->markdown, error);
+	if (!path)
+		return true;
+	if (is_stdout(path))
+		document->plot_count = 0;
+	else
+		document->base = base_of(arena, path);
+	for (size_t i = 0; i < document->plot_count; i++) {
+		const struct report_plot *plot = &document->plots[i];
+
+		if (!output_write(arena_printf(arena, "%s-%zu.svg", document->base, plot->number),
+			    plot->svg, strlen(plot->svg), error))
+			return false;
+	}
+	report_markdown(&text, document);
+	return write_document(maker, path, &text, error);
 }
 
 /* Brings rows and plots into order; plots have the numbers of their first rows. */
@@ -612,7 +492,7 @@ static int make(struct maker *maker, const struct test *const *tests, size_t cou
 	if (maker->code != EXIT_NOTHING)
 		return maker->code;
 	put_in_order(maker);
-	const struct report_document document = {.title = maker->flags->title,
+	struct report_document document = {.title = maker->flags->title,
 		.now = maker->cli->now,
 		.since = maker->since,
 		.until = maker->until,

@@ -18,17 +18,16 @@ enum {
 
 /* A series with changes. */
 struct report_plot {
-	const char *test, *series, *branch; /* branch: or NULL */
+	const char *test, *series;
 	char *json, *svg;
 	double weight;  /* of its most important change */
-	size_t row;     /* which that is, from 1 */
 	size_t number;  /* of the plot, from 1, in the order of the rows; 0: it was left out */
 	size_t ordinal; /* the plot's, as its rows have it */
 };
 
 struct report_row {
 	struct announcement item; /* with links */
-	const char *series, *branch;
+	const char *series;
 	const char *word;   /* what people said, or why it is not a known change; or NULL */
 	double weight;      /* the larger, the more important */
 	size_t ordinal;     /* order of finding; */
@@ -48,33 +47,36 @@ struct report_document {
 	size_t count;                  /* of all; at most REPORT_ROWS are shown */
 	const struct report_plot *plots;
 	size_t plot_count;
+	const char *base; /* of Markdown: the pictures are BASE-1.svg and so on; NULL: none are */
 };
 
-/* The plot of the row; NULL if it was left out. */
-const struct report_plot *report_plot_of(
-	const struct report_document *document, const struct report_row *row);
+struct report_around {
+	const char *before, *after;
+};
 
-/* "3 changes in 20 tests: 2 worse, 1 better", and what is not shown. */
-void report_put_tally(struct buf *out, const struct report_document *document);
-void report_put_omitted(struct buf *out, const struct report_document *document);
+/* How a form writes what all have. */
+struct report_markup {
+	struct report_around title, problem, paragraph, facts, fact, table, heading, headings, row;
+	const char *tally, *fact_end, *rule, *cell_end, *line;
+	void (*text)(struct buf *out, const char *text); /* nothing in it is markup */
+	void (*name)(struct buf *out, const char *name); /* the same, set apart */
+	void (*link)(struct buf *out, const char *url, const char *name);
+	void (*time)(struct buf *out, int64_t time);
+	void (*verdict)(struct buf *out, const char *shape, const char *size, const char *verdict);
+	void (*cell)(struct buf *out, const char *column);
+	/* Begins or ends a reference to a plot. */
+	void (*refer)(struct buf *out, const struct report_document *document,
+		const struct report_plot *plot, bool begins);
+	void (*plot)(struct buf *out, const struct report_document *document,
+		const struct report_plot *plot);
+};
 
-/* "a, b and 3 more": the first `most` names, each by `put`. */
-void report_put_names(struct buf *out, const struct strings *names, size_t most,
-	void (*put)(struct buf *out, const char *name));
-
-/* "since 2026-03-01 06:00 UTC", "all", ... */
-void report_put_range(struct buf *out, const struct report_document *document);
-
-/* "604 ns → 684 ns" */
-void report_put_levels(struct buf *out, const struct announcement *item);
-
-/* "worse", "better" or "changed", and the sign of which way the values went. */
-const char *report_verdict(const struct announcement *item);
-const char *report_shape(const struct announcement *item);
+/* The content by that markup. */
+void report_put(struct buf *out, const struct report_document *document,
+	const struct report_markup *markup);
 
 void report_html(struct buf *out, const struct report_document *document);
 
-/* The pictures are BASE-1.svg and so on; NULL: there are none. */
-void report_markdown(struct buf *out, const struct report_document *document, const char *base);
+void report_markdown(struct buf *out, const struct report_document *document);
 
 #endif

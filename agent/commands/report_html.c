@@ -30,13 +30,6 @@ static void put_isolated(struct buf *out, const char *text)
 	buf_text(out, "</bdi>");
 }
 
-/* Escapes what the buffer has, and frees it. */
-static void put_text(struct buf *out, struct buf *text)
-{
-	buf_markup(out, text->data, text->length);
-	buf_free(text);
-}
-
 static void put_link(struct buf *out, const char *url, const char *text)
 {
 	buf_text(out, "<a rel=\"noreferrer\" href=\"");
@@ -74,26 +67,15 @@ static void put_data(struct buf *out, const char *json)
 
 static void put_hash(struct buf *out, const struct buf *content)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	unsigned char sum[SHA256_BYTES + 1] = {0};
+	unsigned char sum[SHA256_BYTES];
 	struct sha256 hash;
 
 	sha256_begin(&hash);
 	sha256_add(&hash, content->data, content->length);
 	sha256_end(&hash, sum);
 	buf_text(out, " 'sha256-");
-	for (size_t i = 0; i < SHA256_BYTES; i += 3) {
-		unsigned bits = (unsigned)sum[i] << 16 | (unsigned)sum[i + 1] << 8;
-
-		bits |= i + 2 < SHA256_BYTES ? sum[i + 2] : 0;
-		buf_char(out, digits[bits >> 18]);
-		buf_char(out, digits[bits >> 12 & 63]);
-		buf_char(out, digits[bits >> 6 & 63]);
-		if (i + 2 < SHA256_BYTES)
-			buf_char(out, digits[bits & 63]);
-	}
-	buf_text(out, "='");
+	buf_base64(out, sum, sizeof sum);
+	buf_char(out, '\'');
 }
 
 static void put_asset(struct buf *out, const char *name)
@@ -174,146 +156,33 @@ static void put_head(
 	buf_text(out, "</style>\n</head>\n");
 }
 
-/* ---- the content ---- */
-
-static void put_asked(struct buf *out, const struct report_document *document)
+static void put_verdict(struct buf *out, const char *shape, const char *size, const char *verdict)
 {
-	enum { NAMES = 20 };
-
-	if (document->asked.count == 0)
-		buf_printf(out, "all %zu", document->tests);
-	report_put_names(out, &document->asked, NAMES, put_isolated);
-}
-
-static void put_failed(struct buf *out, const struct report_document *document)
-{
-	enum { NAMES = 50 };
-	const struct strings *failed = &document->failed;
-
-	if (failed->count == 0)
-		return;
-	buf_printf(out, "<p class=\"problem\">%zu of %zu tests could not be read: ", failed->count,
-		document->tests);
-	report_put_names(out, failed, NAMES, put_isolated);
-	buf_text(out, "</p>\n");
-}
-
-static void put_summary(struct buf *out, const struct report_document *document)
-{
-	struct buf text = {0};
-
-	buf_text(out, "<h1>");
-	put_name(out, document->title);
-	buf_text(out, "</h1>\n<p class=\"tally\">");
-	report_put_tally(&text, document);
-	put_text(out, &text);
-	buf_text(out, "</p>\n");
-	put_failed(out, document);
-	buf_text(out, "<dl class=\"facts\">\n<dt>Tests</dt><dd>");
-	put_asked(out, document);
-	buf_text(out, "</dd>\n<dt>Changes</dt><dd>");
-	report_put_range(&text, document);
-	put_text(out, &text);
-	buf_text(out, "</dd>\n");
-	if (document->branch) {
-		buf_text(out, "<dt>Branch</dt><dd>");
-		put_isolated(out, document->branch);
-		buf_text(out, "</dd>\n");
-	}
-	buf_printf(out, "<dt>Basis</dt><dd>%s</dd>\n<dt>Made</dt><dd>",
-		document->has_state ? "what the agent knows" : "a detection on these points");
-	put_time(out, document->now);
-	buf_text(out, "</dd>\n</dl>\n");
-}
-
-static void put_commit(struct buf *out, const struct announcement *item)
-{
-	const char *commit = announcement_bad(item);
-	struct buf none = {0};
-
-	text_suspects(&none, item, &text_utc);
-	if (!commit && none.length > 0)
-		put_text(out, &none);
-	else if (!commit)
-		buf_text(out, "–");
-	else if (item->commit_url)
-		put_link(out, item->commit_url, commit);
-	else
-		put_isolated(out, commit);
-	if (commit && item->compare_url) {
-		buf_char(out, ' ');
-		put_link(out, item->compare_url, "compare");
-	}
-	buf_free(&none);
-}
-
-static void put_verdict(struct buf *out, const struct announcement *item)
-{
-	static const char *const classes[] = {"better", "neither", "worse"};
-	struct buf text = {0};
-
-	buf_printf(out, "<span class=\"verdict %s\"><span aria-hidden=\"true\">%s</span> ",
-		classes[1 + announcement_verdict(item)], report_shape(item));
-	text_size(&text, &item->change);
-	put_text(out, &text);
-	buf_printf(out, " <span class=\"word\">%s</span></span>", report_verdict(item));
-}
-
-static void put_row(
-	struct buf *out, const struct report_document *document, const struct report_row *row)
-{
-	const struct report_plot *plot = report_plot_of(document, row);
-	const struct announcement *item = &row->item;
-	struct buf text = {0};
-
-	buf_text(out, "<tr><td data-label=\"Change\">");
-	put_verdict(out, item);
-	buf_text(out, "</td><td data-label=\"Test\" class=\"name\">");
-	if (plot)
-		buf_printf(out, "<a href=\"#plot-%zu\">", plot->number);
-	put_isolated(out, item->test);
-	buf_char(out, ' ');
-	put_isolated(out, row->series);
-	buf_text(out, plot ? "</a>" : "");
-	buf_text(out, "</td><td data-label=\"Levels\">");
-	report_put_levels(&text, item);
-	put_text(out, &text);
-	buf_text(out, "</td><td data-label=\"Time\">");
-	put_time(out, item->time);
-	buf_text(out, "</td><td data-label=\"Commit\" class=\"name\">");
-	put_commit(out, item);
-	if (document->has_state) {
-		buf_text(out, "</td><td data-label=\"State\">");
-		if (row->word)
-			put_name(out, row->word);
-		if (row->person) {
-			buf_text(out, "<br>");
-			put_isolated(out, row->person);
-		}
-		if (item->page) {
-			buf_text(out, "<br>");
-			put_link(out, item->page, "decide");
-		}
-	}
-	buf_text(out, "</td></tr>\n");
-}
-
-static void put_table(struct buf *out, const struct report_document *document)
-{
-	if (document->count == 0)
-		return;
 	buf_printf(out,
-		"<div class=\"table\"><table class=\"changes\">\n<thead><tr><th>Change</th>"
-		"<th>Test and series</th><th>Levels</th><th>Time</th><th>Commit</th>%s</tr>"
-		"</thead>\n<tbody>\n",
-		document->has_state ? "<th>State</th>" : "");
-	for (size_t i = 0; i < document->count && i < REPORT_ROWS; i++)
-		put_row(out, document, &document->rows[i]);
-	buf_text(out, "</tbody>\n</table></div>\n");
+		"<span class=\"verdict %s\"><span aria-hidden=\"true\">%s</span> %s "
+		"<span class=\"word\">%s</span></span>",
+		verdict, shape, size, verdict);
 }
 
-static void put_plot(struct buf *out, const struct report_plot *plot)
+static void put_cell(struct buf *out, const char *column)
 {
+	buf_printf(out, "<td data-label=\"%s\">", column);
+}
+
+static void refer(struct buf *out, const struct report_document *document,
+	const struct report_plot *plot, bool begins)
+{
+	(void)document;
+	if (begins)
+		buf_printf(out, "<a href=\"#plot-%zu\">", plot->number);
+	else
+		buf_text(out, "</a>");
+}
+
+static void put_plot(
+	struct buf *out, const struct report_document *document, const struct report_plot *plot)
+{
+	(void)document;
 	buf_printf(out, "<section class=\"plot\" id=\"plot-%zu\">\n<h2>", plot->number);
 	put_isolated(out, plot->test);
 	buf_char(out, ' ');
@@ -325,24 +194,38 @@ static void put_plot(struct buf *out, const struct report_plot *plot)
 	buf_text(out, "</script>\n</section>\n");
 }
 
+static const struct report_markup markup = {.title = {"<h1>", "</h1>\n"},
+	.tally = "<p class=\"tally\">",
+	.problem = {"<p class=\"problem\">", " "},
+	.paragraph = {"<p class=\"quiet\">", "</p>\n"},
+	.facts = {"<dl class=\"facts\">\n", "</dl>\n"},
+	.fact = {"<dt>", "</dt><dd>"},
+	.fact_end = "</dd>\n",
+	.table = {"<div class=\"table\"><table class=\"changes\">\n<thead><tr>",
+		"</tbody>\n</table></div>\n"},
+	.heading = {"<th>", "</th>"},
+	.headings = {"</tr></thead>\n<tbody>\n", ""},
+	.rule = "",
+	.row = {"<tr>", "</tr>\n"},
+	.cell_end = "</td>",
+	.line = "<br>",
+	.text = put_name,
+	.name = put_isolated,
+	.link = put_link,
+	.time = put_time,
+	.verdict = put_verdict,
+	.cell = put_cell,
+	.refer = refer,
+	.plot = put_plot};
+
 void report_html(struct buf *out, const struct report_document *document)
 {
 	struct parts parts = {0};
-	struct buf text = {0};
 
 	make_parts(&parts, document);
 	put_head(out, document, &parts);
 	buf_text(out, "<body>\n<main>\n");
-	put_summary(out, document);
-	put_table(out, document);
-	report_put_omitted(&text, document);
-	if (text.length > 0) {
-		buf_text(out, "<p class=\"quiet\">");
-		put_text(out, &text);
-		buf_text(out, "</p>\n");
-	}
-	for (size_t i = 0; i < document->plot_count; i++)
-		put_plot(out, &document->plots[i]);
+	report_put(out, document, &markup);
 	buf_printf(out, "<footer class=\"quiet\">hunter-c %s</footer>\n</main>\n", HUNTER_VERSION);
 	if (document->plot_count > 0) {
 		buf_text(out, "<script>");

@@ -96,121 +96,70 @@ static void put_picture(struct buf *out, const char *base, size_t number)
 	buf_printf(out, "-%zu.svg", number);
 }
 
-static void put_commit(struct buf *out, const struct announcement *item)
+static void put_time(struct buf *out, int64_t time)
 {
-	const char *commit = announcement_bad(item);
-	struct buf none = {0};
-
-	text_suspects(&none, item, &text_utc);
-	if (commit && item->commit_url)
-		put_link(out, item->commit_url, commit);
-	else if (commit)
-		put_code(out, commit);
-	else
-		put_plain(out, none.data ? none.data : "");
-	buf_free(&none);
+	text_utc.time(out, time, false);
 }
 
-static void put_row(struct buf *out, const struct report_document *document,
-	const struct report_row *row, const char *base)
+static void put_verdict(struct buf *out, const char *shape, const char *size, const char *verdict)
 {
-	const struct report_plot *plot = base ? report_plot_of(document, row) : NULL;
-	const struct announcement *item = &row->item;
-
-	buf_printf(out, "| %s %s | ", report_shape(item), report_verdict(item));
-	struct buf size = {0};
-	text_size(&size, &item->change);
-	buf_text(out, size.data ? size.data : "");
-	buf_free(&size);
-	buf_text(out, " | ");
-	put_code(out, item->test);
-	buf_text(out, " | ");
-	put_code(out, row->series);
-	buf_text(out, " | ");
-	report_put_levels(&size, item);
-	put_plain(out, size.data ? size.data : "");
-	buf_free(&size);
-	buf_text(out, " | ");
-	text_utc.time(out, item->time, false);
-	buf_text(out, " | ");
-	put_commit(out, item);
-	if (document->has_state) {
-		buf_text(out, " | ");
-		put_plain(out, row->word ? row->word : "");
-		if (item->page) {
-			buf_char(out, ' ');
-			put_link(out, item->page, "decide");
-		}
-	}
-	if (base && plot) {
-		buf_printf(out, " | [%zu](", plot->number);
-		put_picture(out, base, plot->number);
-		buf_char(out, ')');
-	} else if (base) {
-		buf_text(out, " | ");
-	}
-	buf_text(out, " |\n");
+	buf_printf(out, "%s %s %s", shape, size, verdict);
 }
 
-static void put_failed(struct buf *out, const struct report_document *document)
+static void put_cell(struct buf *out, const char *column)
 {
-	enum { NAMES = 50 };
-	const struct strings *failed = &document->failed;
+	(void)column;
+	buf_text(out, " ");
+}
 
-	if (failed->count == 0)
+static void refer(struct buf *out, const struct report_document *document,
+	const struct report_plot *plot, bool begins)
+{
+	if (begins) {
+		buf_char(out, '[');
 		return;
-	buf_printf(out, "**%zu of %zu tests could not be read:** ", failed->count, document->tests);
-	report_put_names(out, failed, NAMES, put_code);
-	buf_text(out, "\n\n");
+	}
+	buf_text(out, "](");
+	put_picture(out, document->base, plot->number);
+	buf_char(out, ')');
 }
 
-static void put_table(struct buf *out, const struct report_document *document, const char *base)
+static void put_plot(
+	struct buf *out, const struct report_document *document, const struct report_plot *plot)
 {
-	if (document->count == 0)
-		return;
-	buf_printf(out,
-		"| Change | Size | Test | Series | Levels | Time | Commit |%s%s\n"
-		"|---|---|---|---|---|---|---|%s%s\n",
-		document->has_state ? " State |" : "", base ? " Plot |" : "",
-		document->has_state ? "---|" : "", base ? "---|" : "");
-	for (size_t i = 0; i < document->count && i < REPORT_ROWS; i++)
-		put_row(out, document, &document->rows[i], base);
-	buf_char(out, '\n');
+	buf_printf(out, "\n## %zu. ", plot->number);
+	put_code(out, plot->test);
+	buf_char(out, ' ');
+	put_code(out, plot->series);
+	buf_printf(out, "\n\n![plot %zu](", plot->number);
+	put_picture(out, document->base, plot->number);
+	buf_text(out, ")\n");
 }
 
-void report_markdown(struct buf *out, const struct report_document *document, const char *base)
+static const struct report_markup markup = {.title = {"# ", "\n\n"},
+	.tally = "",
+	.problem = {"**", "** "},
+	.paragraph = {"\n", "\n\n"},
+	.facts = {"", ""},
+	.fact = {"- ", ": "},
+	.fact_end = "\n",
+	.table = {"\n|", ""},
+	.heading = {" ", " |"},
+	.headings = {"\n|", "\n"},
+	.rule = "---|",
+	.row = {"|", "\n"},
+	.cell_end = " |",
+	.line = " ",
+	.text = put_plain,
+	.name = put_code,
+	.link = put_link,
+	.time = put_time,
+	.verdict = put_verdict,
+	.cell = put_cell,
+	.refer = refer,
+	.plot = put_plot};
+
+void report_markdown(struct buf *out, const struct report_document *document)
 {
-	struct buf text = {0};
-
-	buf_text(out, "# ");
-	put_plain(out, document->title);
-	buf_text(out, "\n\n");
-	report_put_tally(out, document);
-	buf_text(out, "; ");
-	report_put_range(out, document);
-	if (document->branch) {
-		buf_text(out, ", branch ");
-		put_code(out, document->branch);
-	}
-	buf_text(out, ". Made ");
-	text_utc.time(out, document->now, false);
-	buf_text(out, ".\n\n");
-	put_failed(out, document);
-	put_table(out, document, base);
-	if (base)
-		report_put_omitted(&text, document);
-	if (text.length > 0)
-		buf_printf(out, "%s\n\n", text.data);
-	buf_free(&text);
-	for (size_t i = 0; base && i < document->plot_count; i++) {
-		const struct report_plot *plot = &document->plots[i];
-
-		buf_printf(out, "## %zu. ", plot->number);
-		put_code(out, plot->test);
-		buf_char(out, ' ');
-		put_code(out, plot->series);
-		buf_printf(out, "\n\n![plot %zu](", plot->number);
-		put_picture(out, base, plot->number);
-		buf_text(out, ")\n\n");
-	}
+	report_put(out, document, &markup);
 }

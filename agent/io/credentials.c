@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/buf.h"
 #include "agent/base/secret.h"
 
 /* The handle and the secrets set on it. */
@@ -26,26 +27,6 @@ static void add_secret(const struct credentials *to, const char *secret)
 	*secrets = (struct strings){items, secrets->count + 1};
 }
 
-static const char *base64(struct arena *arena, const char *text)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	size_t length = strlen(text), count = 0;
-	char *out = arena_alloc(arena, (length + 2) / 3 * 4 + 1);
-	for (size_t i = 0; i < length; i += 3) {
-		size_t left = length - i;
-		unsigned bits = (unsigned)(unsigned char)text[i] << 16;
-		bits |= left > 1 ? (unsigned)(unsigned char)text[i + 1] << 8 : 0;
-		bits |= left > 2 ? (unsigned char)text[i + 2] : 0;
-		out[count++] = digits[bits >> 18];
-		out[count++] = digits[bits >> 12 & 63];
-		out[count++] = left > 1 ? digits[bits >> 6 & 63] : '=';
-		out[count++] = left > 2 ? digits[bits & 63] : '=';
-	}
-	out[count] = '\0';
-	return out;
-}
-
 static bool set_bearer(
 	const struct credentials *to, const char *option, const char *bearer, struct error *error)
 {
@@ -60,8 +41,12 @@ static bool set_bearer(
 
 static void add_user_secrets(const struct credentials *to, const char *user, const char *password)
 {
+	const char *both = arena_printf(to->arena, "%s:%s", user, password);
+	struct buf encoded = {0};
+
 	add_secret(to, password);
-	add_secret(to, base64(to->arena, arena_printf(to->arena, "%s:%s", user, password)));
+	buf_base64(&encoded, both, strlen(both));
+	add_secret(to, buf_keep(&encoded, to->arena));
 }
 
 static void set_basic(const struct credentials *to, const char *user, const char *password)

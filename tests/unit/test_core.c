@@ -83,6 +83,22 @@ static void arena_copies_text(void **state)
 	arena_free(arena);
 }
 
+static void buf_writes_base64(void **state)
+{
+	static const char *const cases[] = {
+		"", "", "f", "Zg==", "fo", "Zm8=", "foo", "Zm9v", "\xff\xfe?", "//4/"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i += 2) {
+		struct buf out = {0};
+
+		buf_text(&out, "");
+		buf_base64(&out, cases[i], strlen(cases[i]));
+		assert_string_equal(out.data ? out.data : "", cases[i + 1]);
+		buf_free(&out);
+	}
+}
+
 static void buf_grows_and_stays_terminated(void **state)
 {
 	(void)state;
@@ -423,6 +439,7 @@ int main(void)
 		cmocka_unit_test(arena_gives_zeroed_aligned_pieces),
 		cmocka_unit_test(arena_copies_text),
 		cmocka_unit_test(buf_grows_and_stays_terminated),
+		cmocka_unit_test(buf_writes_base64),
 		cmocka_unit_test(json_strings_are_escaped),
 		cmocka_unit_test(json_numbers_read_back),
 		cmocka_unit_test(log_lines_are_one_line),
