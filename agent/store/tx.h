@@ -4,7 +4,8 @@
 
 #include "agent/store/store.h"
 
-struct sql_driver; /* see agent/store/sql/driver.h */
+struct sql_driver;     /* see agent/store/sql/driver.h */
+struct statement_slot; /* see agent/store/sql/statements.c */
 
 /*
  * What is read in it lies in its arena. Once something has failed, `error` is set and nothing is
@@ -20,6 +21,7 @@ struct tx {
 	struct store_call *call; /* the one that is run, if it is one */
 	struct error *error;
 	bool failed;
+	struct statement_slot *slots; /* the statements that were prepared; NULL: none */
 };
 
 /* Defines STORE_CALL(name): its constructor, and its work with these members. */

@@ -3,10 +3,29 @@
  * is there, which is written after those of its tests. Who has a test leave its shard writes that
  * shard's row anew: the next holder finds the test in `singles`, or this one finds that it holds
  * the shard no more; and a write about the test that is under way comes before, or is repeated and
- * refused (see STATEMENT_HOLD).
+ * refused (see fleet_lock).
  */
 #include "agent/base/buf.h"
+#include "agent/store/postgresql/fleet.h"
 #include "agent/store/sql/read.h"
+
+#define NAMED                                                                                      \
+	" test IN (SELECT value FROM json_array_elements_text(CAST(?2 AS JSON)) AS listed "        \
+	"(value))"
+
+/* Of configurations that no agent has had for a day. */
+#define OLD                                                                                        \
+	" WHERE configuration IN (SELECT configuration FROM configurations, moment"                \
+	" WHERE announced < now - 86400000 AND configuration NOT IN"                               \
+	" (SELECT configuration FROM agents WHERE gone = 0))"
+
+/* Configurations of agents that live. This agent's row may still have what it had before. */
+#define LIVE                                                                                       \
+	" live AS (SELECT configuration, announced, votes FROM configurations JOIN"                \
+	" (SELECT configuration, count(*) AS votes FROM (SELECT CAST(?2 AS BIGINT)"                \
+	" AS configuration UNION ALL SELECT configuration FROM agents"                             \
+	" WHERE gone = 0 AND instance != ?1) AS each GROUP BY configuration) AS votes"             \
+	" USING (configuration))"
 
 enum { TESTS_AT_ONCE = 5000 };
 
@@ -21,27 +40,42 @@ static void write_tests(
 		buf_printf(&list, ",%lld]", (long long)call->tests[i].fingerprint);
 	}
 	buf_char(&list, ']');
-	RUN(tx, STATEMENT_ADD_TESTS, v_id(call->configuration), v_text(list.data));
+	RUN(tx,
+		"INSERT INTO fingerprints (configuration, test, fingerprint) SELECT ?1,"
+		" value ->> 0, CAST(value ->> 1 AS BIGINT) FROM"
+		" json_array_elements(CAST(?2 AS JSON)) AS listed (value) ON CONFLICT"
+		" (configuration, test) DO NOTHING",
+		v_id(call->configuration), v_text(list.data));
 	buf_free(&list);
 }
 
 static void announce(struct tx *tx, const struct store_configuration *call)
 {
-	RUN(tx, STATEMENT_CLEAN_TESTS);
-	RUN(tx, STATEMENT_CLEAN_CONFIGURATIONS);
-	if (query_ask(QUERY(tx, STATEMENT_ANNOUNCE_AGAIN, v_id(call->configuration))) != 0)
+	RUN(tx, "WITH" MOMENT " DELETE FROM fingerprints" OLD);
+	RUN(tx, "WITH" MOMENT " DELETE FROM configurations" OLD);
+	if (query_ask(QUERY(tx,
+		    "WITH" MOMENT " UPDATE configurations SET announced = now FROM moment WHERE"
+		    " configuration = ?1 RETURNING 1",
+		    v_id(call->configuration))) != 0)
 		return;
 	for (size_t i = 0; i < call->test_count; i += TESTS_AT_ONCE) {
 		size_t rest = call->test_count - i;
 
 		write_tests(tx, call, i, rest < TESTS_AT_ONCE ? rest : TESTS_AT_ONCE);
 	}
-	RUN(tx, STATEMENT_ADD_CONFIGURATION, v_id(call->configuration));
+	RUN(tx,
+		"WITH" MOMENT
+		" INSERT INTO configurations (configuration, announced) SELECT ?1, now"
+		" FROM moment ON CONFLICT (configuration) DO UPDATE SET announced ="
+		" excluded.announced",
+		v_id(call->configuration));
 }
 
 static void read_singles(struct tx *tx, struct store_configuration *call)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_SINGLES);
+	struct sql_query query =
+		QUERY(tx, "SELECT test, CAST(coalesce((SELECT instance FROM agents WHERE instance ="
+			  " holder AND gone = 0), 0) AS BIGINT), term FROM singles ORDER BY test");
 
 	while (query_next(&query)) {
 		struct single *single = ADD_ROW(tx, call->singles, call->single_count);
@@ -54,8 +88,19 @@ static void read_singles(struct tx *tx, struct store_configuration *call)
 
 static void read_versions(struct tx *tx, struct store_configuration *call)
 {
-	struct sql_query query =
-		QUERY(tx, STATEMENT_VERSIONS, v_id(call->call.holder), v_id(call->configuration));
+	struct sql_query query = QUERY(tx,
+		/* Agents without a test have no vote about it. */
+		"WITH" LIVE ", differing AS (SELECT test FROM fingerprints JOIN live USING"
+		" (configuration) WHERE (SELECT count(*) FROM live) > 1 GROUP BY test"
+		" HAVING count(*) != (SELECT count(*) FROM live) OR min(fingerprint) !="
+		" max(fingerprint)), decided AS (SELECT DISTINCT ON (test) test,"
+		" fingerprint FROM differing JOIN fingerprints USING (test) JOIN live"
+		" USING (configuration) GROUP BY test, fingerprint ORDER BY test,"
+		" sum(votes) DESC, max(announced) DESC, fingerprint DESC) SELECT test,"
+		" configuration, CASE WHEN fingerprints.fingerprint = decided.fingerprint"
+		" THEN 1 ELSE 0 END FROM decided JOIN fingerprints USING (test) JOIN live"
+		" USING (configuration) ORDER BY test, configuration",
+		v_id(call->call.holder), v_id(call->configuration));
 
 	while (query_next(&query)) {
 		struct announced_test *test = ADD_ROW(tx, call->versions, call->version_count);
@@ -77,11 +122,19 @@ static void leave_shards(struct tx *tx, const struct store_configuration *call)
 	}
 	buf_char(&list, ']');
 	if (call->leave.count > 0)
-		RUN(tx, STATEMENT_LEAVE_SHARDS, v_id(call->call.holder), v_text(list.data));
+		RUN(tx,
+			"WITH" MOMENT
+			", listed AS (SELECT value ->> 0 AS test, CAST(value ->> 1 AS BIGINT) AS"
+			" at FROM json_array_elements(CAST(?2 AS JSON)) AS listed (value)), held"
+			" AS (UPDATE shards SET holder = holder WHERE holder = ?1 AND shard IN"
+			" (SELECT at FROM listed) RETURNING shard) INSERT INTO singles (test,"
+			" holder, term) SELECT test, 0, now FROM listed JOIN held ON shard = at,"
+			" moment ORDER BY 1 ON CONFLICT (test) DO NOTHING",
+			v_id(call->call.holder), v_text(list.data));
 	buf_free(&list);
 }
 
-static void move(struct tx *tx, const struct store_configuration *call, enum statement statement,
+static void move(struct tx *tx, const struct store_configuration *call, const char *statement,
 	const struct strings *tests)
 {
 	if (tests->count > 0)
@@ -95,9 +148,21 @@ static void configurations_perform(struct tx *tx, void *context)
 	if (call->announce)
 		announce(tx, call);
 	leave_shards(tx, call);
-	move(tx, call, STATEMENT_CLAIM_TESTS, &call->claim);
-	move(tx, call, STATEMENT_RELEASE_TESTS, &call->release);
-	move(tx, call, STATEMENT_JOIN_SHARDS, &call->join);
+	move(tx, call,
+		"WITH" MOMENT ", free AS (SELECT test FROM singles WHERE" NAMED " AND" FREE
+		" AND " LIVES
+		" FOR UPDATE OF singles SKIP LOCKED) UPDATE singles SET holder = ?1, term"
+		" = greatest(term + 1, now) FROM free, moment WHERE singles.test ="
+		" free.test",
+		&call->claim);
+	move(tx, call,
+		"WITH" MOMENT " UPDATE singles SET holder = 0, term = greatest(term + 1, now) FROM"
+		" moment WHERE holder = ?1 AND" NAMED,
+		&call->release);
+	move(tx, call,
+		"DELETE FROM singles WHERE test IN (SELECT test FROM singles WHERE" NAMED
+		" AND (holder = ?1 OR" FREE ") AND " LIVES " FOR UPDATE SKIP LOCKED)",
+		&call->join);
 	read_singles(tx, call);
 	read_versions(tx, call);
 	if (call->gains)

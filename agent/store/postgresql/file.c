@@ -21,6 +21,7 @@
 #include "agent/store/postgresql/fleet.h"
 #include "agent/store/postgresql/statements.h"
 #include "agent/store/sql/rows.h"
+#include "agent/store/sql/statements.h"
 
 enum {
 	COUNTED_MS = 10000,
@@ -36,10 +37,10 @@ enum {
 
 struct sql_statement {
 	struct postgresql_file *file;
-	enum statement kind;
 	char *text;
 	int count; /* of parameters */
 	bool has_rows;
+	bool counts, in_order; /* see statements.h */
 	struct parameters parameters;
 	char *copies[COPIES_MOST]; /* of texts that are not as they were given */
 	size_t copy_count;
@@ -52,7 +53,6 @@ struct postgresql_file {
 	struct tx tx;
 	char *address, *label;
 	struct connection *connection;
-	struct sql_statement *statements[STATEMENT_ALL];
 	bool copy;    /* nothing is committed */
 	bool loading; /* what is inserted */
 	_Atomic int64_t size;
@@ -94,17 +94,16 @@ static bool has_rows(const char *text)
 	       !strstr(text, "UPDATE ") && !strstr(text, "DELETE FROM");
 }
 
-static struct sql_statement *statement_new(struct postgresql_file *file, enum statement kind)
+static struct sql_statement *driver_prepare(struct tx *tx, const char *text)
 {
 	struct sql_statement *statement = memory_new(1, sizeof *statement);
 
-	*statement = (struct sql_statement){.file = file,
-		.kind = kind,
-		.text = kind < STATEMENT_COUNT
-				? schema_statement_new(postgresql_statements, kind)
-				: memory_strdup(fleet_statements[kind - STATEMENT_COUNT])};
+	*statement = (struct sql_statement){.file = of(tx),
+		.text = memory_strdup(text),
+		.has_rows = has_rows(text),
+		.counts = strcmp(text, POSTGRESQL_COUNTS) == 0,
+		.in_order = strstr(text, POSTGRESQL_IN_ORDER) != NULL};
 	statement->count = translate(statement->text);
-	statement->has_rows = has_rows(statement->text);
 	return statement;
 }
 
@@ -118,20 +117,21 @@ static void driver_reset(struct sql_statement *statement)
 		free(statement->copies[--statement->copy_count]);
 }
 
-static struct sql_statement *driver_statement(struct tx *tx, enum statement kind)
+static void driver_finish(struct sql_statement *statement)
 {
-	struct postgresql_file *file = of(tx);
-	struct sql_statement *statement = file->statements[kind];
+	driver_reset(statement);
+	free(statement->text);
+	free(statement);
+}
 
-	if (!statement)
-		statement = file->statements[kind] = statement_new(file, kind);
+static void driver_clear(struct sql_statement *statement)
+{
 	driver_reset(statement);
 	for (int i = 0; i < statement->count; i++) {
 		statement->parameters.values[i] = NULL;
 		statement->parameters.types[i] = 0;
 		statement->parameters.formats[i] = 1;
 	}
-	return statement;
 }
 
 static bool is_utf8(const char *text)
@@ -189,15 +189,12 @@ static PGresult *ask_in_order(struct sql_statement *statement, struct error *err
 		"SELECT set_config('enable_seqscan', 'on', true),"
 		" set_config('enable_bitmapscan', 'on', true)"};
 	struct connection *connection = statement->file->connection;
-	bool ordered = statement->kind == STATEMENT_LIST ||
-		       statement->kind == STATEMENT_LIST_STATE ||
-		       statement->kind == STATEMENT_LIST_OPEN;
 	PGresult *result;
 
-	if (ordered && !connection_send(connection, plans[0], NULL, error))
+	if (statement->in_order && !connection_send(connection, plans[0], NULL, error))
 		return NULL;
 	result = connection_ask(connection, statement->text, &statement->parameters, error);
-	if (ordered && result)
+	if (statement->in_order && result)
 		(void)!connection_send(connection, plans[1], NULL, error);
 	return result;
 }
@@ -217,9 +214,9 @@ static enum sql_step run(struct sql_statement *statement)
 			       file->connection, statement->text, &statement->parameters, &error)
 			       ? SQL_DONE
 			       : SQL_FAILED;
-	if (statement->kind == STATEMENT_COUNTS && file->counting_count < COUNTING_MOST)
+	if (statement->counts && file->counting_count < COUNTING_MOST)
 		file->counting[file->counting_count++] = file->tx.call;
-	statement->borrowed = statement->kind == STATEMENT_COUNTS && file->counts;
+	statement->borrowed = statement->counts && file->counts;
 	statement->result = statement->borrowed ? file->counts : ask_in_order(statement, &error);
 	statement->row = -1;
 	return statement->result ? SQL_ROW : SQL_FAILED;
@@ -262,10 +259,10 @@ static bool driver_fail(struct tx *tx, const char *doing)
 }
 
 /* "INSERT INTO table (columns) VALUES ..." */
-static bool driver_load_begin(struct tx *tx, enum statement insert)
+static bool driver_load_begin(struct tx *tx, struct sql_statement *insert)
 {
 	struct postgresql_file *file = of(tx);
-	const char *text = driver_statement(tx, insert)->text + strlen("INSERT INTO ");
+	const char *text = insert->text + strlen("INSERT INTO ");
 	const char *end = strstr(text, " VALUES ");
 	char *copy;
 
@@ -285,7 +282,10 @@ static bool driver_load_end(struct tx *tx)
 
 static const struct sql_driver driver = {
 	.answers_whole = true,
-	.statement = driver_statement,
+	.words = &postgresql_words,
+	.prepare = driver_prepare,
+	.finish = driver_finish,
+	.clear = driver_clear,
 	.bind = driver_bind,
 	.step = driver_step,
 	.reset = driver_reset,
@@ -436,12 +436,7 @@ void postgresql_close(struct tx *tx)
 	struct postgresql_file *file = of(tx);
 
 	connection_free(file->connection);
-	for (int i = 0; i < STATEMENT_ALL; i++)
-		if (file->statements[i]) {
-			driver_reset(file->statements[i]);
-			free(file->statements[i]->text);
-			free(file->statements[i]);
-		}
+	statements_free(tx);
 	PQclear(file->counts);
 	explicit_bzero(file->address, strlen(file->address)); /* which may have a password */
 	free(file->address);
@@ -507,8 +502,7 @@ static void begin(struct tx *tx, bool writes)
 static void count(struct postgresql_file *file)
 {
 	struct error error;
-	PGresult *counts = connection_ask(
-		file->connection, postgresql_statements[STATEMENT_COUNTS], NULL, &error);
+	PGresult *counts = connection_ask(file->connection, POSTGRESQL_COUNTS, NULL, &error);
 
 	file->counted = clock_monotonic();
 	if (!counts)
@@ -622,7 +616,8 @@ static bool enter(struct tx *tx, struct store_call *call)
 		connection_patience(file->connection, CONNECTION_PATIENCE_LONG);
 	fleet_lock(tx, call);
 	if (call->work == &store_prune_work) /* of writers that are gone for long */
-		RUN(tx, STATEMENT_PRUNE_COMMITS);
+		RUN(tx, "DELETE FROM commits WHERE used < CAST(extract(epoch FROM"
+			" clock_timestamp() - INTERVAL '30 days') * 1000 AS BIGINT)");
 	return !tx->failed;
 }
 

@@ -33,9 +33,23 @@ enum { LATEST = 200 };
 
 enum { ROW_NUMBERS, ROW_AGENT, ROW_SHARD };
 
+/* Requests for runs that the agent makes. */
+#define ASKED                                                                                      \
+	" FROM requests JOIN shards ON requests.shard = shards.shard"                              \
+	" LEFT JOIN singles ON singles.test = requests.test"                                       \
+	" WHERE coalesce(singles.holder, shards.holder) = ?1"
+
 static void enter(struct tx *tx, const struct store_agent *self)
 {
-	RUN(tx, STATEMENT_JOIN, v_id(self->instance), v_text(self->name), v_text(self->address),
+	RUN(tx,
+		/* STATEMENT(NAME, TEXT) of a fleet, for PostgreSQL alone, in the words of its
+		   statements.c. */
+		"WITH" MOMENT
+		" INSERT INTO agents (instance, name, address, version, configuration,"
+		" tests, joined, renewed, until, late, gone) SELECT ?1, ?2, ?3, ?4, ?5,"
+		" ?6, now, now, now + ?7, 0, 0 FROM moment ON CONFLICT (instance) DO"
+		" NOTHING",
+		v_id(self->instance), v_text(self->name), v_text(self->address),
 		v_text(self->version), v_id(self->configuration), v_id(self->tests),
 		v_id(STORE_LEASE));
 }
@@ -48,30 +62,50 @@ static void give_back(struct tx *tx, const struct store_turn *turn)
 		if (turn->release[i])
 			owners_add(&shards, tx, i, 0);
 	if (shards.count > 0)
-		RUN(tx, STATEMENT_RELEASE, v_id(turn->self.instance),
+		RUN(tx,
+			"UPDATE shards SET holder = 0 WHERE holder = ?1 AND shard IN (SELECT"
+			" CAST(value AS BIGINT) FROM json_array_elements_text(CAST(?2 AS JSON))"
+			" AS listed (value))",
+			v_id(turn->self.instance),
 			v_text(owners_json(tx, &shards, 0, shards.count)));
 }
 
 static void end_leases(struct tx *tx, struct store_turn *turn)
 {
-	struct sql_query query =
-		QUERY(tx, STATEMENT_REAP, v_id(turn->self.instance), v_id(STORE_LEASE));
+	struct sql_query query = QUERY(tx,
+		"WITH" MOMENT
+		" UPDATE agents SET gone = now FROM moment WHERE gone = 0 AND instance !="
+		" ?1 AND (until <= now OR until > now + 2 * ?2) RETURNING instance",
+		v_id(turn->self.instance), v_id(STORE_LEASE));
 
 	turn->reaped = 0;
 	while (query_next(&query))
 		turn->reaped++;
 	if (turn->reaped == 0)
 		return;
-	RUN(tx, STATEMENT_CLEAN_AGENTS);
-	RUN(tx, STATEMENT_CLEAN_VIEWS);
-	RUN(tx, STATEMENT_CLEAN_REQUESTS);
+	RUN(tx, "WITH" MOMENT
+		" DELETE FROM agents USING moment WHERE gone != 0 AND gone < now - 86400000"
+		" AND NOT EXISTS (SELECT 1 FROM shards WHERE holder = instance) AND NOT"
+		" EXISTS (SELECT 1 FROM singles WHERE holder = instance)");
+	RUN(tx, "DELETE FROM views WHERE NOT EXISTS (SELECT 1 FROM agents WHERE"
+		" agents.instance = views.instance AND gone = 0)");
+	RUN(tx, "WITH" MOMENT " DELETE FROM requests USING moment WHERE asked < now - 600000");
 }
 
 static void take_shards(struct tx *tx, struct store_turn *turn)
 {
 	int64_t instance = turn->self.instance;
-	struct sql_query query = QUERY(tx, STATEMENT_TAKE, v_id(instance), v_id(turn->take),
-		v_id(instance % STORE_SHARDS));
+	struct sql_query query = QUERY(tx,
+		/* Takers begin at different shards, so that they seldom meet. An agent that has
+		 * left is gone at the moment at which its lease ended; one that was reaped is not.
+		 */
+		"WITH free AS (SELECT shard, holder FROM shards WHERE" FREE " AND " LIVES
+		" ORDER BY (shard + ?3) % 256 LIMIT ?2 FOR UPDATE OF shards SKIP LOCKED)"
+		" UPDATE shards SET holder = ?1, term = term + 1 FROM free WHERE"
+		" shards.shard = free.shard RETURNING CAST(coalesce( (SELECT CASE WHEN"
+		" gone != until THEN 1 ELSE 0 END FROM agents WHERE instance ="
+		" free.holder), 0) AS BIGINT)",
+		v_id(instance), v_id(turn->take), v_id(instance % STORE_SHARDS));
 
 	while (query_next(&query))
 		turn->taken_over += read_flag(&query);
@@ -131,12 +165,41 @@ static int compare(const void *a, const void *b)
 }
 
 /* Rows of three kinds: one of numbers, the agents, the shards. */
+#define PICTURE                                                                                    \
+	" SELECT 0, now, (SELECT count(*) FROM renewed), changes, recoveries, retractions, said,"  \
+	" (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) FROM changes WHERE news = 1)"               \
+	" + 3 * (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) FROM changes WHERE news = 4),"        \
+	" (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) + count(*) FROM deliveries"                 \
+	" WHERE state = 1), (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) FROM"                     \
+	" (SELECT id FROM events WHERE kind >= @event{triaged} ORDER BY id DESC LIMIT ?5) AS "     \
+	"latest),"                                                                                 \
+	" (SELECT CAST(coalesce(sum(changed), 0) AS BIGINT) FROM views JOIN agents"                \
+	" ON agents.instance = views.instance WHERE gone = 0),"                                    \
+	" (SELECT count(*)" ASKED "),"                                                             \
+	" (SELECT CAST(coalesce(sum(term), 0) AS BIGINT) FROM singles), NULL, NULL, NULL"          \
+	" FROM moment, due"                                                                        \
+	" UNION ALL SELECT 1, instance, configuration, tests, joined, renewed, until, late, gone," \
+	" 0, 0, 0, 0, name, address, version FROM agents"                                          \
+	" UNION ALL SELECT 2, shard, holder, term, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL"    \
+	" FROM shards"
+
 static void renew(struct tx *tx, struct store_turn *turn)
 {
 	const struct store_agent *self = &turn->self;
 	struct sql_query query = QUERY(tx,
-		self->instance != 0 ? STATEMENT_RENEW_LEASE : STATEMENT_LOOK, v_id(self->instance),
-		v_id(STORE_LEASE), v_id(self->configuration), v_id(self->tests), v_id(LATEST));
+		self->instance != 0
+			?
+			/* The parameters of both are the same. */
+			"WITH" MOMENT
+			", renewed AS (UPDATE agents SET renewed = now, until = now + ?2, late ="
+			" late + CASE WHEN until <= now THEN 1 ELSE 0 END, configuration = ?3,"
+			" tests = ?4 FROM moment WHERE instance = ?1 AND gone = 0 RETURNING 1),"
+			" due (changes, recoveries, retractions, said) AS (" DUE ")" PICTURE
+			: "WITH" MOMENT
+			  ", renewed AS (SELECT 1 WHERE ?1 + ?2 + ?3 + ?4 < 0), due (changes,"
+			  " recoveries, retractions, said) AS (" DUE ")" PICTURE,
+		v_id(self->instance), v_id(STORE_LEASE), v_id(self->configuration),
+		v_id(self->tests), v_id(LATEST));
 
 	turn->agents = NULL;
 	turn->agent_count = 0;
@@ -161,7 +224,11 @@ static void take_turn(struct tx *tx, void *context)
 	struct store_turn *turn = context;
 
 	if (turn->leave) {
-		RUN(tx, STATEMENT_LEAVE, v_id(turn->self.instance));
+		RUN(tx,
+			"WITH" MOMENT
+			" UPDATE agents SET gone = now, until = now FROM moment WHERE instance ="
+			" ?1 AND gone = 0",
+			v_id(turn->self.instance));
 		return;
 	}
 	if (turn->join)
@@ -172,7 +239,10 @@ static void take_turn(struct tx *tx, void *context)
 	if (turn->take > 0)
 		take_shards(tx, turn);
 	if (turn->alone)
-		RUN(tx, STATEMENT_TAKE_TESTS, v_id(turn->self.instance));
+		RUN(tx,
+			"DELETE FROM singles WHERE test IN (SELECT test FROM singles WHERE" FREE
+			" AND " LIVES " FOR UPDATE SKIP LOCKED)",
+			v_id(turn->self.instance));
 	renew(tx, turn);
 }
 
@@ -180,10 +250,20 @@ STORE_DEFINE(turn, .run = take_turn, .lane = STORE_TURNS, .writes = true);
 
 static void write_view(struct tx *tx, int64_t instance, const struct source_view *view)
 {
-	RUN(tx, STATEMENT_WRITE_VIEW, v_id(instance), v_text(view->source), v_id(view->verdict),
-		v_id(view->since), v_text(view->text ? view->text : ""),
-		v_id(view->told[VIEW_FAILS]), v_id(view->many[VIEW_FAILS]),
-		v_id(view->told[VIEW_STALE]), v_id(view->many[VIEW_STALE]), v_id(view->awaited));
+	RUN(tx,
+		"WITH" MOMENT " INSERT INTO views (instance, source, verdict, since, text,"
+		" failing_told, failing_many, stale_told, stale_many, awaited, changed)"
+		" SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, now FROM moment WHERE " LIVES
+		" ON CONFLICT (source, instance) DO UPDATE SET verdict ="
+		" excluded.verdict, since = excluded.since, text = excluded.text,"
+		" failing_told = excluded.failing_told, failing_many ="
+		" excluded.failing_many, stale_told = excluded.stale_told, stale_many ="
+		" excluded.stale_many, awaited = excluded.awaited, changed ="
+		" excluded.changed",
+		v_id(instance), v_text(view->source), v_id(view->verdict), v_id(view->since),
+		v_text(view->text ? view->text : ""), v_id(view->told[VIEW_FAILS]),
+		v_id(view->many[VIEW_FAILS]), v_id(view->told[VIEW_STALE]),
+		v_id(view->many[VIEW_STALE]), v_id(view->awaited));
 }
 
 static void read_view(struct sql_query *query, int64_t holder, struct source_view *view)
@@ -211,8 +291,13 @@ static void perform_views(struct tx *tx, void *context)
 	for (size_t i = 0; i < call->write_count; i++)
 		write_view(tx, holder, &call->write[i]);
 	for (size_t i = 0; i < call->forget.count; i++)
-		RUN(tx, STATEMENT_FORGET_VIEW, v_id(holder), v_text(call->forget.items[i]));
-	query = sql_query_of(tx, STATEMENT_VIEWS);
+		RUN(tx, "DELETE FROM views WHERE instance = ?1 AND source = ?2", v_id(holder),
+			v_text(call->forget.items[i]));
+	query = sql_query_of(tx,
+		"SELECT source, name, verdict, since, text, failing_told, failing_many,"
+		" stale_told, stale_many, awaited, views.instance FROM views JOIN agents"
+		" ON agents.instance = views.instance WHERE gone = 0 ORDER BY source,"
+		" views.instance");
 	while (query_next(&query)) {
 		read_view(&query, holder, ADD_ROW(tx, call->views, call->view_count));
 	}
@@ -221,7 +306,7 @@ static void perform_views(struct tx *tx, void *context)
 STORE_DEFINE(views, .run = perform_views, .lane = STORE_FLEET, .writes = true);
 
 static void list_requests(
-	struct tx *tx, enum statement statement, const struct run_request *requests, size_t count)
+	struct tx *tx, const char *statement, const struct run_request *requests, size_t count)
 {
 	struct buf list = {0};
 
@@ -242,11 +327,27 @@ static void perform_requests(struct tx *tx, void *context)
 	struct store_requests *call = context;
 	struct sql_query query;
 
-	list_requests(tx, STATEMENT_ADD_REQUESTS, call->add, call->add_count);
-	list_requests(tx, STATEMENT_FORGET_REQUESTS, call->begun, call->begun_count);
+	list_requests(tx,
+		/* In order: two agents that ask for the same tests wait for one another at most
+		   once. */
+		"WITH" MOMENT
+		" INSERT INTO requests (test, shard, asked) SELECT CAST(value ->> 0 AS"
+		" TEXT), CAST(value ->> 1 AS BIGINT), now FROM"
+		" @pairs{?1,listed}, moment ORDER"
+		" BY 1 ON CONFLICT (test) DO UPDATE SET shard = excluded.shard, asked ="
+		" greatest(excluded.asked, requests.asked + 1)",
+		call->add, call->add_count);
+	list_requests(tx,
+		/* Not what has been asked for again. */
+		"DELETE FROM requests USING json_array_elements(CAST(?1 AS JSON)) AS"
+		" listed (value) WHERE test = value ->> 0 AND asked = CAST(value ->> 2 AS"
+		" BIGINT)",
+		call->begun, call->begun_count);
 	if (!call->take)
 		return;
-	query = QUERY(tx, STATEMENT_REQUESTS, v_id(call->call.holder));
+	query = QUERY(tx,
+		"SELECT requests.test, asked" ASKED " AND " LIVES " ORDER BY requests.test",
+		v_id(call->call.holder));
 	while (query_next(&query)) {
 		struct run_request *found = ADD_ROW(tx, call->found, call->found_count);
 
@@ -260,10 +361,19 @@ STORE_DEFINE(requests, .run = perform_requests, .lane = STORE_FLEET, .writes = t
 void fleet_lock(struct tx *tx, struct store_call *call)
 {
 	bool holds = call->term == 0 ||
-		     query_ask(call->single ? QUERY(tx, STATEMENT_HOLD_TEST, v_text(call->test),
-						      v_id(call->term), v_id(call->holder))
-					    : QUERY(tx, STATEMENT_HOLD, v_id(call->shard),
-						      v_id(call->term), v_id(call->holder),
+		     query_ask(call->single ? QUERY(tx,
+						      "SELECT 1 FROM singles WHERE test = ?1 AND "
+						      "holder = ?3 AND term = ?2 FOR"
+						      " SHARE",
+						      v_text(call->test), v_id(call->term),
+						      v_id(call->holder))
+					    : QUERY(tx,
+						      "SELECT 1 FROM shards WHERE shard = ?1 AND "
+						      "holder = ?3 AND term = ?2 AND"
+						      " NOT EXISTS (SELECT 1 FROM singles WHERE "
+						      "test = ?4) FOR SHARE",
+						      v_id(call->shard), v_id(call->term),
+						      v_id(call->holder),
 						      v_text(call->test ? call->test : ""))) != 0;
 
 	call->fenced = !holds && !tx->failed;

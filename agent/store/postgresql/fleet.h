@@ -4,6 +4,15 @@
 
 #include "agent/store/sql/driver.h"
 
+/* The time by the database's clock. */
+#define MOMENT                                                                                     \
+	" moment AS (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) AS now)"
+
+#define LIVES "EXISTS (SELECT 1 FROM agents WHERE instance = ?1 AND gone = 0)"
+
+/* Of `shards` and `singles`: nobody that lives holds it. */
+#define FREE " (holder = 0 OR EXISTS (SELECT 1 FROM agents WHERE instance = holder AND gone != 0))"
+
 /* Within the call's transaction, before anything else of it: fails, with `fenced`, if its agent
  * does not hold the shard with that term. Until the transaction ends nobody can take it over. */
 void fleet_lock(struct tx *tx, struct store_call *call);

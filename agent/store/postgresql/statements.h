@@ -1,16 +1,16 @@
 /*
- * Texts of the statements in PostgreSQL's dialect; parameters are written ?1, ?2, ...
+ * PostgreSQL's words for statements and tables. Each statement of its script ends with a semicolon
+ * at the end of a line.
  */
 #ifndef AGENT_STORE_POSTGRESQL_STATEMENTS_H
 #define AGENT_STORE_POSTGRESQL_STATEMENTS_H
 
 #include "agent/store/sql/schema.h"
 
-extern const char *const postgresql_statements[STATEMENT_TEXTS];
-extern const char *const fleet_statements[STATEMENT_ALL - STATEMENT_COUNT];
-
-/* Its words for the tables. Each statement of a script ends with a semicolon at the end of a line.
- */
 extern const struct sql_words postgresql_words;
+
+/* What the words @counts and @in_order are: its driver knows statements by them. */
+#define POSTGRESQL_COUNTS "SELECT state, count(*) FROM changes GROUP BY state"
+#define POSTGRESQL_IN_ORDER "/* in order */"
 
 #endif

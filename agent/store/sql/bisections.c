@@ -10,6 +10,20 @@
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/triage.h"
 
+/* The columns of a bisection, in the order of read_row; from BISECTIONS JOIN CHANGES. */
+#define BISECTION_COLUMNS                                                                          \
+	"bisections.id, bisections.change, test, metric, lab, bisections.state, asked, begun,"     \
+	" ended, bisections.runs, bisections.person, CASE WHEN ?6 != 0 THEN setup ELSE NULL END,"  \
+	" outcome, verdict, cancelled, changes.state, coalesce(triage, 1), culprit"
+
+#define WITH_CHANGE " JOIN changes ON changes.id = bisections.change" WITH_TRIAGE
+
+static const char sql_bisections[] =
+	"SELECT " BISECTION_COLUMNS " FROM bisections" WITH_CHANGE
+	" WHERE (?1 = 0 OR bisections.id = ?1) AND (?2 = 0 OR bisections.change ="
+	" ?2) AND (?3 = 0 OR (?3 >> CAST(bisections.state AS INTEGER)) & 1 != 0)"
+	" AND bisections.id < ?4 ORDER BY bisections.id DESC LIMIT ?5";
+
 const char *const bisection_state_names[BISECTION_STATES + 1] = {
 	[BISECTION_WAITING] = "waiting",
 	[BISECTION_RUNNING] = "running",
@@ -51,14 +65,17 @@ static void read_rows(struct sql_query query, struct bisection_rows *out)
 
 static void read_one(struct tx *tx, int64_t id, struct bisection_rows *out)
 {
-	read_rows(QUERY(tx, STATEMENT_BISECTIONS, v_id(id), v_id(0), v_id(0), v_id(INT64_MAX),
-			  v_id(1), v_id(false)),
+	read_rows(QUERY(tx, sql_bisections, v_id(id), v_id(0), v_id(0), v_id(INT64_MAX), v_id(1),
+			  v_id(false)),
 		out);
 }
 
 static void read_lines(struct tx *tx, enum bisection_line_kind kind, struct bisection_row *row)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_BISECTION_LINES, v_id(row->id), v_id(kind));
+	struct sql_query query = QUERY(tx,
+		"SELECT number, kind, run, line FROM bisection_events WHERE bisection ="
+		" ?1 AND (?2 = 0 OR kind = ?2) ORDER BY number",
+		v_id(row->id), v_id(kind));
 	struct bisection_lines *out = &row->lines;
 
 	while (query_next(&query)) {
@@ -73,7 +90,12 @@ static void read_lines(struct tx *tx, enum bisection_line_kind kind, struct bise
 
 static void read_due(struct tx *tx, struct store_bisections *call)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_BISECTIONS_DUE,
+	struct sql_query query = QUERY(tx,
+		"SELECT " RECORD_COLUMNS " FROM @changes_of_tests" WITH_TRIAGE
+		" WHERE changes.state IN (1, 2) AND direction * sign < 0 AND"
+		" coalesce(triage, 1) < 3 AND news != 0 AND members = 0 AND first_seen >="
+		" ?2 AND NOT EXISTS (SELECT 1 FROM bisections WHERE change = changes.id)"
+		" ORDER BY changes.id",
 		v_text(rows_names(tx, &call->due_tests)), v_id(call->due_since));
 
 	read_records(&query, &call->due);
@@ -86,10 +108,9 @@ static void bisections_list(struct tx *tx, void *context)
 				? call->limit
 				: STORE_BISECTIONS_MOST;
 
-	read_rows(
-		QUERY(tx, STATEMENT_BISECTIONS, v_id(call->id), v_id(call->change),
-			v_id(call->states), v_id(call->before_id > 0 ? call->before_id : INT64_MAX),
-			v_id(limit + 1), v_id(call->lines)),
+	read_rows(QUERY(tx, sql_bisections, v_id(call->id), v_id(call->change), v_id(call->states),
+			  v_id(call->before_id > 0 ? call->before_id : INT64_MAX), v_id(limit + 1),
+			  v_id(call->lines)),
 		&call->rows);
 	call->more = (int64_t)call->rows.count > limit;
 	call->rows.count -= call->more;
@@ -114,7 +135,11 @@ static void note(struct tx *tx, int64_t change, int64_t now, const struct actor 
 
 static void check_change(struct tx *tx, struct store_bisection_ask *call)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_BISECTION_CHANGE, v_id(call->change));
+	struct sql_query query = QUERY(tx,
+		/* Whether it stands */
+		"SELECT CASE WHEN changes.state IN (1, 2) AND coalesce(triage, 1) < 3"
+		" THEN 1 ELSE 0 END FROM changes" WITH_TRIAGE " WHERE changes.id = ?1",
+		v_id(call->change));
 
 	call->missing = true;
 	while (query_next(&query)) {
@@ -125,8 +150,11 @@ static void check_change(struct tx *tx, struct store_bisection_ask *call)
 
 static int64_t add(struct tx *tx, struct store_bisection_ask *call)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_BISECTION_ADD, v_id(call->change),
-		v_text(call->lab), v_time(call->now), v_text(call->actor.person));
+	struct sql_query query = QUERY(tx,
+		"INSERT INTO bisections (change, lab, state, asked, runs, person) VALUES"
+		" (?1, ?2, 1, ?3, 0, ?4) RETURNING id",
+		v_id(call->change), v_text(call->lab), v_time(call->now),
+		v_text(call->actor.person));
 	int64_t id;
 
 	call->added = true;
@@ -144,8 +172,11 @@ static void bisections_ask(struct tx *tx, void *context)
 	check_change(tx, call);
 	if (call->missing || call->refused)
 		return;
-	id = query_ask(
-		QUERY(tx, STATEMENT_BISECTION_OF, v_id(call->change), v_id(!call->actor.person)));
+	id = query_ask(QUERY(tx,
+		/* One of the change, ?2: whatever its state */
+		"SELECT id FROM bisections WHERE change = ?1 AND (?2 != 0 OR state != 3)"
+		" ORDER BY id DESC LIMIT 1",
+		v_id(call->change), v_id(!call->actor.person)));
 	if (id == 0)
 		id = add(tx, call);
 	read_one(tx, id, &call->rows);
@@ -157,8 +188,16 @@ static void bisections_begin(struct tx *tx, void *context)
 {
 	struct store_bisection_begin *call = context;
 
-	call->begun = CHANGED(tx, STATEMENT_BISECTION_BEGIN, v_id(call->bisection),
-			      v_time(call->now), v_time(call->since), v_count(call->most)) > 0;
+	call->begun =
+		CHANGED(tx,
+			"UPDATE bisections SET state = 2, begun = ?2 WHERE id = ?1 AND state = 1"
+			" AND NOT EXISTS (SELECT 1 FROM bisections AS other WHERE other.lab ="
+			" bisections.lab AND other.state = 2) AND (SELECT count(*) FROM"
+			" bisections AS other JOIN changes ON changes.id = other.change WHERE"
+			" other.begun >= ?3 AND other.runs > 0 AND changes.test = (SELECT test"
+			" FROM changes AS own WHERE own.id = bisections.change)) < ?4",
+			v_id(call->bisection), v_time(call->now), v_time(call->since),
+			v_count(call->most)) > 0;
 	read_one(tx, call->bisection, &call->rows);
 }
 
@@ -167,9 +206,14 @@ STORE_DEFINE(bisection_begin, .run = bisections_begin, .writes = true);
 static void add_line(struct tx *tx, int64_t id, const struct bisection_line *line)
 {
 	if (line->kind == BISECTION_RESULT)
-		RUN(tx, STATEMENT_BISECTION_ANSWERED, v_id(id), v_id(line->run));
-	RUN(tx, STATEMENT_BISECTION_LINE, v_id(id), v_id(line->kind), v_count(line->run),
-		v_text(line->text));
+		RUN(tx,
+			"DELETE FROM bisection_events WHERE bisection = ?1 AND run = ?2 AND kind"
+			" = 4",
+			v_id(id), v_id(line->run));
+	RUN(tx,
+		"INSERT INTO bisection_events SELECT ?1, coalesce(max(number), 0) + 1,"
+		" ?2, ?3, ?4 FROM bisection_events WHERE bisection = ?1",
+		v_id(id), v_id(line->kind), v_count(line->run), v_text(line->text));
 }
 
 static void write_setup(struct tx *tx, struct store_bisection_write *call)
@@ -178,8 +222,11 @@ static void write_setup(struct tx *tx, struct store_bisection_write *call)
 
 	for (size_t i = 0; i < call->line_count; i++)
 		runs += call->lines[i].kind == BISECTION_RESULT;
-	call->gone = CHANGED(tx, STATEMENT_BISECTION_SETUP, v_id(call->bisection),
-			     v_text(call->setup), v_count(runs)) == 0;
+	call->gone = CHANGED(tx,
+			     /* One that runs; ?2 NULL: as it is, ?3 how many runs have ended */
+			     "UPDATE bisections SET setup = coalesce(?2, setup), runs = runs + ?3"
+			     " WHERE id = ?1 AND state = 2",
+			     v_id(call->bisection), v_text(call->setup), v_count(runs)) == 0;
 }
 
 /* The messages about the change show it, and people are told. */
@@ -188,8 +235,10 @@ static void write_culprit(struct tx *tx, const struct store_bisection_write *cal
 	struct buf text = {0};
 
 	culprit_put(&text, call->culprit);
-	RUN(tx, STATEMENT_BISECTION_CULPRIT, v_id(call->bisection),
-		v_text(buf_keep(&text, tx->arena)));
+	RUN(tx,
+		"UPDATE changes SET culprit = ?2 WHERE id = (SELECT change FROM"
+		" bisections WHERE id = ?1)",
+		v_id(call->bisection), v_text(buf_keep(&text, tx->arena)));
 	triage_announce(tx, rows_id(tx, change), SAID_CULPRIT);
 }
 
@@ -197,8 +246,11 @@ static void end(struct tx *tx, struct store_bisection_write *call)
 {
 	int64_t change = call->rows.items[0].change;
 
-	RUN(tx, STATEMENT_BISECTION_END, v_id(call->bisection), v_time(call->now),
-		v_text(call->end), v_text(call->verdict), v_text(call->cancelled));
+	RUN(tx,
+		"UPDATE bisections SET state = 3, ended = ?2, outcome = ?3, verdict = ?4,"
+		" cancelled = coalesce(?5, cancelled) WHERE id = ?1 AND state != 3",
+		v_id(call->bisection), v_time(call->now), v_text(call->end), v_text(call->verdict),
+		v_text(call->cancelled));
 	if (call->culprit)
 		write_culprit(tx, call, change);
 	note(tx, change, call->now, &itself, EVENT_BISECTION_ENDED,
@@ -226,8 +278,13 @@ STORE_DEFINE(bisection_write, .run = bisections_write, .writes = true);
 
 static void cancel(struct tx *tx, struct store_bisection_say *call)
 {
-	call->taken = CHANGED(tx, STATEMENT_BISECTION_CANCEL, v_id(call->bisection),
-			      v_text(call->why), v_time(call->now)) > 0;
+	call->taken =
+		CHANGED(tx,
+			"UPDATE bisections SET cancelled = coalesce(cancelled, ?2), state = CASE"
+			" WHEN state = 1 THEN 3 ELSE state END, ended = CASE WHEN state = 1 THEN"
+			" ?3 ELSE ended END, outcome = CASE WHEN state = 1 THEN 'cancelled' ELSE"
+			" outcome END WHERE id = ?1 AND state != 3",
+			v_id(call->bisection), v_text(call->why), v_time(call->now)) > 0;
 	if (call->taken)
 		note(tx, call->rows.items[0].change, call->now, &call->actor,
 			EVENT_BISECTION_CANCELLED,
@@ -236,8 +293,11 @@ static void cancel(struct tx *tx, struct store_bisection_say *call)
 
 static void answer(struct tx *tx, struct store_bisection_say *call)
 {
-	struct sql_query query =
-		QUERY(tx, STATEMENT_BISECTION_RUN, v_id(call->bisection), v_count(call->line.run));
+	struct sql_query query = QUERY(tx,
+		/* What is known of run ?2: it was begun; it has an answer or a result */
+		"SELECT count(CASE WHEN kind = 1 THEN 1 END), count(CASE WHEN kind IN (2,"
+		" 4) THEN 1 END) FROM bisection_events WHERE bisection = ?1 AND run = ?2",
+		v_id(call->bisection), v_count(call->line.run));
 	int64_t begun = 0, answered = 0;
 
 	while (query_next(&query)) {

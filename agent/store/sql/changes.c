@@ -15,7 +15,11 @@
 static void known(struct tx *tx, void *context)
 {
 	struct store_known *call = context;
-	struct sql_query query = QUERY(tx, STATEMENT_KNOWN, v_text(call->test));
+	struct sql_query query = QUERY(tx,
+		"SELECT @compared, " TRIAGE_COLUMNS
+		" FROM changes @indexed{changes_of_series} @triage_of_each WHERE test ="
+		" ?1 ORDER BY series, branch, id",
+		v_text(call->test));
 
 	read_all_known(&query, &call->records);
 }
@@ -24,7 +28,10 @@ STORE_DEFINE(known, .run = known);
 
 void store_load_checkpoints(struct tx *tx, const char *test, struct checkpoint_rows *out)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_CHECKPOINTS, v_text(test));
+	struct sql_query query = QUERY(tx,
+		"SELECT series, branch, anchor, last_point, revision, revised FROM series"
+		" WHERE test = ?1 ORDER BY series, branch",
+		v_text(test));
 
 	out->items = read_structs(&query, series_columns + 1, sizeof *out->items, &out->count);
 }
@@ -46,21 +53,33 @@ static void add_event(
 
 static void write_end(struct tx *tx, int64_t id, const struct recovered *over)
 {
-	RUN(tx, STATEMENT_RECOVER, v_id(id), v_time(over->time),
+	RUN(tx,
+		"UPDATE changes SET recovered = nullif(?2, 0), recovered_level = ?3 WHERE"
+		" id = ?1",
+		v_id(id), v_time(over->time),
 		v_number(over->time != 0 ? over->level : (double)NAN));
 }
 
 /* What messages say of the change may differ from what is known now: they are to be edited. */
 static void amend(struct tx *tx, int64_t change)
 {
-	RUN(tx, STATEMENT_AMEND, v_text(rows_id(tx, change)));
+	triage_amend(tx, rows_id(tx, change));
 }
 
-/* The same if it is much larger or smaller than they say. */
+/* Of `announced`: the change is said to have another size, by more than a tenth of it. */
+#define OTHER_SIZE " AND abs(?2 - told_size) > 0.1 * abs(told_size)"
+
 static void amend_size(struct tx *tx, int64_t change, double size)
 {
-	RUN(tx, STATEMENT_AMEND_GROWN, v_id(change), v_number(size));
-	RUN(tx, STATEMENT_GROWN, v_id(change), v_number(size));
+	RUN(tx,
+		"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE" AMENDABLE " AND id IN"
+		" (SELECT delivery FROM announced WHERE change = ?1" OTHER_SIZE ")",
+		v_id(change), v_number(size));
+	RUN(tx,
+		"UPDATE announced SET told_size = ?2, said = CASE WHEN told_size IS NULL THEN said"
+		" ELSE coalesce(said, 0) | 1 END WHERE change = ?1 AND (told_size IS NULL OR "
+		"(true" OTHER_SIZE "))",
+		v_id(change), v_number(size));
 }
 
 /* Stores the recovery of a change that is confirmed only now, with its event. */
@@ -74,7 +93,10 @@ static void note_end(struct tx *tx, const struct change_record *record, int64_t 
 static void write_excerpt(struct tx *tx, int64_t id, struct packed_excerpt excerpt)
 {
 	if (excerpt.length > 0)
-		RUN(tx, STATEMENT_EXCERPT, v_id(id), v_bytes(excerpt.bytes, excerpt.length));
+		RUN(tx,
+			"INSERT INTO excerpts SELECT id, ?2 FROM changes WHERE id = ?1 ON"
+			" CONFLICT (change) DO UPDATE SET points = excluded.points",
+			v_id(id), v_bytes(excerpt.bytes, excerpt.length));
 }
 
 /* Gives the new records ids, all at once, and returns how many they are. */
@@ -88,7 +110,7 @@ static size_t number_records(struct tx *tx, const struct store_record *call)
 		count += !records[i].confirmed;
 	if (count == 0)
 		return 0;
-	query = QUERY(tx, STATEMENT_NEXT_CHANGES, v_id((int64_t)count));
+	query = QUERY(tx, "@next_changes", v_id((int64_t)count));
 	while (query_next(&query)) {
 		while (at < call->records.count && records[at].confirmed)
 			at++;
@@ -102,7 +124,6 @@ static size_t number_records(struct tx *tx, const struct store_record *call)
  * when it was found. */
 static void insert_record(struct tx *tx, const struct change_record *record)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_WRITE_CHANGES);
 	struct change_record row = *record;
 
 	row.updated = record->first_seen;
@@ -111,8 +132,7 @@ static void insert_record(struct tx *tx, const struct change_record *record)
 	row.item.culprit = NULL;
 	if (record->state != CHANGE_RECOVERED)
 		row.item.over = (struct recovered){.level = (double)NAN};
-	bind_row(&query, change_columns, 0, &row);
-	query_run(&query);
+	row_run(sql_query_of(tx, "@+changes"), change_columns, &row);
 }
 
 /* Fewer are sooner written one by one. */
@@ -123,18 +143,18 @@ static void insert_records(struct tx *tx, const struct record_rows *records, siz
 	bool load = count >= LOAD_LEAST;
 
 	if (load)
-		rows_load_begin(tx, STATEMENT_WRITE_CHANGES);
+		rows_load_begin(tx, "@+changes");
 	for (size_t i = 0; i < records->count; i++)
 		if (!records->items[i].confirmed)
 			insert_record(tx, &records->items[i]);
 	if (load) {
 		rows_load_end(tx);
-		rows_load_begin(tx, STATEMENT_WRITE_EXCERPTS);
+		rows_load_begin(tx, "@+excerpts");
 	}
 	for (size_t i = 0; i < records->count; i++)
 		if (!records->items[i].confirmed && records->items[i].state != CHANGE_CANDIDATE &&
 			records->items[i].item.excerpt.length > 0)
-			RUN(tx, STATEMENT_WRITE_EXCERPTS, v_id(records->items[i].item.id),
+			RUN(tx, "@+excerpts", v_id(records->items[i].item.id),
 				v_bytes(records->items[i].item.excerpt.bytes,
 					records->items[i].item.excerpt.length));
 	if (load)
@@ -143,7 +163,8 @@ static void insert_records(struct tx *tx, const struct record_rows *records, siz
 
 static void renew_item(struct tx *tx, int64_t id, const struct announcement *item)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_RENEW, v_id(id));
+	struct sql_query query =
+		QUERY(tx, "UPDATE changes SET (@found) = (@found?2) WHERE id = ?1", v_id(id));
 	const struct change_record record = {.item = *item};
 
 	bind_row(&query, change_columns, COLUMN_FOUND, &record);
@@ -193,7 +214,11 @@ static void load_formers(struct tx *tx, const struct store_record *call, struct 
 		owners_add(&changes, tx, call->updates[i].id, i);
 	if (changes.count == 0)
 		return;
-	query = QUERY(tx, STATEMENT_FORMERS, v_owners(tx, &changes));
+	query = QUERY(tx,
+		"SELECT changes.id, changes.state, time, members, coalesce(triage, 0),"
+		" accepted_size, accepted_low, accepted_high FROM changes" WITH_TRIAGE
+		" WHERE changes.id IN" IDS("?1") " ORDER BY changes.id",
+		v_owners(tx, &changes));
 	while (query_next(&query)) {
 		struct former *former = ADD_ROW(tx, out->items, out->count);
 
@@ -239,10 +264,13 @@ static void confirm_record(struct tx *tx, const struct change_record *record,
 	former->state = record->state;
 	former->time = record->item.time;
 	former->members = record->item.members;
-	RUN(tx, STATEMENT_CONFIRM, v_id(record->item.id), v_id(record->sign),
-		v_time(record->item.time), v_id(record->state), v_id(record->news),
-		v_count(record->spacing), v_count(record->runs), v_time(record->updated),
-		v_text(record->reason));
+	RUN(tx,
+		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing"
+		" = ?6, runs = ?7, updated = ?8, reason = ?9, held_until = NULL WHERE id"
+		" = ?1",
+		v_id(record->item.id), v_id(record->sign), v_time(record->item.time),
+		v_id(record->state), v_id(record->news), v_count(record->spacing),
+		v_count(record->runs), v_time(record->updated), v_text(record->reason));
 	renew_item(tx, record->item.id, &record->item);
 	write_excerpt(tx, record->item.id, record->item.excerpt);
 	if (record->state != CHANGE_RECOVERED)
@@ -296,9 +324,32 @@ static void update_record(struct tx *tx, const struct change_record_update *upda
 	former->state = update->state;
 	former->time = update->time;
 	former->members = update->item ? update->item->members : former->members;
-	RUN(tx, STATEMENT_UPDATE, v_id(update->id), v_time(update->time), v_id(update->state),
-		v_time(update->now), v_count(update->runs), v_id(update->silent),
-		v_text(update->reason), v_time(update->held_until));
+	RUN(tx,
+		/* A change that is withdrawn before it was announced is announced if it returns;
+		 * not if some receivers have it already. ?6: do not announce the recovery; neither
+		 * is a second recovery announced of a change that was found again. */
+		"UPDATE changes SET time = ?2, state = ?3, updated = ?4, recovered = CASE"
+		" WHEN ?3 = 5 THEN recovered ELSE NULL END, recovered_level = CASE WHEN"
+		" ?3 = 5 THEN recovered_level ELSE NULL END, runs = CASE WHEN ?5 = 0 THEN"
+		" runs ELSE ?5 END, reason = coalesce(?7, reason), held_until ="
+		" nullif(?8, 0), news = CASE WHEN ?3 = 3 AND news = 4 THEN 2 WHEN ?3 = 3"
+		" AND news = 1 THEN CASE WHEN EXISTS (SELECT 1 FROM announced WHERE"
+		" change = ?1) THEN 2 ELSE 3 END"
+		/* Nobody is told of a change whose end is no news: it is settled. */
+		" WHEN ?3 = 5 AND state != 5 AND news = 1 AND (?6 != 0 OR (SELECT"
+		" count(*) FROM events WHERE change = ?1 AND kind = @event{recovered}) > 1) THEN "
+		"CASE"
+		" WHEN EXISTS (SELECT 1 FROM announced WHERE change = ?1) THEN 2 ELSE 3"
+		" END WHEN ?3 != 5 OR state = 5 OR ?6 != 0 OR (SELECT count(*) FROM"
+		" events WHERE change = ?1 AND kind = @event{recovered}) > 1 OR EXISTS (SELECT 1 "
+		"FROM"
+		" triage WHERE change = ?1 AND triage BETWEEN 4 AND 6) THEN news WHEN"
+		" news = 2 THEN 4 WHEN news = 1 THEN CASE WHEN EXISTS (SELECT 1 FROM"
+		" announced WHERE change = ?1) THEN 4 ELSE 3 END ELSE news END WHERE id ="
+		" ?1",
+		v_id(update->id), v_time(update->time), v_id(update->state), v_time(update->now),
+		v_count(update->runs), v_id(update->silent), v_text(update->reason),
+		v_time(update->held_until));
 	if (update->state != CHANGE_CANDIDATE)
 		write_excerpt(tx, update->id, update->excerpt);
 	if (update->over.time != 0)
@@ -309,16 +360,16 @@ static void update_record(struct tx *tx, const struct change_record_update *upda
 		compare_with_accepted(tx, former, &update->item->change, update->now, pending);
 	}
 	if (update->corrected || withdrawn)
-		RUN(tx, STATEMENT_RETRACT, v_id(update->id), v_id(withdrawn ? 1 : 2));
+		RUN(tx,
+			"UPDATE announced SET retraction = ?2 WHERE change = ?1 AND (SELECT state"
+			" FROM deliveries WHERE id = delivery) = 2",
+			v_id(update->id), v_id(withdrawn ? 1 : 2));
 }
 
 static void write_checkpoint(
 	struct tx *tx, const char *test, const struct series_checkpoint *checkpoint)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_CHECKPOINT, v_text(test));
-
-	bind_row(&query, series_columns + 1, 0, checkpoint);
-	query_run(&query);
+	row_run(QUERY(tx, "@=series", v_text(test)), series_columns + 1, checkpoint);
 }
 
 static void record_changes(struct tx *tx, struct store_record *call)
@@ -351,30 +402,75 @@ static void record(struct tx *tx, void *context)
 
 STORE_DEFINE(record, .run = record, .writes = true);
 
+/* ?1 test, ?2 metric: the series of the metric, by identity. */
+#define OF_METRIC                                                                                  \
+	" WHERE test = ?1 AND (series = ?2 OR substr(series, 1, length(?2) + 1) = ?2 || '{')"
+
+/* ?3 the metric's new name */
+#define RENAMED(column) " ?3 || substr(" column ", length(?2) + 1)"
+
 static bool is_known(struct tx *tx, const char *test, const char *metric)
 {
-	return (metric ? query_ask(QUERY(tx, STATEMENT_METRIC_KNOWN, v_text(test), v_text(metric)))
-		       : query_ask(QUERY(tx, STATEMENT_TEST_KNOWN, v_text(test)))) != 0;
+	return (metric ? query_ask(QUERY(tx,
+				 "SELECT EXISTS (SELECT 1 FROM changes" OF_METRIC ") OR EXISTS"
+				 " (SELECT 1 FROM series" OF_METRIC ")",
+				 v_text(test), v_text(metric)))
+		       : query_ask(QUERY(tx,
+				 "SELECT EXISTS (SELECT 1 FROM changes WHERE test = ?1) OR EXISTS"
+				 " (SELECT 1 FROM series WHERE test = ?1)",
+				 v_text(test)))) != 0;
 }
 
-/* Parameters: (old, new) for tests, (test, old, new) for metrics. */
+/* What has the new name already is replaced. */
+static void move_test(struct tx *tx, struct value was, struct value test)
+{
+	RUN(tx, "UPDATE changes SET test = ?2 WHERE test = ?1", was, test);
+	RUN(tx, "UPDATE series SET test = ?2 WHERE test = ?1", was, test);
+	RUN(tx,
+		"DELETE FROM vanished WHERE test = ?2 AND ?1 != ?2 AND series IN (SELECT series"
+		" FROM vanished WHERE test = ?1)",
+		was, test);
+	RUN(tx, "UPDATE vanished SET test = ?2 WHERE test = ?1", was, test);
+	RUN(tx,
+		"DELETE FROM conditions WHERE subject IN ('test ' || ?2, 'data ' || ?2) AND ?1 !="
+		" ?2 AND substr(subject, 1, 5) || ?1 IN (SELECT subject FROM conditions)",
+		was, test);
+	RUN(tx,
+		"UPDATE conditions SET subject = substr(subject, 1, 5) || ?2 WHERE subject IN"
+		" ('test ' || ?1, 'data ' || ?1)",
+		was, test);
+	RUN(tx,
+		"DELETE FROM moments WHERE name = 'series ' || ?2 AND ?1 != ?2 AND 'series ' || ?1"
+		" IN (SELECT name FROM moments)",
+		was, test);
+	RUN(tx, "UPDATE moments SET name = 'series ' || ?2 WHERE name = 'series ' || ?1", was,
+		test);
+}
+
+static void move_metric(struct tx *tx, struct value test, struct value was, struct value metric)
+{
+	RUN(tx,
+		"UPDATE changes SET series =" RENAMED(
+			"series") ", metric = CASE WHEN"
+				  " substr(metric, 1, length(?2)) = ?2 THEN" RENAMED(
+					  "metric") " ELSE metric END" OF_METRIC,
+		test, was, metric);
+	RUN(tx, "UPDATE series SET series =" RENAMED("series") OF_METRIC, test, was, metric);
+	RUN(tx,
+		"DELETE FROM vanished WHERE test = ?1 AND ?2 != ?3 AND series IN (SELECT" RENAMED(
+			"series") " FROM vanished" OF_METRIC ")",
+		test, was, metric);
+	RUN(tx, "UPDATE vanished SET series =" RENAMED("series") OF_METRIC, test, was, metric);
+}
+
 static void move(struct tx *tx, const struct store_rename *rename)
 {
-	static const enum statement tests[] = {STATEMENT_RENAME_CHANGES, STATEMENT_RENAME_SERIES,
-		STATEMENT_REPLACE_VANISHED, STATEMENT_RENAME_VANISHED, STATEMENT_REPLACE_CONDITIONS,
-		STATEMENT_RENAME_CONDITIONS, STATEMENT_REPLACE_MOMENTS, STATEMENT_RENAME_MOMENTS};
-	static const enum statement metrics[] = {STATEMENT_RENAME_METRIC_CHANGES,
-		STATEMENT_RENAME_METRIC_SERIES, STATEMENT_REPLACE_METRIC_VANISHED,
-		STATEMENT_RENAME_METRIC_VANISHED};
-	size_t count =
-		rename->metric ? sizeof metrics / sizeof *metrics : sizeof tests / sizeof *tests;
+	struct value test = v_text(rename->test), was = v_text(rename->was);
 
-	for (size_t i = 0; i < count; i++)
-		if (rename->metric)
-			RUN(tx, metrics[i], v_text(rename->test), v_text(rename->was),
-				v_text(rename->metric));
-		else
-			RUN(tx, tests[i], v_text(rename->was), v_text(rename->test));
+	if (rename->metric)
+		move_metric(tx, test, was, v_text(rename->metric));
+	else
+		move_test(tx, was, test);
 }
 
 static void rename_all(struct tx *tx, void *context)

@@ -15,11 +15,6 @@
 
 enum { PAGE = 2000, LOAD = 5 * PAGE, KEYS_MOST = 3 };
 
-static enum statement statement_of(enum statement first, const struct sql_table *table)
-{
-	return first + (enum statement)(table - schema_tables);
-}
-
 /* The rows of a table, one after the other. */
 struct walk {
 	struct tx *tx;
@@ -38,7 +33,7 @@ static void begin_page(struct walk *walk)
 
 	walk->page = arena_new();
 	walk->on_page = 0;
-	walk->query = sql_query_of(walk->tx, statement_of(STATEMENT_READ, table));
+	walk->query = sql_query_of(walk->tx, table->read);
 	for (int i = 0; i < walk->key_count; i++) {
 		if (walk->keys[i].type == SQL_TEXT)
 			walk->keys[i].text = arena_strdup(walk->page, walk->keys[i].text);
@@ -101,18 +96,17 @@ static bool walk_on(struct walk *walk)
 static void copy_table(struct tx *from, struct tx *to, const struct sql_table *table, int64_t *rows)
 {
 	struct walk walk = walk_over(from, table);
-	enum statement insert = statement_of(STATEMENT_WRITE, table);
 	struct sql_query query;
 
-	rows_load_begin(to, insert);
+	rows_load_begin(to, table->insert);
 	while (!to->failed && walk_on(&walk)) {
-		query = sql_query_of(to, insert);
+		query = sql_query_of(to, table->insert);
 		for (int i = 0; table->columns[i].name; i++)
 			query_bind(&query, value_of(&walk, i));
 		query_run(&query);
 		if (++*rows % LOAD == 0) {
 			rows_load_end(to);
-			rows_load_begin(to, insert);
+			rows_load_begin(to, table->insert);
 		}
 	}
 	rows_load_end(to);
@@ -121,7 +115,9 @@ static void copy_table(struct tx *from, struct tx *to, const struct sql_table *t
 
 static void read_last_ids(struct tx *tx, int64_t ids[SCHEMA_SEQUENCES])
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_LAST_IDS);
+	struct sql_query query = sql_query_of(tx,
+		"SELECT @last_id{changes}, @last_id{deliveries}, @last_id{silences},"
+		" @last_id{events}, @last_id{bisections}");
 
 	while (query_next(&query))
 		for (int i = 0; i < SCHEMA_SEQUENCES; i++)
@@ -131,12 +127,12 @@ static void read_last_ids(struct tx *tx, int64_t ids[SCHEMA_SEQUENCES])
 /* One of the statements answers with what is not needed. */
 static void set_last_id(struct tx *tx, const char *table, int64_t id)
 {
-	struct sql_query forget = QUERY(tx, STATEMENT_FORGET_LAST_ID, v_text(table));
+	struct sql_query forget = QUERY(tx, "@forget_last_id", v_text(table));
 	struct sql_query set;
 
 	while (query_next(&forget))
 		continue;
-	set = QUERY(tx, STATEMENT_SET_LAST_ID, v_text(table), v_id(id));
+	set = QUERY(tx, "@set_last_id", v_text(table), v_id(id));
 	while (query_next(&set))
 		continue;
 }

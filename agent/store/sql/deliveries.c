@@ -22,76 +22,93 @@ static void announce(struct tx *tx, const struct delivery *delivery, size_t numb
 		number < delivery->record_count ? &delivery->records[number] : NULL;
 	int64_t change = delivery->changes[number];
 
-	RUN(tx, STATEMENT_ANNOUNCE, v_id(change), v_id(delivery->id),
-		as ? v_time(as->item.time) : v_null(),
+	RUN(tx,
+		"INSERT INTO announced (change, delivery, told_time, told_size) SELECT"
+		" id, ?2, coalesce(?3, time), coalesce(?4, size) FROM changes WHERE id ="
+		" ?1 ON CONFLICT (change, delivery) DO NOTHING",
+		v_id(change), v_id(delivery->id), as ? v_time(as->item.time) : v_null(),
 		v_number(as ? as->item.change.size : (double)NAN));
 	if (as)
-		RUN(tx, STATEMENT_AMEND_STALE, v_id(change), v_id(delivery->id),
-			v_time(as->updated));
+		RUN(tx,
+			/* Change ?1 was written after ?3, when delivery ?2 was written about it. */
+			"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE id = ?2 AND"
+			" (SELECT updated FROM changes WHERE id = ?1) > ?3",
+			v_id(change), v_id(delivery->id), v_time(as->updated));
 }
 
 static void queue_delivery(struct tx *tx, struct delivery *delivery)
 {
-	struct sql_query query =
-		QUERY(tx, STATEMENT_QUEUE, v_text(delivery->key), v_text(delivery->receiver),
-			v_text(delivery->destination), v_text(delivery->payload),
-			v_text(delivery->thread), v_time(delivery->now), v_text(delivery->kind));
+	struct sql_query query = QUERY(tx,
+		"INSERT INTO deliveries (key, receiver, destination, payload, thread,"
+		" state, attempts, created, updated, kind) VALUES (?1, ?2, ?3, ?4, ?5, 1,"
+		" 0, ?6, ?6, ?7) ON CONFLICT (key) WHERE state != 3 DO NOTHING RETURNING"
+		" id",
+		v_text(delivery->key), v_text(delivery->receiver), v_text(delivery->destination),
+		v_text(delivery->payload), v_text(delivery->thread), v_time(delivery->now),
+		v_text(delivery->kind));
 
 	delivery->id = query_insert(&query);
 	delivery->state = DELIVERY_QUEUED;
 	if (delivery->id == 0) { /* one with this key is queued or sent: it covers the changes */
 		delivery->state = DELIVERY_SENT;
-		delivery->id = query_ask(QUERY(tx, STATEMENT_QUEUED_BEFORE, v_text(delivery->key)));
+		delivery->id = query_ask(QUERY(tx,
+			"SELECT id FROM deliveries @indexed{deliveries_once} WHERE key = ?1 AND"
+			" state != 3",
+			v_text(delivery->key)));
 	}
 	for (size_t i = 0; i < delivery->change_count; i++)
 		announce(tx, delivery, i);
 	/* People may have said something already, or the changes moved or ended meanwhile. */
 	if (delivery->change_count != 0)
-		RUN(tx, STATEMENT_AMEND_LATE, v_id(delivery->id));
+		RUN(tx,
+			/* Delivery ?1 is queued about changes of which something has been said, or
+			 * that are not what they were when it was written. */
+			"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE id = ?1 AND"
+			" EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id ="
+			" announced.change" WITH_TRIAGE
+			" WHERE delivery = ?1 AND (coalesce(triage, 1) != 1 OR changes.state IN"
+			" (3, 5) OR changes.time != told_time OR culprit IS NOT NULL))",
+			v_id(delivery->id));
 }
 
 static void write_condition(struct tx *tx, const struct condition *condition)
 {
 	if (condition->over)
-		RUN(tx, STATEMENT_CONDITION_OVER, v_text(condition->subject));
+		RUN(tx, "DELETE FROM conditions WHERE subject = ?1", v_text(condition->subject));
 	else
-		RUN(tx, STATEMENT_CONDITION, v_text(condition->subject), v_id(condition->kind),
-			v_time(condition->since), v_text(condition->text));
+		row_run(sql_query_of(tx, "@=conditions"), condition_columns, condition);
 }
 
 static void write_vanished(struct tx *tx, const struct vanished *vanished)
 {
 	if (vanished->back)
-		RUN(tx, STATEMENT_VANISHED_BACK, v_text(vanished->test), v_text(vanished->series));
+		RUN(tx, "DELETE FROM vanished WHERE test = ?1 AND series = ?2",
+			v_text(vanished->test), v_text(vanished->series));
 	else
-		RUN(tx, STATEMENT_VANISHED, v_text(vanished->test), v_text(vanished->series),
-			v_time(vanished->ended));
-}
-
-static void write_environment(struct tx *tx, const struct environment_event *event)
-{
-	struct sql_query query = sql_query_of(tx, STATEMENT_ENVIRONMENT);
-
-	bind_row(&query, environment_columns, 0, event);
-	query_run(&query);
-}
-
-static void write_incident(struct tx *tx, const struct incident *incident)
-{
-	struct sql_query query = sql_query_of(tx, STATEMENT_INCIDENT);
-
-	bind_row(&query, incident_columns, 0, incident);
-	query_run(&query);
+		row_run(sql_query_of(tx, "@=vanished"), vanished_columns, vanished);
 }
 
 static void write_member(struct tx *tx, const struct store_member *member)
 {
 	struct value change = v_id(member->change), event = v_id(member->event);
 
-	RUN(tx, STATEMENT_MEMBER, change, event, v_id(member->incident));
+	RUN(tx,
+		"UPDATE changes SET incident = (SELECT id FROM incidents WHERE id = ?3),"
+		" environment_event = (SELECT id FROM environments WHERE id = ?2) WHERE"
+		" id = ?1",
+		change, event, v_id(member->incident));
 	if (member->silent) {
-		RUN(tx, STATEMENT_MEMBER_TOLD, change, event);
-		RUN(tx, STATEMENT_AMEND, v_text(rows_id(tx, member->change)));
+		RUN(tx,
+			/* By the first message to each destination about the other changes. */
+			"INSERT INTO announced (change, delivery, told_time, told_size) SELECT"
+			" ?1, min(deliveries.id), (SELECT time FROM changes WHERE id = ?1),"
+			" (SELECT size FROM changes WHERE id = ?1) FROM changes"
+			" @indexed{changes_of_environment} JOIN announced ON change = changes.id"
+			" JOIN deliveries ON deliveries.id = delivery WHERE environment_event ="
+			" ?2 AND deliveries.state != 3 GROUP BY receiver, destination ON CONFLICT"
+			" (change, delivery) DO NOTHING",
+			change, event);
+		triage_amend(tx, rows_id(tx, member->change));
 	}
 }
 
@@ -100,8 +117,7 @@ static void write_health(struct tx *tx, const struct health_rows *health)
 	for (size_t i = 0; i < health->condition_count; i++)
 		write_condition(tx, &health->conditions[i]);
 	for (size_t i = 0; i < health->moment_count; i++)
-		RUN(tx, STATEMENT_MOMENT, v_text(health->moments[i].name),
-			v_time(health->moments[i].time));
+		row_run(sql_query_of(tx, "@=moments"), moment_columns, &health->moments[i]);
 	for (size_t i = 0; i < health->vanished_count; i++)
 		write_vanished(tx, &health->vanished[i]);
 }
@@ -110,7 +126,13 @@ static void said(struct tx *tx, const struct said *at)
 {
 	const struct change_record *record = &at->message.records[0];
 
-	RUN(tx, STATEMENT_SAID_DONE, v_id(record->item.id), v_id(at->message.id), v_id(at->what),
+	RUN(tx,
+		/* Unless more has become known: ?3 bits, ?4 version of the triage, ?5 time */
+		"UPDATE announced SET said = nullif(said & ~?3, 0) WHERE change = ?1 AND"
+		" delivery = ?2 AND said IS NOT NULL AND coalesce((SELECT version FROM"
+		" triage WHERE change = ?1), 0) = ?4 AND (SELECT time FROM changes WHERE"
+		" id = ?1) = ?5",
+		v_id(record->item.id), v_id(at->message.id), v_id(at->what),
 		v_count(record->triage.version), v_time(record->item.time));
 }
 
@@ -130,23 +152,31 @@ static void queue(struct tx *tx, void *context)
 	for (size_t i = 0; i < call->deliveries.count; i++)
 		queue_delivery(tx, &call->deliveries.items[i]);
 	for (size_t i = 0; i < call->told_count; i++)
-		RUN(tx, STATEMENT_TELL, v_id(call->told[i]),
-			v_text(call->reasons ? call->reasons[i] : NULL));
+		RUN(tx,
+			/* A change that recovered while its message was being queued counts as
+			   announced. */
+			"UPDATE changes SET news = CASE WHEN state = 5 AND news = 3 THEN 4 ELSE 2"
+			" END, reason = ?2 WHERE id = ?1",
+			v_id(call->told[i]), v_text(call->reasons ? call->reasons[i] : NULL));
 	for (size_t i = 0; i < call->retracted.count; i++)
-		RUN(tx, STATEMENT_RETRACTED,
+		RUN(tx,
+			"UPDATE announced SET retraction = NULL WHERE change = ?1 AND delivery ="
+			" ?2 AND retraction = ?3",
 			v_id(call->retracted.items[i].message.records[0].item.id),
 			v_id(call->retracted.items[i].message.id),
 			v_id(call->retracted.items[i].what));
 	for (size_t i = 0; i < call->said.count; i++)
 		said(tx, &call->said.items[i]);
 	for (size_t i = 0; i < call->environments.count; i++)
-		write_environment(tx, &call->environments.items[i]);
+		row_run(sql_query_of(tx, "@=environments"), environment_columns,
+			&call->environments.items[i]);
 	for (size_t i = 0; i < call->incident_count; i++)
-		write_incident(tx, &call->incidents[i]);
+		row_run(sql_query_of(tx, "@=incidents"), incident_columns, &call->incidents[i]);
 	for (size_t i = 0; i < call->member_count; i++)
 		write_member(tx, &call->members[i]);
 	for (size_t i = 0; i < call->reminded_count; i++)
-		RUN(tx, STATEMENT_REMINDED, v_id(call->reminded[i]), v_time(call->now));
+		RUN(tx, "UPDATE deliveries SET reminded = ?2 WHERE id = ?1",
+			v_id(call->reminded[i]), v_time(call->now));
 	write_health(tx, &call->health);
 	if (!is_health_alone(call))
 		store_due(tx, &call->due);
@@ -156,7 +186,12 @@ STORE_DEFINE(queue, .run = queue, .writes = true);
 
 static void load_payload(struct tx *tx, struct delivery *delivery)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_PAYLOAD, v_id(delivery->id));
+	struct sql_query query = QUERY(tx,
+		"SELECT payload, (SELECT receipt FROM deliveries AS first"
+		" @indexed{deliveries_of_key} WHERE first.key = deliveries.thread AND"
+		" receipt IS NOT NULL ORDER BY first.id LIMIT 1) FROM deliveries WHERE id"
+		" = ?1 AND state = 1",
+		v_id(delivery->id));
 
 	delivery->payload = delivery->thread_receipt = NULL;
 	while (query_next(&query)) {
@@ -166,18 +201,41 @@ static void load_payload(struct tx *tx, struct delivery *delivery)
 	store_members(tx, delivery, 1);
 }
 
+/* Delivery ?1 has no attempt yet, and all its changes are withdrawn or accepted, or have outgrown
+ * what it says. */
+#define POINTLESS                                                                                  \
+	" id = ?1 AND state = 1 AND attempt_started IS NULL AND receipt IS NULL"                   \
+	" AND EXISTS (SELECT 1 FROM announced WHERE delivery = ?1)"                                \
+	" AND NOT EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id = "                   \
+	"announced.change" WITH_TRIAGE " WHERE delivery = ?1 AND changes.state != 3"               \
+	"  AND NOT coalesce(" ACCEPTED " OR told_after >= ?1, false))"
+
 static void attempt(struct tx *tx, void *context)
 {
 	struct store_attempt *call = context;
 	struct delivery *delivery = &call->delivery;
 
-	if (CHANGED(tx, STATEMENT_POINTLESS, v_id(delivery->id), v_time(delivery->now)) > 0) {
+	if (CHANGED(tx,
+		    "UPDATE deliveries SET state = 3, updated = ?2, problem = 'its changes"
+		    " were withdrawn, accepted or outgrown before it was sent' WHERE" POINTLESS,
+		    v_id(delivery->id), v_time(delivery->now)) > 0) {
 		delivery->state = DELIVERY_ABANDONED;
-		RUN(tx, STATEMENT_UNTELL, v_id(delivery->id));
-		RUN(tx, STATEMENT_OWE_DELIVERY, v_id(delivery->id));
+		RUN(tx,
+			"UPDATE changes SET news = 3 WHERE state = 3 AND news = 2 AND id IN"
+			" (SELECT change FROM announced WHERE delivery = ?1) AND NOT EXISTS"
+			" (SELECT 1 FROM announced JOIN deliveries ON deliveries.id = delivery"
+			" WHERE change = changes.id AND deliveries.state != 3)",
+			v_id(delivery->id));
+		RUN(tx,
+			"UPDATE triage SET owed = 1 WHERE" ACCEPTED
+			" AND change IN (SELECT change FROM announced WHERE delivery = ?1)",
+			v_id(delivery->id));
 	} else {
 		delivery->state = DELIVERY_QUEUED;
-		RUN(tx, STATEMENT_ATTEMPT, v_id(delivery->id), v_time(delivery->now));
+		RUN(tx,
+			"UPDATE deliveries SET attempt_started = coalesce(attempt_started, ?2),"
+			" not_before = NULL WHERE id = ?1",
+			v_id(delivery->id), v_time(delivery->now));
 	}
 	load_payload(tx, delivery);
 	if (call->pictured && delivery->state == DELIVERY_QUEUED)
@@ -188,7 +246,12 @@ STORE_DEFINE(attempt, .run = attempt, .writes = true);
 
 static void write_outcome(struct tx *tx, const struct delivery *delivery, enum delivery_state state)
 {
-	RUN(tx, STATEMENT_SETTLE, v_id(delivery->id), v_id(state), v_text(delivery->receipt),
+	RUN(tx,
+		"UPDATE deliveries SET state = ?2, receipt = coalesce(?3, receipt),"
+		" problem = ?4, attempts = ?5, updated = ?6, attempt_started = CASE WHEN"
+		" ?7 != 0 THEN attempt_started ELSE NULL END, not_before = nullif(?8, 0)"
+		" WHERE id = ?1",
+		v_id(delivery->id), v_id(state), v_text(delivery->receipt),
 		v_text(delivery->problem), v_count(delivery->attempts), v_time(delivery->now),
 		v_id(delivery->begun), v_time(delivery->not_before));
 }
@@ -198,7 +261,11 @@ static void retract_late(struct tx *tx, struct store_settle *call)
 {
 	struct store_due due = {0};
 
-	call->retracts = CHANGED(tx, STATEMENT_RETRACT_LATE, v_id(call->delivery.id)) > 0;
+	call->retracts =
+		CHANGED(tx,
+			"UPDATE announced SET retraction = 1 WHERE delivery = ?1 AND (SELECT"
+			" state FROM changes WHERE id = change) = 3",
+			v_id(call->delivery.id)) > 0;
 	store_due(tx, &due);
 	call->retracts |= due.said > 0;
 }
@@ -210,7 +277,13 @@ static void settle(struct tx *tx, void *context)
 
 	write_outcome(tx, delivery, delivery->state);
 	if (delivery->state == DELIVERY_SENT) {
-		RUN(tx, STATEMENT_ARRIVED, v_id(delivery->id), v_time(delivery->now));
+		RUN(tx,
+			"INSERT INTO events (time, kind, change, point, person, origin) SELECT"
+			" ?2, @event{announced}, change, changes.time, receiver, destination FROM "
+			"announced JOIN"
+			" changes ON changes.id = change JOIN deliveries ON deliveries.id ="
+			" delivery WHERE delivery = ?1 ORDER BY change",
+			v_id(delivery->id), v_time(delivery->now));
 		retract_late(tx, call);
 	}
 }
@@ -225,7 +298,10 @@ static void reopen(struct tx *tx, void *context)
 
 	for (size_t i = 0; i < given_up->count; i++) {
 		write_outcome(tx, &given_up->items[i], DELIVERY_ABANDONED);
-		RUN(tx, STATEMENT_REOPEN, v_id(given_up->items[i].id));
+		RUN(tx,
+			"UPDATE changes SET news = 1 WHERE news = 2 AND state NOT IN (3, 5) AND"
+			" id IN (SELECT change FROM announced WHERE delivery = ?1)",
+			v_id(given_up->items[i].id));
 	}
 	triage_settle(tx, &pending);
 }

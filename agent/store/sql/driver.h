@@ -1,6 +1,6 @@
 /*
- * What the calls in SQL need of a database. A backend has a driver for its own, with the texts of
- * all statements; its handle begins with a `struct tx`.
+ * What the calls in SQL need of a database. A backend has a driver for its own, with the words of
+ * its statements; its handle begins with a `struct tx`.
  *
  * A statement is used from `statement` to `reset`; others may be used meanwhile. Parameters and
  * columns are counted as the database's own interface for SQLite does: parameters from 1, columns
@@ -9,10 +9,10 @@
 #ifndef AGENT_STORE_SQL_DRIVER_H
 #define AGENT_STORE_SQL_DRIVER_H
 
-#include "agent/store/sql/statements.h"
 #include "agent/store/tx.h"
 
 struct sql_statement; /* the driver's */
+struct sql_words;     /* see agent/store/sql/schema.h */
 
 enum sql_step { SQL_ROW, SQL_DONE, SQL_FAILED };
 
@@ -38,9 +38,15 @@ struct sql_driver {
 	 * better asked for in pieces. */
 	bool answers_whole;
 
-	/* Ready to be bound, all parameters NULL. NULL if the statement cannot be prepared: all
-	 * functions but `step` accept that. */
-	struct sql_statement *(*statement)(struct tx *tx, enum statement statement);
+	const struct sql_words *words;
+
+	/* Takes the text of one statement. NULL if it cannot be prepared: all functions below but
+	 * `step` accept that. */
+	struct sql_statement *(*prepare)(struct tx *tx, const char *text);
+	void (*finish)(struct sql_statement *statement);
+
+	/* It is ready to be bound, all parameters NULL. */
+	void (*clear)(struct sql_statement *statement);
 
 	/* Texts and bytes are borrowed until `reset`. */
 	void (*bind)(struct sql_statement *statement, int parameter, const struct value *value);
@@ -59,7 +65,7 @@ struct sql_driver {
 	/* NULL, or: rows that the statement, an insert with all its columns, adds from now on may
 	 * be kept back until `load_end`, which finds out what fails; no other statement is used
 	 * meanwhile. */
-	bool (*load_begin)(struct tx *tx, enum statement insert);
+	bool (*load_begin)(struct tx *tx, struct sql_statement *insert);
 	bool (*load_end)(struct tx *tx);
 
 	/* Sets tx->error from the label, what was being done and the database's message. Always

@@ -2,6 +2,27 @@
 #include "agent/base/buf.h"
 #include "agent/store/sql/rows.h"
 
+/* The columns of a message that is followed up, in the order of read_followed. */
+#define FOLLOWED_COLUMNS "id, key, receiver, destination, receipt, updated, coalesce(amend, 0)"
+
+static const char sql_to_read[] =
+	"SELECT " FOLLOWED_COLUMNS
+	" FROM deliveries @indexed{deliveries_settled} WHERE state != 1 AND"
+	" updated >= ?3 AND state = 2 AND receipt IS NOT NULL AND receiver IN"
+	" (SELECT value FROM @texts{?1}) AND (coalesce(reaction, '') != '' OR"
+	" EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id ="
+	" announced.change" WITH_TRIAGE
+	" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND"
+	" coalesce(triage, 1) < 3)) ORDER BY updated DESC, id DESC LIMIT ?2";
+
+static const char sql_to_refresh[] =
+	"SELECT " FOLLOWED_COLUMNS
+	" FROM deliveries @indexed{deliveries_kept} WHERE state = 2 AND receipt"
+	" IS NOT NULL AND receiver IN (SELECT value FROM @texts{?1}) AND EXISTS"
+	" (SELECT 1 FROM announced JOIN changes ON changes.id = announced.change" WITH_TRIAGE
+	" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND"
+	" coalesce(triage, 1) < 3) ORDER BY id LIMIT ?2";
+
 static void read_followed(struct sql_query *query, struct followed_message *followed)
 {
 	struct delivery *message = &followed->message;
@@ -17,7 +38,7 @@ static void read_followed(struct sql_query *query, struct followed_message *foll
 }
 
 /* Adds the messages of these receivers. */
-static void list(struct tx *tx, struct store_follow_ups *call, enum statement statement,
+static void list(struct tx *tx, struct store_follow_ups *call, const char *statement,
 	const struct strings *receivers, int64_t limit)
 {
 	struct sql_query query =
@@ -25,20 +46,25 @@ static void list(struct tx *tx, struct store_follow_ups *call, enum statement st
 
 	if (receivers->count == 0)
 		return;
-	if (statement == STATEMENT_TO_READ)
+	if (statement == sql_to_read)
 		query_bind(&query, v_time(call->since));
 	while (query_next(&query)) {
 		struct followed_message *followed = ADD_ROW(tx, call->messages, call->count);
 
 		read_followed(&query, followed);
-		followed->answers = statement == STATEMENT_TO_READ;
-		followed->stands = statement == STATEMENT_TO_REFRESH;
+		followed->answers = statement == sql_to_read;
+		followed->stands = statement == sql_to_refresh;
 	}
 }
 
 static void read_told(struct tx *tx, struct followed_message *followed)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_TOLD_RECORDS, v_id(followed->message.id));
+	struct sql_query query = QUERY(tx,
+		"SELECT " RECORD_COLUMNS
+		", coalesce(told_time, changes.time) FROM announced JOIN changes ON"
+		" announced.change = changes.id" WITH_TRIAGE
+		" WHERE delivery = ?1 ORDER BY announced.change",
+		v_id(followed->message.id));
 
 	while (query_next(&query)) {
 		struct told_record *told = ADD_ROW(tx, followed->told, followed->count);
@@ -50,7 +76,11 @@ static void read_told(struct tx *tx, struct followed_message *followed)
 
 static void read_one(struct tx *tx, struct store_follow_ups *call)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_FOLLOWED, v_id(call->delivery));
+	struct sql_query query = QUERY(tx,
+		"SELECT " FOLLOWED_COLUMNS
+		", payload, reaction, coalesce(amended, 0), thread, kind FROM deliveries"
+		" WHERE id = ?1 AND state = 2",
+		v_id(call->delivery));
 
 	while (query_next(&query)) {
 		struct followed_message *followed = ADD_ROW(tx, call->messages, call->count);
@@ -68,7 +98,13 @@ static void read_one(struct tx *tx, struct store_follow_ups *call)
 
 static void count_left(struct tx *tx, struct store_follow_ups *call)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_LEFT);
+	struct sql_query query = sql_query_of(tx,
+		/* Of all receivers, how many messages of each they are. */
+		"SELECT receiver, count(*) FROM deliveries @indexed{deliveries_kept}"
+		" WHERE state = 2 AND receipt IS NOT NULL AND EXISTS (SELECT 1 FROM"
+		" announced JOIN changes ON changes.id = announced.change" WITH_TRIAGE
+		" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND"
+		" coalesce(triage, 1) < 3) GROUP BY receiver ORDER BY receiver");
 
 	while (query_next(&query)) {
 		struct standing_messages *at = ADD_ROW(tx, call->standing, call->standing_count);
@@ -86,9 +122,14 @@ static void follow_ups_read(struct tx *tx, void *context)
 		read_one(tx, call);
 		return;
 	}
-	list(tx, call, STATEMENT_TO_AMEND, &call->amending, STORE_AMENDMENTS);
-	list(tx, call, STATEMENT_TO_READ, &call->listening, STORE_ANSWERS);
-	list(tx, call, STATEMENT_TO_REFRESH, &call->refreshing, STORE_STANDING);
+	list(tx, call,
+		"SELECT " FOLLOWED_COLUMNS
+		" FROM deliveries @indexed{deliveries_to_amend} WHERE amend IS NOT NULL"
+		" AND state = 2 AND receipt IS NOT NULL AND receiver IN (SELECT value"
+		" FROM @texts{?1}) ORDER BY id LIMIT ?2",
+		&call->amending, STORE_AMENDMENTS);
+	list(tx, call, sql_to_read, &call->listening, STORE_ANSWERS);
+	list(tx, call, sql_to_refresh, &call->refreshing, STORE_STANDING);
 	if (call->count_standing)
 		count_left(tx, call);
 }
@@ -99,9 +140,14 @@ static void follow_ups_amended(struct tx *tx, void *context)
 {
 	struct store_amended *call = context;
 
-	RUN(tx, STATEMENT_AMENDED, v_id(call->delivery), v_count(call->mark),
-		v_text(call->receipt));
-	call->marked = query_ask(QUERY(tx, STATEMENT_MARK, v_id(call->delivery))) > 0;
+	RUN(tx,
+		"UPDATE deliveries SET amend = CASE WHEN amend = ?2 THEN NULL ELSE amend"
+		" END, amended = coalesce(amended, 0) + 1, receipt = coalesce(?3,"
+		" receipt) WHERE id = ?1 AND state = 2",
+		v_id(call->delivery), v_count(call->mark), v_text(call->receipt));
+	call->marked =
+		query_ask(QUERY(tx, "SELECT coalesce(amend, 0) FROM deliveries WHERE id = ?1",
+			v_id(call->delivery))) > 0;
 }
 
 STORE_DEFINE(amended, .run = follow_ups_amended, .writes = true);
@@ -110,7 +156,13 @@ static void follow_ups_send_anew(struct tx *tx, void *context)
 {
 	struct store_send_anew *call = context;
 
-	call->queued = CHANGED(tx, STATEMENT_SEND_ANEW, v_id(call->delivery)) > 0;
+	call->queued =
+		CHANGED(tx,
+			/* As if it had never been sent. */
+			"UPDATE deliveries SET state = 1, receipt = NULL, problem = NULL,"
+			" attempts = 0, attempt_started = NULL, not_before = NULL, reaction ="
+			" NULL, amend = coalesce(amend, 0) + 1 WHERE id = ?1 AND state = 2",
+			v_id(call->delivery)) > 0;
 }
 
 STORE_DEFINE(send_anew, .run = follow_ups_send_anew, .writes = true);

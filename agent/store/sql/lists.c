@@ -10,7 +10,7 @@
 #include "agent/store/sql/read.h"
 #include "agent/store/sql/silences.h"
 
-_Static_assert(CHANGE_TOLERANCE == 5, "ENDS in words.inc has it, too");
+_Static_assert(CHANGE_TOLERANCE == 5, "ENDS in words.h has it, too");
 
 enum { MOST_LISTED = 1000000, PAGE_MOST = 50000 };
 
@@ -21,8 +21,9 @@ enum { NAMES_MOST = 100 };
 static const char *matching_names(struct tx *tx, const char *pattern)
 {
 	const char *names[NAMES_MOST];
-	struct sql_query query =
-		QUERY(tx, STATEMENT_LIST_NAMES, v_text(pattern), v_id(NAMES_MOST + 1));
+	struct sql_query query = QUERY(tx,
+		TESTS_OF_CHANGES " SELECT name FROM tests WHERE @matches{?1,name} LIMIT ?2",
+		v_text(pattern), v_id(NAMES_MOST + 1));
 	size_t count = 0;
 
 	for (; query_next(&query); count++)
@@ -44,7 +45,7 @@ static const char *json_of_names(
 		       : rows_names(tx, &(struct strings){&filter->test, 1});
 }
 
-/* As LIST_OPEN in words.inc has it. */
+/* As LIST_OPEN has it. */
 static bool is_open(const struct change_record *record)
 {
 	return record->ends == 0 && announcement_verdict(&record->item) >= 0;
@@ -79,26 +80,69 @@ struct pages {
 	struct sql_query query;
 };
 
+/* ?1 value for the index, ?2 since, ?3 until, ?4 states, ?5 before_id, ?6 limit, ?7 pattern, ?8
+ * updated, ?9 triage, ?10 now, ?11 incident or 0. `time` and `id` are +time and +id where another
+ * index is to find the rows: a sign keeps a database from it. */
+/* clang-format off */
+#define LISTED(time, triage)                                                                       \
+	" AND " time " >= ?2 AND " time " < ?3"                                                    \
+	" AND ((?4 >> CAST(state AS INTEGER)) & 1 != 0 OR state NOT BETWEEN 1 AND 5)"              \
+	" AND (?7 IS NULL OR @matches{?7,test}) AND updated >= ?8"                                 \
+	" AND (?11 = 0 OR incident = ?11)"                                                         \
+	" AND (?9 = 0 OR (?9 >> CAST(coalesce(" triage ", 1) AS INTEGER)) & 1 != 0)"
+#define TRIAGE_NOW "CASE WHEN until <= ?10 THEN 1 ELSE triage END"
+
+#define LIST(changes, condition, time, id)                                                         \
+	"SELECT " RECORD_COLUMNS " FROM" changes WITH_TRIAGE " WHERE " condition                   \
+	LISTED(time, TRIAGE_NOW) " AND " id " < ?5 ORDER BY " id " DESC LIMIT ?6"
+
+/* What waits for somebody, the worst first: an improvement does not, and neither does what only
+ * ends another change. Of the many only their ids are sorted. */
+#define BADNESS "direction * sign, -coalesce(abs(size), 1e308), -id"
+#define LIST_OPEN(open, condition)                                                                 \
+	"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE " WHERE id IN (SELECT id FROM"        \
+	open " WHERE " condition " AND direction * sign <= 0"                                      \
+	LISTED("+time", "(SELECT " TRIAGE_NOW " FROM triage WHERE change = changes.id)")           \
+	" AND coalesce(" ENDS ", 0) < 1 AND ((" BADNESS ") > (SELECT " BADNESS                     \
+	" FROM changes WHERE id = ?5)) IS NOT FALSE ORDER BY " BADNESS " LIMIT ?6) ORDER BY "      \
+	BADNESS
+/* clang-format on */
+
 /* By the index that is likely to leave the fewest rows to scan. */
+static const char *statement_of_page(const struct pages *pages)
+{
+	const struct change_filter *filter = &pages->call->filter;
+	unsigned states = pages->states;
+	bool triaged = pages->triage != 0 && !(pages->triage & 1U << TRIAGE_OPEN);
+
+	if (filter->open && !pages->call->take)
+		return pages->names ? LIST_OPEN(" @changes_of_tests", "true")
+				    : LIST_OPEN(" changes @indexed{changes_open}",
+					      "state IN (1, 2)") " @in_order";
+	if (pages->names)
+		return LIST(" @changes_of_tests", "true", "+time", "+id");
+	if (filter->incident != 0)
+		return LIST(
+			" changes @indexed{changes_of_incident}", "incident = ?11", "+time", "+id");
+	if (triaged) /* what somebody has said something about */
+		return LIST(" (SELECT changes.* FROM triage @ordered_join changes ON changes.id ="
+			    " triage.change) AS changes",
+			"true", "+time", "+id");
+	if (filter->since != 0 || filter->until != 0)
+		return LIST(" changes @indexed{changes_of_time}", "true", "time", "+id");
+	if ((states & (states - 1)) == 0)
+		return LIST(" changes @indexed{changes_of_state}", "state = ?1", "+time",
+			"id") " @in_order";
+	return LIST(" changes @unindexed", "true", "+time", "id") " @in_order";
+}
+
 static void open_page(struct pages *pages)
 {
 	const struct change_filter *filter = &pages->call->filter;
 	unsigned states = pages->states;
-	bool one_state = (states & (states - 1)) == 0;
-	bool timed = filter->since != 0 || filter->until != 0;
-	bool open = filter->open && !pages->call->take;
-	bool triaged = pages->triage != 0 && !(pages->triage & 1U << TRIAGE_OPEN);
-	enum statement statement = pages->names && open    ? STATEMENT_LIST_OPEN_TEST
-				   : open                  ? STATEMENT_LIST_OPEN
-				   : pages->names          ? STATEMENT_LIST_TEST
-				   : filter->incident != 0 ? STATEMENT_LIST_INCIDENT
-				   : triaged               ? STATEMENT_LIST_TRIAGED
-				   : timed                 ? STATEMENT_LIST_TIME
-				   : one_state             ? STATEMENT_LIST_STATE
-							   : STATEMENT_LIST;
 
 	pages->unread = pages->size < pages->left ? pages->size : pages->left;
-	pages->query = QUERY(pages->tx, statement,
+	pages->query = QUERY(pages->tx, statement_of_page(pages),
 		pages->names ? v_text(pages->names) : v_id(states ? __builtin_ctz(states) : 0),
 		v_id(filter->since != 0 ? filter->since : INT64_MIN),
 		v_id(filter->until != 0 ? filter->until : INT64_MAX), v_id(states),

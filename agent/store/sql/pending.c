@@ -9,6 +9,14 @@
 #include "agent/store/sql/schema.h"
 #include "agent/store/sql/silences.h"
 
+/* The columns of a delivery, in the order of read_delivery. */
+#define DELIVERY_COLUMNS(now)                                                                      \
+	"id, key, receiver, destination, NULL, thread, state, receipt, attempts, " now             \
+	", CASE WHEN attempt_started IS NULL THEN 0 ELSE 1 END, coalesce(not_before, 0), kind"
+
+static const char sql_queued[] =
+	"SELECT " DELIVERY_COLUMNS("created") " FROM deliveries WHERE state = 1 ORDER BY id";
+
 enum { MOST_MEMBERS = 1000 };
 
 static int compare_down(const void *a, const void *b)
@@ -66,7 +74,9 @@ void store_load_packed(struct tx *tx, struct owners *changes, struct packed_exce
 		return;
 	owners_sort(changes, false);
 	owner = changes->items;
-	rows.query = QUERY(tx, STATEMENT_EXCERPTS_OF, v_owners(tx, changes));
+	rows.query = QUERY(tx,
+		"SELECT change, points FROM excerpts WHERE change IN" IDS("?1") " ORDER BY change",
+		v_owners(tx, changes));
 	for (size_t i = 0; i < changes->count; i++)
 		out[owner[i].place] = i > 0 && owner[i].id == owner[i - 1].id
 					      ? out[owner[i - 1].place]
@@ -93,8 +103,15 @@ static void load_excerpts(struct tx *tx, struct store_pending *call)
 
 static void load_changes(struct tx *tx, struct store_pending *call)
 {
-	struct sql_query changes = sql_query_of(tx, STATEMENT_PENDING);
-	struct sql_query told = sql_query_of(tx, STATEMENT_TOLD);
+	struct sql_query changes =
+		sql_query_of(tx, "SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
+				 " WHERE news = 1 AND state != 3 ORDER BY changes.id");
+	struct sql_query told = sql_query_of(tx,
+		"SELECT DISTINCT changes.id, receiver FROM changes JOIN announced ON"
+		" announced.change = changes.id JOIN deliveries ON delivery ="
+		" deliveries.id" WITH_TRIAGE
+		" WHERE news = 1 AND deliveries.state != 3 AND deliveries.id >"
+		" coalesce(told_after, 0) ORDER BY changes.id, receiver");
 	size_t i = 0;
 
 	read_records(&changes, &call->records);
@@ -157,7 +174,12 @@ void store_members(struct tx *tx, struct delivery *deliveries, size_t count)
 	for (size_t i = 0; i < count; i++)
 		owners_add(&owners, tx, deliveries[i].id, i);
 	owners_sort(&owners, false);
-	rows.query = QUERY(tx, STATEMENT_RECENT_RECORDS, v_owners(tx, &owners));
+	rows.query = QUERY(tx,
+		"SELECT delivery, " RECORD_COLUMNS
+		" FROM announced @indexed{announced_by} JOIN changes ON announced.change"
+		" = changes.id" WITH_TRIAGE
+		" WHERE delivery IN" IDS("?1") " ORDER BY delivery, announced.change",
+		v_owners(tx, &owners));
 	for (size_t i = 0; i < count; i++)
 		read_members(&rows, &deliveries[owners.items[i].place]);
 }
@@ -165,7 +187,7 @@ void store_members(struct tx *tx, struct delivery *deliveries, size_t count)
 /* Deliveries that continue a queued message need its thread. */
 static void load_deliveries(struct tx *tx, struct store_restore *call)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_QUEUED);
+	struct sql_query query = sql_query_of(tx, sql_queued);
 	struct delivery_rows *deliveries = &call->deliveries;
 	size_t most;
 
@@ -177,7 +199,15 @@ static void load_deliveries(struct tx *tx, struct store_restore *call)
 
 static void load_recent(struct tx *tx, struct store_restore *call)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_RECENT, v_id(call->since));
+	struct sql_query query = QUERY(tx,
+		"SELECT " DELIVERY_COLUMNS(
+			"updated") " FROM deliveries @indexed{deliveries_settled} WHERE state != 1 "
+				   "AND"
+				   " updated >= ?1 AND state = 2 AND EXISTS (SELECT 1 FROM "
+				   "announced WHERE"
+				   " delivery = deliveries.id) ORDER BY updated DESC, id DESC "
+				   "LIMIT 1000",
+		v_id(call->since));
 
 	if (call->since == 0)
 		return;
@@ -204,7 +234,32 @@ static void told_by(struct tx *tx, struct store_pending *call)
 
 	for (size_t i = 0; i < call->recoveries.count; i++)
 		owners_add(&owners, tx, call->recoveries.items[i].item.id, i);
-	rows.query = QUERY(tx, STATEMENT_TOLD_BY, v_owners(tx, &owners));
+	rows.query = QUERY(tx,
+		/* The first message to each destination; and recipients whose message was pruned.
+		 * ?1 ids of changes */
+		"SELECT told.change, 0, " DELIVERY_COLUMNS(
+			"updated") " FROM (SELECT change, min(id) AS first FROM announced JOIN "
+				   "deliveries ON"
+				   " id = delivery WHERE change IN" IDS(
+					   "?1") " AND state != 3 GROUP BY change, receiver, "
+						 "destination) AS told JOIN"
+						 " deliveries ON id = told.first UNION ALL SELECT "
+						 "DISTINCT change, 1, 1,"
+						 " '', person, origin, NULL, NULL, 2, NULL, 0, "
+						 "(SELECT updated FROM"
+						 " changes WHERE id = change), 0, 0, NULL FROM "
+						 "events WHERE change IN" IDS(
+							 "?1") " AND kind = @event{announced} AND "
+							       "NOT EXISTS (SELECT 1 FROM "
+							       "announced JOIN deliveries ON"
+							       " deliveries.id = delivery WHERE "
+							       "announced.change = events.change "
+							       "AND"
+							       " state != 3 AND receiver = person "
+							       "AND destination = origin) ORDER BY "
+							       "1,"
+							       " 2, 3",
+		v_owners(tx, &owners));
 	for (size_t i = 0; i < owners.count; i++)
 		while (owned_next(&rows, owners.items[i].id)) {
 			struct delivery delivery = {0};
@@ -217,7 +272,12 @@ static void told_by(struct tx *tx, struct store_pending *call)
 
 void store_load_environments(struct tx *tx, struct environment_rows *out)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_ENVIRONMENTS);
+	struct sql_query query = sql_query_of(tx,
+		"SELECT @environments, (SELECT count(*) FROM changes WHERE"
+		" environment_event = environments.id AND state = 1 AND recovered IS"
+		" NULL), (SELECT count(*) FROM changes WHERE environment_event ="
+		" environments.id AND state = 5 AND news = 2) FROM environments ORDER BY"
+		" id");
 
 	while (query_next(&query)) {
 		struct environment_event *event = ADD_ROW(tx, out->items, out->count);
@@ -230,7 +290,10 @@ void store_load_environments(struct tx *tx, struct environment_rows *out)
 
 static void load_recoveries(struct tx *tx, struct store_pending *call)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_RECOVERED, v_id(STORE_RECOVERIES));
+	struct sql_query query = QUERY(tx,
+		"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
+		" WHERE news = 4 ORDER BY id LIMIT ?1",
+		v_id(STORE_RECOVERIES));
 
 	read_records(&query, &call->recoveries);
 	if (call->recoveries.count != 0) {
@@ -239,18 +302,26 @@ static void load_recoveries(struct tx *tx, struct store_pending *call)
 	}
 }
 
+void store_load_records(struct tx *tx, const char *ids, struct record_rows *out)
+{
+	struct sql_query query = QUERY(tx,
+		"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
+		" WHERE changes.id IN" IDS("?1") " ORDER BY changes.id",
+		v_text(ids));
+
+	read_records(&query, out);
+}
+
 /* The records of the owners, by their places; NULL: there is none. */
 void store_load_records_of(struct tx *tx, struct owners *owners, struct change_record **out)
 {
-	struct sql_query query;
 	struct record_rows records;
 	size_t at = 0;
 
 	if (owners->count == 0)
 		return;
 	owners_sort(owners, false);
-	query = QUERY(tx, STATEMENT_RECORDS_OF, v_owners(tx, owners));
-	read_records(&query, &records);
+	store_load_records(tx, owners_json(tx, owners, 0, owners->count), &records);
 	for (size_t i = 0; i < owners->count; i++) {
 		const struct owner *owner = &owners->items[i];
 
@@ -272,9 +343,16 @@ static bool is_new(const struct record_rows *records)
 
 static void load_incidents(struct tx *tx, struct store_pending *call)
 {
-	struct sql_query incidents =
-		QUERY(tx, STATEMENT_INCIDENTS, v_time(call->now), v_id(STORE_INCIDENTS));
-	int64_t count = query_ask(sql_query_of(tx, STATEMENT_SERIES_COUNT));
+	struct sql_query incidents = QUERY(tx,
+		/* Others may join these. ?1 ms: the time */
+		"SELECT @incidents FROM incidents WHERE (until >= ?1 OR EXISTS (SELECT 1"
+		" FROM environments WHERE environments.id = incidents.id)) AND EXISTS"
+		" (SELECT 1 FROM changes WHERE changes.id = incidents.id) ORDER BY joined"
+		" DESC, id DESC LIMIT ?2",
+		v_time(call->now), v_id(STORE_INCIDENTS));
+	int64_t count = query_ask(sql_query_of(tx,
+		/* Of so many series one, by their names. */
+		"SELECT count(*) FROM series"));
 	struct change_record *records[STORE_INCIDENTS];
 	struct owners firsts = {0};
 	struct sql_query sample;
@@ -289,7 +367,11 @@ static void load_incidents(struct tx *tx, struct store_pending *call)
 	store_load_records_of(tx, &firsts, records);
 	for (size_t i = 0; i < call->incidents.count; i++)
 		call->incidents.items[i].first = records[i];
-	sample = QUERY(tx, STATEMENT_SERIES_SAMPLE, v_id(1 + count / STORE_SAMPLE));
+	sample = QUERY(tx,
+		"SELECT test, series FROM (SELECT test, series, row_number() OVER (ORDER"
+		" BY test, series, branch) AS number FROM series) AS numbered WHERE"
+		" number % ?1 = 0",
+		v_id(1 + count / STORE_SAMPLE));
 	while (query_next(&sample)) {
 		struct series_name *name = ADD_ROW(tx, call->series, call->series_count);
 
@@ -299,7 +381,7 @@ static void load_incidents(struct tx *tx, struct store_pending *call)
 }
 
 /* Messages of which something is to be said, each with its one record; `most`: of `what`. */
-static void load_said(struct tx *tx, enum statement statement, int64_t most, struct said_rows *out)
+static void load_said(struct tx *tx, const char *statement, int64_t most, struct said_rows *out)
 {
 	struct sql_query query = QUERY(tx, statement, v_id(STORE_RETRACTIONS));
 	struct change_record *records[STORE_RETRACTIONS];
@@ -332,10 +414,21 @@ static void pending(struct tx *tx, void *context)
 	if (due.recoveries > 0)
 		load_recoveries(tx, call);
 	if (due.retractions > 0)
-		load_said(tx, STATEMENT_RETRACTIONS, 2, &call->retractions);
+		load_said(tx,
+			"SELECT " DELIVERY_COLUMNS(
+				"updated") ", change, retraction FROM announced "
+					   "@indexed{announced_retracted} JOIN"
+					   " deliveries ON id = delivery WHERE" RETRACTED
+					   " ORDER BY id, change LIMIT ?1",
+			2, &call->retractions);
 	if (due.said > 0)
-		load_said(tx, STATEMENT_SAID, SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT,
-			&call->said);
+		load_said(tx,
+			"SELECT " DELIVERY_COLUMNS(
+				"updated") ", change, said FROM announced @indexed{announced_said} "
+					   "JOIN deliveries"
+					   " ON id = delivery WHERE" SAID
+					   " ORDER BY id, change LIMIT ?1",
+			SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT, &call->said);
 }
 
 STORE_DEFINE(pending, .run = pending);
@@ -343,8 +436,26 @@ STORE_DEFINE(pending, .run = pending);
 static void reminders(struct tx *tx, void *context)
 {
 	struct store_reminders *call = context;
-	struct sql_query query = QUERY(tx, STATEMENT_TO_REMIND, v_text(call->receiver),
-		v_time(call->before), v_id(STORE_REMINDERS_MOST), v_id(call->after));
+	struct sql_query query = QUERY(tx,
+		"SELECT " DELIVERY_COLUMNS(
+			"updated") " FROM deliveries @indexed{deliveries_settled} WHERE state != 1 "
+				   "AND"
+				   " updated <= ?2 AND state = 2 AND receiver = ?1 AND id > ?4 AND"
+				   " coalesce(reminded, updated) <= ?2 AND EXISTS (SELECT 1 FROM "
+				   "announced"
+				   " JOIN changes ON changes.id = announced.change" WITH_TRIAGE
+				   " WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND"
+				   " direction * sign < 0 AND coalesce(triage, 1) = 1 AND NOT "
+				   "EXISTS (SELECT"
+				   " 1 FROM announced AS again JOIN deliveries AS later ON "
+				   "later.id ="
+				   " again.delivery WHERE again.change = changes.id AND later.id >"
+				   " deliveries.id AND later.state = 2 AND later.receiver ="
+				   " deliveries.receiver AND later.destination = "
+				   "deliveries.destination))"
+				   " ORDER BY id LIMIT ?3",
+		v_text(call->receiver), v_time(call->before), v_id(STORE_REMINDERS_MOST),
+		v_id(call->after));
 
 	read_deliveries(&query, &call->messages);
 	store_members(tx, call->messages.items, call->messages.count);
@@ -354,7 +465,7 @@ STORE_DEFINE(reminders, .run = reminders);
 
 void store_due(struct tx *tx, struct store_due *due)
 {
-	struct sql_query query = sql_query_of(tx, STATEMENT_DUE);
+	struct sql_query query = sql_query_of(tx, DUE);
 
 	while (query_next(&query)) {
 		due->changes = read_count(&query);
@@ -367,7 +478,7 @@ void store_due(struct tx *tx, struct store_due *due)
 void store_counts(struct tx *tx)
 {
 	struct store_counts *counts = arena_alloc(tx->arena, sizeof *counts);
-	struct sql_query query = sql_query_of(tx, STATEMENT_COUNTS);
+	struct sql_query query = sql_query_of(tx, "@counts");
 
 	while (query_next(&query)) {
 		int64_t state = read_choice(&query, 1, CHANGE_STATES - 1);
@@ -380,9 +491,11 @@ void store_counts(struct tx *tx)
 
 void store_load_health(struct tx *tx, struct health_rows *health)
 {
-	struct sql_query conditions = sql_query_of(tx, STATEMENT_CONDITIONS);
-	struct sql_query moments = sql_query_of(tx, STATEMENT_MOMENTS);
-	struct sql_query vanished = sql_query_of(tx, STATEMENT_VANISHED_ALL);
+	struct sql_query conditions =
+		sql_query_of(tx, "SELECT @conditions FROM conditions ORDER BY subject");
+	struct sql_query moments = sql_query_of(tx, "SELECT @moments FROM moments ORDER BY name");
+	struct sql_query vanished =
+		sql_query_of(tx, "SELECT @vanished FROM vanished ORDER BY test, series");
 
 	health->conditions = read_structs(&conditions, condition_columns,
 		sizeof *health->conditions, &health->condition_count);
@@ -409,7 +522,7 @@ STORE_DEFINE(restore, .run = restore, .is_long = true);
 static void queued(struct tx *tx, void *context)
 {
 	struct store_queued *call = context;
-	struct sql_query query = sql_query_of(tx, STATEMENT_QUEUED);
+	struct sql_query query = sql_query_of(tx, sql_queued);
 
 	read_deliveries(&query, &call->deliveries);
 }
@@ -419,7 +532,7 @@ STORE_DEFINE(queued, .run = queued);
 static void probe(struct tx *tx, void *context)
 {
 	(void)context;
-	RUN(tx, STATEMENT_PROBE);
+	RUN(tx, "@probe");
 }
 
 const struct store_work store_probe_work = {.run = probe, .writes = true};

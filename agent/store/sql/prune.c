@@ -13,43 +13,47 @@
 
 _Static_assert(CHANGE_CONFIRMED < CHANGE_MOVED && CHANGE_MOVED < CHANGE_WITHDRAWN &&
 		       CHANGE_WITHDRAWN < CHANGE_CANDIDATE && CHANGE_CANDIDATE < CHANGE_RECOVERED,
-	"STATEMENT_DOOM_UNTRACKED takes the states from one on");
+	"what is untracked is taken from one state on");
 
-/* Deletes what is before the time, and not of these names if there are any; adds the number of rows
- * to `count`. */
-static void delete_before(
-	struct tx *tx, enum statement statement, int64_t before, const char *names, int64_t *count)
-{
-	if (names)
-		RUN(tx, statement, v_id(before), v_text(names));
-	else
-		RUN(tx, statement, v_id(before));
-	if (count)
-		*count += tx_changed(tx);
-}
-
-/* Adds the changes that the statement finds, whose first parameter is the time before which they
- * were last written. */
-static void doom_by(struct tx *tx, enum statement statement, const struct store_prune *call,
-	struct owners *doomed)
-{
-	struct sql_query query = QUERY(tx, statement, v_id(call->before));
-
-	if (statement == STATEMENT_DOOM_UNTRACKED)
-		query_bind(&query, v_id(call->thorough ? CHANGE_CONFIRMED : CHANGE_WITHDRAWN));
-	else if (statement == STATEMENT_DOOM_ABSENT)
-		query_bind(&query, v_text(rows_names(tx, &call->tests)));
-	owners_read(doomed, &query);
-}
+/* Of a change: it was last written before ?1, and there is nothing to be told of it, and no message
+ * about it. */
+#define FORGOTTEN                                                                                  \
+	" AND updated < ?1 AND news NOT IN (1, 4) AND NOT EXISTS (SELECT 1 FROM announced WHERE"   \
+	" change = id)"
 
 static void doom(struct tx *tx, const struct store_prune *call, struct owners *doomed)
 {
-	doom_by(tx, STATEMENT_DOOM_WITHDRAWN, call, doomed);
-	doom_by(tx, STATEMENT_DOOM_UNTRACKED, call, doomed);
+	struct value before = v_id(call->before);
+	enum change_state first = call->thorough ? CHANGE_CONFIRMED : CHANGE_WITHDRAWN;
+
+	owners_read(doomed,
+		QUERY(tx,
+			"SELECT id FROM changes @indexed{changes_of_state} JOIN series USING (test,"
+			" series, branch) WHERE state IN (3, 4, 5) AND time < anchor" FORGOTTEN,
+			before));
+	/* Changes of clusters never have a checkpoint. */
+	owners_read(doomed,
+		QUERY(tx,
+			"SELECT id FROM changes @indexed{changes_of_state} WHERE state >= ?2 AND"
+			" time < ?1 AND members = 0 AND NOT EXISTS (SELECT 1 FROM series WHERE"
+			" series.test = changes.test AND series.series = changes.series AND"
+			" series.branch = changes.branch) AND EXISTS (SELECT 1 FROM series WHERE"
+			" series.test = changes.test AND last_point >= ?1)" FORGOTTEN,
+			before, v_id(first)));
 	if (call->thorough)
-		doom_by(tx, STATEMENT_DOOM_OUTLIVED, call, doomed);
+		owners_read(doomed,
+			QUERY(tx,
+				"SELECT id FROM series @ordered_join changes"
+				" @indexed{changes_of_series} USING (test, series, branch) WHERE"
+				" time < anchor" FORGOTTEN,
+				before));
 	if (call->tests.count > 0)
-		doom_by(tx, STATEMENT_DOOM_ABSENT, call, doomed);
+		owners_read(doomed,
+			QUERY(tx,
+				TESTS_OF_CHANGES " SELECT id FROM changes WHERE test IN (SELECT"
+						 " name FROM tests WHERE name NOT IN (SELECT"
+						 " value FROM @texts{?2}))" FORGOTTEN,
+				before, v_text(rows_names(tx, &call->tests))));
 	owners_sort(doomed, true);
 }
 
@@ -57,22 +61,70 @@ static void doom(struct tx *tx, const struct store_prune *call, struct owners *d
 static void delete_doomed(struct tx *tx, const struct owners *doomed, struct pruned *pruned)
 {
 	enum { AT_ONCE = 100000 };
-	static const enum statement statements[] = {STATEMENT_DOOMED_TRIAGE,
-		STATEMENT_DOOMED_EXCERPTS, STATEMENT_DOOMED_BISECTION_EVENTS,
-		STATEMENT_DOOMED_BISECTIONS, STATEMENT_DOOMED_EVENTS, STATEMENT_DOOMED_CHANGES};
-	enum { ALL = sizeof statements / sizeof *statements };
-	int64_t *const counts[ALL] = {[ALL - 2] = &pruned->events, [ALL - 1] = &pruned->changes};
 
 	for (size_t i = 0; i < doomed->count; i += AT_ONCE) {
 		size_t left = doomed->count - i;
-		const char *ids = owners_json(tx, doomed, i, left < AT_ONCE ? left : AT_ONCE);
+		struct value ids =
+			v_text(owners_json(tx, doomed, i, left < AT_ONCE ? left : AT_ONCE));
 
-		for (size_t j = 0; j < ALL; j++) {
-			RUN(tx, statements[j], v_text(ids));
-			if (counts[j])
-				*counts[j] += tx_changed(tx);
-		}
+		RUN(tx, "DELETE FROM triage WHERE change IN" IDS("?1"), ids);
+		RUN(tx, "DELETE FROM excerpts WHERE change IN" IDS("?1"), ids);
+		RUN(tx,
+			"DELETE FROM bisection_events WHERE bisection IN (SELECT id FROM bisections"
+			" WHERE change IN" IDS("?1") ")",
+			ids);
+		RUN(tx, "DELETE FROM bisections WHERE change IN" IDS("?1"), ids);
+		pruned->events += CHANGED(tx,
+			"DELETE FROM events WHERE change IN" IDS(
+				"?1") " AND kind < @event{triaged}",
+			ids);
+		pruned->changes += CHANGED(tx, "DELETE FROM changes WHERE id IN" IDS("?1"), ids);
 	}
+}
+
+/* Messages of receivers that keep them stay while a change stands, or they are to be edited. */
+static void delete_messages(struct tx *tx, const struct store_prune *call, struct pruned *pruned)
+{
+	RUN(tx,
+		"DELETE FROM announced WHERE delivery IN (SELECT id FROM deliveries"
+		" @indexed{deliveries_settled} WHERE state != 1 AND updated < ?1 AND NOT (state = 2"
+		" AND receipt IS NOT NULL AND receiver IN (SELECT value FROM @texts{?2}) AND (amend"
+		" IS NOT NULL OR EXISTS (SELECT 1 FROM announced AS of JOIN changes ON changes.id ="
+		" of.change WHERE of.delivery = deliveries.id AND changes.state IN (1, 2)))))",
+		v_id(call->before), v_text(rows_names(tx, &call->keeping)));
+	pruned->deliveries = CHANGED(tx,
+		"DELETE FROM deliveries @indexed{deliveries_settled} WHERE state != 1 AND updated <"
+		" ?1 AND NOT EXISTS (SELECT 1 FROM announced WHERE delivery = deliveries.id)",
+		v_id(call->before));
+}
+
+static void delete_old(struct tx *tx, struct value before, struct pruned *pruned)
+{
+	pruned->events += CHANGED(tx,
+		"DELETE FROM events WHERE kind != @event{announced} AND time < ?1 AND (kind <"
+		" @event{triaged} OR NOT EXISTS (SELECT 1 FROM changes WHERE changes.id = change"
+		" AND state IN (1, 2, 4)))",
+		before);
+	pruned->checkpoints += CHANGED(tx,
+		"WITH fronts AS MATERIALIZED (SELECT test, min(anchor) AS front FROM series WHERE"
+		" last_point >= ?1 GROUP BY test) DELETE FROM series WHERE last_point < ?1 AND"
+		" last_point < (SELECT front FROM fronts WHERE fronts.test = series.test)",
+		before);
+	RUN(tx, "DELETE FROM vanished WHERE ended < ?1", before);
+	RUN(tx,
+		"DELETE FROM environments WHERE created < ?1 AND NOT EXISTS (SELECT 1 FROM changes"
+		" WHERE environment_event = environments.id)",
+		before);
+	RUN(tx,
+		"DELETE FROM incidents WHERE joined < ?1 AND NOT EXISTS (SELECT 1 FROM changes"
+		" WHERE incident = incidents.id)",
+		before);
+	pruned->silences += CHANGED(tx,
+		"DELETE FROM silences WHERE summed = 1 AND coalesce(ended, until) < ?1", before);
+	RUN(tx,
+		"DELETE FROM bisection_events WHERE bisection IN (SELECT id FROM bisections WHERE"
+		" state = 3 AND ended < ?1)",
+		before);
 }
 
 static void prune(struct tx *tx, void *context)
@@ -80,26 +132,16 @@ static void prune(struct tx *tx, void *context)
 	struct store_prune *call = context;
 	struct pruned *pruned = &call->pruned;
 	struct owners doomed = {0};
-	int64_t before = call->before;
-	const struct {
-		enum statement statement;
-		int64_t *count;
-	} old[] = {{STATEMENT_PRUNE_EVENTS, &pruned->events},
-		{STATEMENT_PRUNE_VANISHED, &pruned->checkpoints}, {STATEMENT_PRUNE_ENDED, NULL},
-		{STATEMENT_PRUNE_ENVIRONMENTS, NULL}, {STATEMENT_PRUNE_INCIDENTS, NULL},
-		{STATEMENT_PRUNE_SILENCES, &pruned->silences},
-		{STATEMENT_PRUNE_BISECTION_EVENTS, NULL}};
-	const char *tests = rows_names(tx, &call->tests);
-	const char *keeping = rows_names(tx, &call->keeping);
 
-	delete_before(tx, STATEMENT_PRUNE_LINKS, before, keeping, NULL);
-	delete_before(tx, STATEMENT_PRUNE_DELIVERIES, before, NULL, &pruned->deliveries);
+	delete_messages(tx, call, pruned);
 	doom(tx, call, &doomed);
 	delete_doomed(tx, &doomed, pruned);
-	for (size_t i = 0; i < sizeof old / sizeof *old; i++)
-		delete_before(tx, old[i].statement, before, NULL, old[i].count);
+	delete_old(tx, v_id(call->before), pruned);
 	if (call->tests.count != 0)
-		delete_before(tx, STATEMENT_PRUNE_CHECKPOINTS, before, tests, &pruned->checkpoints);
+		pruned->checkpoints += CHANGED(tx,
+			"DELETE FROM series WHERE last_point < ?1 AND test NOT IN (SELECT value"
+			" FROM @texts{?2})",
+			v_id(call->before), v_text(rows_names(tx, &call->tests)));
 	store_counts(tx);
 }
 

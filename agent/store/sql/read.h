@@ -13,6 +13,9 @@ void store_load_excerpts(struct tx *tx, struct owners *changes, struct excerpt *
 /* The same packed, as they are stored. */
 void store_load_packed(struct tx *tx, struct owners *changes, struct packed_excerpt *out);
 
+/* The records of the ids, a JSON array, in their order. */
+void store_load_records(struct tx *tx, const char *ids, struct record_rows *out);
+
 /* The records of the owners, by their places; NULL: there is none. */
 void store_load_records_of(struct tx *tx, struct owners *owners, struct change_record **out);
 

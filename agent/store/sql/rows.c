@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/model/stored_text.h"
+#include "agent/store/sql/statements.h"
 
 /* Transactions */
 
@@ -38,9 +39,9 @@ static enum sql_step step(struct sql_query *query, const char *doing)
 	return result;
 }
 
-struct sql_query sql_query_of(struct tx *tx, enum statement statement)
+struct sql_query sql_query_of(struct tx *tx, const char *statement)
 {
-	struct sql_query query = {.tx = tx, .statement = tx->driver->statement(tx, statement)};
+	struct sql_query query = {.tx = tx, .statement = statement_of(tx, statement)};
 
 	if (!query.statement && !tx->failed)
 		tx->failed = !tx->driver->fail(tx, "read it");
@@ -91,10 +92,10 @@ void bind_row(struct sql_query *query, const struct stored_column *columns, unsi
 	}
 }
 
-void rows_load_begin(struct tx *tx, enum statement insert)
+void rows_load_begin(struct tx *tx, const char *insert)
 {
 	if (tx->driver->load_begin && !tx->failed)
-		tx->failed = !tx->driver->load_begin(tx, insert);
+		tx->failed = !tx->driver->load_begin(tx, statement_of(tx, insert));
 }
 
 void rows_load_end(struct tx *tx)
@@ -122,8 +123,14 @@ void query_run(struct sql_query *query)
 	(void)query_insert(query);
 }
 
+void row_run(struct sql_query query, const struct stored_column *columns, const void *row)
+{
+	bind_row(&query, columns, 0, row);
+	query_run(&query);
+}
+
 struct sql_query rows_query(
-	struct tx *tx, enum statement statement, const struct value *values, size_t count)
+	struct tx *tx, const char *statement, const struct value *values, size_t count)
 {
 	struct sql_query query = sql_query_of(tx, statement);
 
@@ -132,7 +139,7 @@ struct sql_query rows_query(
 	return query;
 }
 
-void rows_run(struct tx *tx, enum statement statement, const struct value *values, size_t count)
+void rows_run(struct tx *tx, const char *statement, const struct value *values, size_t count)
 {
 	struct sql_query query = rows_query(tx, statement, values, count);
 
@@ -266,7 +273,7 @@ const void *read_bytes(struct sql_query *query, size_t *length)
 	return value.type == SQL_BYTES ? value.bytes : NULL;
 }
 
-enum { TRIAGE_COLUMNS = 12 };
+enum { TRIAGE_COUNT = 12 }; /* of TRIAGE_COLUMNS */
 
 const struct culprit *read_culprit(struct sql_query *query)
 {
@@ -285,7 +292,7 @@ static void read_triage(struct sql_query *query, struct triage *triage)
 		.size_low = (double)NAN,
 		.size_high = (double)NAN};
 	if (is_null(query)) {
-		query->column += TRIAGE_COLUMNS;
+		query->column += TRIAGE_COUNT;
 		return;
 	}
 	triage->state = (enum triage_state)read_choice(query, TRIAGE_OPEN, TRIAGE_STATES - 1);
@@ -430,10 +437,10 @@ void owners_add(struct owners *owners, struct tx *tx, int64_t id, size_t place)
 	*ADD_ROW(tx, owners->items, owners->count) = (struct owner){id, place};
 }
 
-void owners_read(struct owners *owners, struct sql_query *query)
+void owners_read(struct owners *owners, struct sql_query query)
 {
-	while (query_next(query))
-		owners_add(owners, query->tx, read_id(query), owners->count);
+	while (query_next(&query))
+		owners_add(owners, query.tx, read_id(&query), owners->count);
 }
 
 static int compare_owners(const void *a, const void *b)
@@ -525,7 +532,10 @@ const char *rows_pattern(struct tx *tx, const char *pattern)
 	struct buf quoted = {0};
 
 	if (!pattern || !strpbrk(pattern, special) ||
-		query_ask(QUERY(tx, STATEMENT_TEST_NAMED, v_text(pattern))) == 0)
+		query_ask(QUERY(tx,
+			"SELECT CASE WHEN EXISTS (SELECT 1 FROM changes"
+			" @indexed{changes_of_series} WHERE test = ?1) THEN 1 ELSE 0 END",
+			v_text(pattern))) == 0)
 		return pattern;
 	for (const char *c = pattern; *c; c++)
 		buf_printf(&quoted, "%s%c", strchr(special, *c) ? "\\" : "", *c);

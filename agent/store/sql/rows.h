@@ -6,6 +6,7 @@
 
 #include "agent/model/columns.h"
 #include "agent/store/sql/driver.h"
+#include "agent/store/sql/words.h"
 
 /* A statement of a transaction, the values bound so far, and the columns read of its row. What is
  * read lies in the transaction's arena. */
@@ -17,7 +18,7 @@ struct sql_query {
 	bool damaged; /* a value was invalid or missing: the next row fails */
 };
 
-struct sql_query sql_query_of(struct tx *tx, enum statement statement);
+struct sql_query sql_query_of(struct tx *tx, const char *statement);
 /* Binds the next parameter. */
 void query_bind(struct sql_query *query, struct value value);
 
@@ -28,9 +29,12 @@ void bind_row(struct sql_query *query, const struct stored_column *columns, unsi
 /* Runs a statement without result rows. */
 void query_run(struct sql_query *query);
 
+/* Binds all columns of a row, and runs it. */
+void row_run(struct sql_query query, const struct stored_column *columns, const void *row);
+
 /* Between them only rows of that insert are written, which takes all columns of a table: how a
  * database loads many at once. */
-void rows_load_begin(struct tx *tx, enum statement insert);
+void rows_load_begin(struct tx *tx, const char *insert);
 void rows_load_end(struct tx *tx);
 
 /* Runs one that inserts a row and returns its id; 0: there was one in its place. */
@@ -72,18 +76,18 @@ static inline struct value v_bytes(const void *bytes, size_t length)
 	return (struct value){SQL_BYTES, .bytes = bytes, .length = length}; /* the same */
 }
 
-/* Values for ?1, ?2 ... and how many they are. */
+/* Values for ?1, ?2 ... and how many they are; a statement is a literal (see words.h). */
 #define VALUES(...)                                                                                \
 	(const struct value[]){__VA_ARGS__},                                                       \
 		sizeof((const struct value[]){__VA_ARGS__}) / sizeof(struct value)
 
 /* A statement with these values bound. */
 struct sql_query rows_query(
-	struct tx *tx, enum statement statement, const struct value *values, size_t count);
+	struct tx *tx, const char *statement, const struct value *values, size_t count);
 #define QUERY(tx, statement, ...) rows_query(tx, statement, VALUES(__VA_ARGS__))
 
 /* Runs a statement without result rows. */
-void rows_run(struct tx *tx, enum statement statement, const struct value *values, size_t count);
+void rows_run(struct tx *tx, const char *statement, const struct value *values, size_t count);
 #define RUN(tx, statement, ...) rows_run(tx, statement, VALUES(__VA_ARGS__))
 
 /* The same; how many rows it inserted, updated or deleted. */
@@ -123,7 +127,7 @@ void read_record(struct sql_query *query, struct change_record *record);
 /* Reads full records until there are no more. */
 void read_records(struct sql_query *query, struct record_rows *out);
 
-/* The columns of STATEMENT_KNOWN. */
+/* What is known of a test: @compared and TRIAGE_COLUMNS. */
 void read_all_known(struct sql_query *query, struct record_rows *out);
 
 /* An array of records that grows. It is handed over to the arena, so that a long list is never
@@ -152,7 +156,7 @@ struct owners {
 void owners_add(struct owners *owners, struct tx *tx, int64_t id, size_t place);
 
 /* Adds those that a statement with one column returns. */
-void owners_read(struct owners *owners, struct sql_query *query);
+void owners_read(struct owners *owners, struct sql_query query);
 
 /* In ascending order; `once`: without those that are there already. */
 void owners_sort(struct owners *owners, bool once);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/base/hash.h"
+#include "agent/store/sql/statements.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* what a row does not name is 0 */
 
@@ -218,12 +219,19 @@ static const struct stored_column bisection_events[] = {
 	{0},
 };
 
-const struct sql_table schema_tables[STORE_TABLES] = {{"environments", environment_columns},
-	{"incidents", incident_columns}, {"changes", change_columns}, {"deliveries", deliveries},
-	{"announced", announced}, {"excerpts", excerpts}, {"triage", triage},
-	{"series", series_columns}, {"conditions", condition_columns}, {"moments", moment_columns},
-	{"vanished", vanished_columns}, {"silences", silence_columns}, {"events", event_columns},
-	{"bisections", bisections}, {"bisection_events", bisection_events}};
+#define TABLE(name, columns)                                                                       \
+	{                                                                                          \
+		name, "@<" name, "@+" name, columns                                                \
+	}
+
+const struct sql_table schema_tables[STORE_TABLES] = {TABLE("environments", environment_columns),
+	TABLE("incidents", incident_columns), TABLE("changes", change_columns),
+	TABLE("deliveries", deliveries), TABLE("announced", announced), TABLE("excerpts", excerpts),
+	TABLE("triage", triage), TABLE("series", series_columns),
+	TABLE("conditions", condition_columns), TABLE("moments", moment_columns),
+	TABLE("vanished", vanished_columns), TABLE("silences", silence_columns),
+	TABLE("events", event_columns), TABLE("bisections", bisections),
+	TABLE("bisection_events", bisection_events)};
 
 const char *const schema_sequences[SCHEMA_SEQUENCES] = {
 	"changes", "deliveries", "silences", "events", "bisections"};
@@ -232,7 +240,7 @@ static const char indexes[] =
 	"CREATE INDEX changes_of_series ON changes (test, series, branch);\n"
 	"CREATE INDEX changes_of_state ON changes (state, id);\n"
 	"CREATE INDEX changes_of_time ON changes (time);\n"
-	/* The inbox in its order (BADNESS in words.inc). */
+	/* The inbox in its order (BADNESS in lists.c). */
 	"CREATE INDEX changes_open ON changes ((direction * sign), (-coalesce(abs(size), 1e308)),"
 	" (-id)) WHERE state IN (1, 2);\n"
 	"CREATE INDEX changes_pending ON changes (id) WHERE news = 1;\n"
@@ -241,7 +249,7 @@ static const char indexes[] =
 	" WHERE environment_event IS NOT NULL;\n"
 	"CREATE INDEX changes_of_incident ON changes (incident) WHERE incident IS NOT NULL;\n"
 	"CREATE INDEX incidents_until ON incidents (until);\n"
-	/* By it the change that another ends is found (ENDS in words.inc). */
+	/* By it the change that another ends is found (ENDS in words.h). */
 	"CREATE INDEX changes_recovered ON changes (test, series, branch, recovered)"
 	" WHERE state = 5;\n"
 	"CREATE UNIQUE INDEX deliveries_once ON deliveries (key) WHERE state != 3;\n"
@@ -258,7 +266,7 @@ static const char indexes[] =
 	"CREATE INDEX triage_until ON triage (until) WHERE until IS NOT NULL;\n"
 	"CREATE INDEX triage_owed ON triage (change) WHERE owed = 1 AND triage < 3;\n"
 	"CREATE INDEX events_of_change ON events (change, id);\n"
-	"CREATE INDEX events_audit ON events (id) WHERE kind > 7;\n"
+	"CREATE INDEX events_audit ON events (id) WHERE kind >= @event{triaged};\n"
 	"CREATE INDEX bisections_of_change ON bisections (change);\n"
 	"CREATE INDEX bisections_open ON bisections (id) WHERE state != 3;\n"
 	"CREATE INDEX bisections_begun ON bisections (begun) WHERE begun IS NOT NULL;\n";
@@ -297,9 +305,7 @@ static void put_column(struct buf *out, const struct stored_column *column, bool
 	buf_char(out, ',');
 }
 
-/* Names of columns, after `before` each, or with `first` parameters from that number on; 0 columns
- * of these uses: all. */
-static void put_list(struct buf *out, const struct stored_column *columns, unsigned uses,
+void schema_put_columns(struct buf *out, const struct stored_column *columns, unsigned uses,
 	const char *before, int first)
 {
 	const char *comma = "";
@@ -315,7 +321,7 @@ static void put_list(struct buf *out, const struct stored_column *columns, unsig
 	}
 }
 
-static int keys_of(const struct sql_table *table)
+int schema_keys(const struct sql_table *table)
 {
 	int keys = 0;
 
@@ -330,7 +336,7 @@ char *schema_text_new(const struct sql_words *words)
 
 	for (size_t i = 0; i < STORE_TABLES; i++) {
 		const struct sql_table *table = &schema_tables[i];
-		bool alone = keys_of(table) == 1;
+		bool alone = schema_keys(table) == 1;
 		bool by_rows = alone && table->columns[0].type == COLUMN_ID;
 
 		buf_printf(&out, "CREATE TABLE %s (", table->name);
@@ -340,12 +346,12 @@ char *schema_text_new(const struct sql_words *words)
 			out.length--;
 		} else {
 			buf_text(&out, "\n\tPRIMARY KEY (");
-			put_list(&out, table->columns, KEY, "", 0);
+			schema_put_columns(&out, table->columns, KEY, "", 0);
 			buf_char(&out, ')');
 		}
 		buf_printf(&out, ")%s;\n", by_rows ? words->rows : words->keyed);
 	}
-	buf_text(&out, indexes);
+	statement_put(&out, words, indexes);
 	buf_text(&out, words->more);
 	return out.data;
 }
@@ -357,95 +363,6 @@ int64_t schema_version(const struct sql_words *words)
 
 	free(text);
 	return (int64_t)(hash % INT32_MAX) + 1;
-}
-
-/* A page of rows after a key, ?1 ...; the next parameter is its length. */
-static void put_read(struct buf *out, const struct sql_table *table)
-{
-	buf_text(out, "SELECT ");
-	put_list(out, table->columns, 0, "", 0);
-	buf_printf(out, " FROM %s WHERE (", table->name);
-	put_list(out, table->columns, KEY, "", 0);
-	buf_text(out, ") > (");
-	put_list(out, table->columns, KEY, "", 1);
-	buf_text(out, ") ORDER BY ");
-	put_list(out, table->columns, KEY, "", 0);
-	buf_printf(out, " LIMIT ?%d", keys_of(table) + 1);
-}
-
-static void put_write(struct buf *out, const struct sql_table *table)
-{
-	buf_printf(out, "INSERT INTO %s (", table->name);
-	put_list(out, table->columns, 0, "", 0);
-	buf_text(out, ") VALUES (");
-	put_list(out, table->columns, 0, "", 1);
-	buf_char(out, ')');
-}
-
-/* What is written instead of a row with the same key. */
-static void put_replace(struct buf *out, const struct sql_table *table)
-{
-	const char *comma = "";
-
-	put_write(out, table);
-	buf_text(out, " ON CONFLICT (");
-	put_list(out, table->columns, KEY, "", 0);
-	buf_text(out, ") DO UPDATE SET ");
-	for (const struct stored_column *at = table->columns + keys_of(table); at->name; at++) {
-		buf_printf(out, "%s%s = excluded.%s", comma, at->name, at->name);
-		comma = ", ";
-	}
-}
-
-/* @record, @compared, @found: columns of changes; @found?2: parameters for them; @TABLE: all of a
- * table; @=TABLE: see put_replace. */
-static const char *put_columns(struct buf *out, const char *mark)
-{
-	const char *name = mark + 1 + (mark[1] == '=');
-	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz");
-	const char *end = name + length;
-	unsigned uses = 0;
-	int first = 0;
-
-	for (size_t i = 0; i < STORE_TABLES; i++) {
-		const struct sql_table *table = &schema_tables[i];
-
-		if (strncmp(table->name, name, length) != 0 || table->name[length])
-			continue;
-		if (mark[1] == '=')
-			put_replace(out, table);
-		else
-			put_list(out, table->columns, 0, "", 0);
-		return end;
-	}
-	if (*name == 'c')
-		uses = COLUMN_COMPARED;
-	else if (*name == 'f')
-		uses = COLUMN_FOUND;
-	if (*end == '?') {
-		first = atoi(end + 1);
-		end += 1 + strspn(end + 1, "0123456789");
-	}
-	put_list(out, change_columns, uses, uses == COLUMN_FOUND ? "" : "changes.", first);
-	return end;
-}
-
-char *schema_statement_new(const char *const texts[STATEMENT_TEXTS], enum statement statement)
-{
-	struct buf out = {0};
-
-	if (statement >= STATEMENT_WRITE) {
-		put_write(&out, &schema_tables[statement - STATEMENT_WRITE]);
-	} else if (statement >= STATEMENT_READ) {
-		put_read(&out, &schema_tables[statement - STATEMENT_READ]);
-	} else {
-		const char *at = texts[statement];
-
-		for (const char *mark; (mark = strchr(at, '@')); at = put_columns(&out, mark))
-			buf_append(&out, at, (size_t)(mark - at));
-		buf_text(&out, at);
-	}
-	return out.data;
 }
 
 bool schema_check(

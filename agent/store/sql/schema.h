@@ -7,10 +7,17 @@
 
 #include "agent/base/error.h"
 #include "agent/model/columns.h"
-#include "agent/store/sql/statements.h"
+#include "agent/store/store.h"
 
-/* The words in which databases differ. */
+/* A word in statements (see words.h), and what it is in a database, where $1 and $2 stand for its
+ * arguments. */
+struct sql_word {
+	const char *name, *text;
+};
+
+/* The words in which databases differ: the last has no name, the others are of tables. */
 struct sql_words {
+	const struct sql_word *words;
 	const char *integer, *text, *number, *bytes; /* types */
 	const char *length;                          /* function: of bytes */
 	const char *sequence; /* an id that is never used again, and the table's key */
@@ -21,6 +28,7 @@ struct sql_words {
 
 struct sql_table {
 	const char *name;
+	const char *read, *insert; /* statements: @<TABLE and @+TABLE */
 	const struct stored_column *columns;
 };
 
@@ -32,7 +40,7 @@ extern const struct stored_column environment_columns[], incident_columns[], con
 /* What a row refers to is in a table before its own. */
 extern const struct sql_table schema_tables[STORE_TABLES];
 
-/* Tables whose ids are never used again, in the order of STATEMENT_LAST_IDS. */
+/* Tables whose ids are never used again, in the order in which copy.c asks for their last ids. */
 enum { SCHEMA_SEQUENCES = 5 };
 extern const char *const schema_sequences[SCHEMA_SEQUENCES];
 
@@ -42,9 +50,13 @@ char *schema_text_new(const struct sql_words *words);
 /* The version of the tables: a hash of that script, 1 to INT32_MAX, which a state carries. */
 int64_t schema_version(const struct sql_words *words);
 
-/* The text of a statement: one of the dialect's `texts`, with the columns of changes in it, or one
- * of a table. The caller frees it. */
-char *schema_statement_new(const char *const texts[STATEMENT_TEXTS], enum statement statement);
+/* Appends the names of columns of these uses, or all: 0, after `before` each; or as many parameters
+ * from number `first` on, if that is not 0. */
+void schema_put_columns(struct buf *out, const struct stored_column *columns, unsigned uses,
+	const char *before, int first);
+
+/* How many of its columns, the first ones, are its key. */
+int schema_keys(const struct sql_table *table);
 
 /* Whether the state has the tables of this build; `label` names it. */
 bool schema_check(const char *label, int64_t version, const struct sql_words *words,

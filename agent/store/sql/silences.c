@@ -13,7 +13,10 @@
 static void read_silences(
 	struct tx *tx, int64_t id, bool all, int64_t now, struct silence_rows *out)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_SILENCES, v_id(id), v_id(all), v_id(now));
+	struct sql_query query = QUERY(tx,
+		"SELECT @silences FROM silences WHERE (?1 = 0 OR id = ?1) AND (?2 != 0 OR"
+		" summed = 0 OR (ended IS NULL AND until > ?3)) ORDER BY id",
+		v_id(id), v_id(all), v_id(now));
 
 	out->items = read_structs(&query, silence_columns, sizeof *out->items, &out->count);
 }
@@ -34,7 +37,7 @@ STORE_DEFINE(silences, .run = silences_list);
 
 /* With its words and times, as two statements begin; and that time. */
 static struct sql_query query_of(
-	struct tx *tx, enum statement statement, const struct silence *silence, int64_t time)
+	struct tx *tx, const char *statement, const struct silence *silence, int64_t time)
 {
 	return QUERY(tx, statement, v_text(silence->matchers), v_time(silence->from),
 		v_time(silence->until), v_text(silence->owner), v_text(silence->reason),
@@ -45,7 +48,15 @@ static struct sql_query query_of(
  * lost, begins and ends later. */
 static int64_t find_same(struct tx *tx, const struct silence *silence)
 {
-	struct sql_query query = query_of(tx, STATEMENT_SILENCE_SAME, silence, silence->created);
+	struct sql_query query = query_of(tx,
+		"SELECT id FROM silences WHERE matchers = ?1 AND (begins = ?2 AND until ="
+		" ?3"
+		/* one that begins at once, said again within two minutes */
+		" OR ?2 = ?7 AND begins = created AND created > ?7 - 120000 AND (until ="
+		" ?3 OR until - begins = ?3 - ?2)) AND owner IS NOT DISTINCT FROM ?4 AND"
+		" reason IS NOT DISTINCT FROM ?5 AND person IS NOT DISTINCT FROM ?6 AND"
+		" ended IS NULL",
+		silence, silence->created);
 	int64_t id = 0;
 
 	while (query_next(&query))
@@ -75,12 +86,17 @@ static void note(struct tx *tx, const struct store_silence *call, enum event_kin
 /* True if it ends by this. */
 static bool change(struct tx *tx, const struct silence *silence)
 {
-	bool ended = silence->ended != 0 &&
-		     CHANGED(tx, STATEMENT_SILENCE_END, v_id(silence->id), v_time(silence->ended),
-			     v_text(silence->ended_by)) > 0;
+	bool ended =
+		silence->ended != 0 &&
+		CHANGED(tx,
+			"UPDATE silences SET ended = ?2, ended_by = ?3 WHERE id = ?1 AND ended IS"
+			" NULL",
+			v_id(silence->id), v_time(silence->ended), v_text(silence->ended_by)) > 0;
 
-	RUN(tx, STATEMENT_SILENCE_NOTE, v_id(silence->id), v_id(silence->reminded),
-		v_id(silence->summed));
+	RUN(tx,
+		"UPDATE silences SET reminded = @largest(reminded, ?2), summed ="
+		" @largest(summed, ?3) WHERE id = ?1",
+		v_id(silence->id), v_id(silence->reminded), v_id(silence->summed));
 	return ended;
 }
 
@@ -94,7 +110,10 @@ static void silence_write(struct tx *tx, void *context)
 	struct silence_rows now;
 
 	if (added) {
-		query = query_of(tx, STATEMENT_SILENCE_ADD, silence, call->now);
+		query = query_of(tx,
+			"INSERT INTO silences (matchers, begins, until, owner, reason, person,"
+			" created) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
+			silence, call->now);
 		id = query_insert(&query);
 	}
 	read_silences(tx, id, true, 0, &now);

@@ -1,25 +1,20 @@
 /*
- * The statements of the calls, by their list in statements.inc, which has their texts, too, in
- * words that each backend defines.
+ * Statements, from the texts where they are used (see words.h for what is replaced in those). Each
+ * is prepared once for a handle, which finds it again by the place of its text: a literal.
  */
 #ifndef AGENT_STORE_SQL_STATEMENTS_H
 #define AGENT_STORE_SQL_STATEMENTS_H
 
-#include "agent/store/store.h"
+#include "agent/store/sql/driver.h"
+#include "agent/store/sql/schema.h"
 
-enum statement {
-#define STATEMENT(name, ...) STATEMENT_##name,
-#include "agent/store/sql/statements.inc"
-	STATEMENT_TEXTS,                  /* how many have texts; from here on of schema_tables: */
-	STATEMENT_READ = STATEMENT_TEXTS, /* a page of the first table's rows, ... */
-	STATEMENT_WRITE = STATEMENT_READ + STORE_TABLES,  /* ... a row of the first table, ... */
-	STATEMENT_WRITE_CHANGES = STATEMENT_WRITE + 2,    /* they come third ... */
-	STATEMENT_WRITE_EXCERPTS = STATEMENT_WRITE + 5,   /* ... and sixth */
-	STATEMENT_COUNT = STATEMENT_WRITE + STORE_TABLES, /* from here on PostgreSQL's alone */
-	STATEMENT_BEFORE_FLEET = STATEMENT_COUNT - 1,
-#include "agent/store/sql/fleet.inc"
-#undef STATEMENT
-	STATEMENT_ALL,
-};
+/* Ready to be bound, all parameters NULL. NULL if it cannot be prepared. */
+struct sql_statement *statement_of(struct tx *tx, const char *text);
+
+/* The handle has none any more. */
+void statements_free(struct tx *tx);
+
+/* Appends the text in the words of a database. */
+void statement_put(struct buf *out, const struct sql_words *words, const char *text);
 
 #endif

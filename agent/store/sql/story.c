@@ -45,10 +45,9 @@ static const char *json_of_clusters(struct tx *tx, const struct store_story *cal
 
 static void load_change(struct tx *tx, struct store_story *call)
 {
-	struct sql_query query = QUERY(tx, STATEMENT_RECORDS_OF, v_text(rows_id(tx, call->change)));
 	struct owners change = {&(struct owner){call->change, 0}, 1};
 
-	read_records(&query, &call->records);
+	store_load_records(tx, rows_id(tx, call->change), &call->records);
 	for (size_t i = 0; i < call->records.count; i++)
 		record_by_clock(&call->records.items[i], call->now);
 	events_load(tx, call->records.items, call->records.count);
@@ -59,8 +58,11 @@ static void load_change(struct tx *tx, struct store_story *call)
 static void load_series(struct tx *tx, struct store_story *call)
 {
 	const struct change_record *record = &call->records.items[0];
-	struct sql_query query = QUERY(tx, STATEMENT_SERIES_OF, v_text(record->item.test),
-		v_text(record->series), v_text(record->branch));
+	struct sql_query query = QUERY(tx,
+		"SELECT (SELECT last_point FROM series WHERE test = ?1 AND series = ?2"
+		" AND branch = ?3), (SELECT ended FROM vanished WHERE test = ?1 AND"
+		" series = ?2)",
+		v_text(record->item.test), v_text(record->series), v_text(record->branch));
 
 	while (query_next(&query)) {
 		call->last_point = read_time_or(&query, WHEN_NEVER);
@@ -72,9 +74,14 @@ static void load_cluster(struct tx *tx, const struct store_story *call, const ch
 	struct cluster_row *out)
 {
 	const struct change_record *record = &call->records.items[0];
-	struct sql_query query = QUERY(tx, STATEMENT_CLUSTER_OF, v_text(clusters),
-		v_text(record->item.test), v_id(record->sign), v_time(record->item.time),
-		v_count(record->spacing), v_count(CHANGE_TOLERANCE));
+	struct sql_query query = QUERY(tx,
+		"SELECT changes.id, test, time, spacing FROM @pairs{?1,pair}"
+		" @ordered_join changes @indexed{changes_of_series} ON test = pair.value"
+		" ->> 0 WHERE pair.value ->> 1 = ?2 AND sign = ?3 AND members > 0 AND"
+		" abs(time - ?4) <= ?6 * @largest(spacing, ?5) ORDER BY abs(time - ?4),"
+		" changes.id LIMIT 1",
+		v_text(clusters), v_text(record->item.test), v_id(record->sign),
+		v_time(record->item.time), v_count(record->spacing), v_count(CHANGE_TOLERANCE));
 
 	*out = (struct cluster_row){0};
 	if (record->item.members > 0) {
@@ -90,6 +97,17 @@ static void load_cluster(struct tx *tx, const struct store_story *call, const ch
 	}
 }
 
+/* By which changes of about the same time are related. */
+#define NEAR                                                                                       \
+	"id, test, sign, time, spacing, members, commit_after, place_commit_after, version_after"  \
+	" FROM changes @indexed{changes_of_time} WHERE"
+
+/* ?1: the change, ?8: its cluster's, which is before its members; and its members are before
+ * others. A message alone says little: it may be of all that was found at once. */
+#define WORST_FIRST                                                                                \
+	" changes.id = ?8 DESC, ?1 = ?8 AND (relations & 4) != 0 DESC, relations = 2,"             \
+	" changes.state IN (1, 2) DESC, direction * sign, abs(size) DESC NULLS LAST, changes.id"
+
 static void load_related(struct tx *tx, struct store_story *call, const char *clusters,
 	const struct cluster_row *cluster)
 {
@@ -98,8 +116,29 @@ static void load_related(struct tx *tx, struct store_story *call, const char *cl
 	int64_t reach = COMMIT_DAYS * day > COMMIT_POINTS * record->spacing
 				? COMMIT_DAYS * day
 				: COMMIT_POINTS * record->spacing;
-	struct sql_query query = QUERY(tx, STATEMENT_RELATED, v_id(item->id),
-		v_id(item->time - reach), v_id(item->time + reach),
+	struct sql_query query = QUERY(tx,
+		"WITH near AS NOT MATERIALIZED (SELECT * FROM (SELECT " NEAR
+		" time >= ?9 AND time <= ?3 ORDER BY time, id LIMIT ?14) AS later UNION"
+		" ALL SELECT * FROM (SELECT " NEAR
+		" time < ?9 AND time >= ?2 ORDER BY time DESC, id DESC LIMIT ?14) AS"
+		" earlier), found (id, relation) AS (SELECT other.change, 2 FROM"
+		" announced AS own @ordered_join announced AS other"
+		" @indexed{announced_by} ON other.delivery = own.delivery WHERE"
+		" own.change = ?1 UNION SELECT id, 8 FROM changes"
+		" @indexed{changes_of_environment} WHERE environment_event = ?5 UNION"
+		" SELECT id, 1 FROM near WHERE ?4 IN (commit_after, place_commit_after,"
+		" version_after) UNION SELECT id, 4 FROM changes WHERE id = ?8 UNION"
+		" SELECT id, 4 FROM near WHERE ?8 != 0 AND sign = ?12 AND members = 0 AND"
+		" test IN (SELECT pair.value ->> 1 FROM @pairs{?6,pair} WHERE pair.value"
+		" ->> 0 = ?7) AND abs(time - ?9) <= ?11 * @largest(spacing, ?10)), summed"
+		" AS (SELECT id, CAST(sum(relation) AS BIGINT) AS relations, count(*)"
+		" OVER () AS total FROM found WHERE id != ?1 GROUP BY id), ranked AS"
+		" (SELECT summed.id, relations, total FROM summed @ordered_join changes"
+		" ON changes.id = summed.id ORDER BY" WORST_FIRST
+		" LIMIT ?13) SELECT relations, total, " RECORD_COLUMNS
+		" FROM ranked @ordered_join changes ON changes.id = ranked.id" WITH_TRIAGE
+		" ORDER BY" WORST_FIRST,
+		v_id(item->id), v_id(item->time - reach), v_id(item->time + reach),
 		v_text(item->commit_after ? item->commit_after : item->version_after),
 		v_id(record->environment_event), v_text(clusters), v_text(cluster->name),
 		v_id(cluster->id), v_id(cluster->id != 0 ? cluster->time : item->time),
@@ -132,7 +171,7 @@ static void story_load(struct tx *tx, void *context)
 	call->last_point = call->ended = WHEN_NEVER;
 	load_change(tx, call);
 	if (call->records.count == 0) { /* ids are never used again */
-		call->pruned = call->change <= query_ask(QUERY(tx, STATEMENT_LAST_CHANGE));
+		call->pruned = call->change <= query_ask(QUERY(tx, "SELECT @last_id{changes}"));
 		return;
 	}
 	clusters = json_of_clusters(tx, call);

@@ -12,39 +12,71 @@
 #include "agent/base/order.h"
 #include "agent/base/when.h"
 #include "agent/store/sql/events.h"
-#include "agent/store/sql/rows.h"
+#include "agent/store/sql/read.h"
 
 /* In the audit log, where nobody has said it. */
 static const struct actor itself = {"hunter-c", "agent"};
 
+/* All that is pending and accepted is settled, and owed; what is owed and no longer accepted is
+ * pending. */
 void triage_settle(struct tx *tx, size_t *pending)
 {
-	RUN(tx, STATEMENT_OWE);
-	RUN(tx, STATEMENT_OWED_SETTLED);
-	*pending += (size_t)CHANGED(tx, STATEMENT_PAY);
-	RUN(tx, STATEMENT_PAID);
+	RUN(tx, "UPDATE triage SET owed = 1 WHERE" ACCEPTED " AND change IN (SELECT id FROM changes"
+		" @indexed{changes_pending} WHERE news = 1)");
+	RUN(tx, "UPDATE changes @indexed{changes_pending} SET news = 2 WHERE news = 1 AND (SELECT"
+		" owed FROM triage WHERE change = id AND" ACCEPTED ") = 1");
+	*pending += (size_t)CHANGED(tx,
+		"UPDATE changes SET news = 1 WHERE news = 2 AND state IN (1, 2) AND id IN (SELECT"
+		" change FROM triage @indexed{triage_owed} WHERE owed = 1 AND triage < 3)");
+	RUN(tx, "UPDATE triage @indexed{triage_owed} SET owed = 0 WHERE owed = 1 AND triage < 3 AND"
+		" (SELECT news FROM changes WHERE id = change) = 1");
+}
+
+void triage_amend(struct tx *tx, const char *changes)
+{
+	RUN(tx,
+		"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE" AMENDABLE " AND id IN"
+		" (SELECT delivery FROM announced WHERE change IN" IDS("?1") ")",
+		v_text(changes));
 }
 
 void triage_announce(struct tx *tx, const char *changes, unsigned what)
 {
-	RUN(tx, STATEMENT_AMEND, v_text(changes));
-	RUN(tx, STATEMENT_SAY, v_text(changes), v_id(what));
+	triage_amend(tx, changes);
+	RUN(tx,
+		"UPDATE announced SET said = coalesce(said, 0) | ?2 WHERE change IN" IDS(
+			"?1") " AND (SELECT state FROM deliveries WHERE id = delivery) != 3",
+		v_text(changes), v_id(what));
 }
+
+/* ?1 and ?4: ids from and to, ?2 test, ?3 commit, ?5 what else selects. */
+#define SELECTED                                                                                   \
+	" changes.id BETWEEN ?1 AND ?4 AND (?2 IS NULL OR @matches{?2,test}) AND (?3 IS NULL OR"   \
+	" substr(commit_after, 1, length(?3)) = ?3 OR substr(place_commit_after, 1, length(?3)) =" \
+	" ?3 OR @has_suspect)"
 
 /* Adds the changes of the range that the call selects. */
 static void select_range(struct tx *tx, const struct store_triage *call,
 	const struct id_range *range, struct owners *out)
 {
-	enum statement statement = call->message    ? STATEMENT_SELECT_MESSAGE
-				   : call->incident ? STATEMENT_SELECT_INCIDENT
-						    : STATEMENT_SELECT;
+	const char *statement =
+		call->message ? "SELECT changes.id FROM deliveries @indexed{deliveries_of_key}"
+				" @ordered_join announced @indexed{announced_by} ON delivery ="
+				" deliveries.id @ordered_join changes ON changes.id ="
+				" announced.change WHERE key = ?5 AND" SELECTED
+		: call->incident
+			? "SELECT id FROM changes @indexed{changes_of_incident} WHERE incident ="
+			  " ?5 AND state IN (1, 2, 4) AND" SELECTED
+			/* By ids whatever their state. */
+			: "SELECT id FROM changes WHERE (?5 != 0 OR state IN (1, 2, 4)) "
+			  "AND" SELECTED;
 	struct value last = call->message    ? v_text(call->message)
 			    : call->incident ? v_id(call->incident)
 					     : v_id(call->range_count > 0);
-	struct sql_query query = QUERY(tx, statement, v_id(range->from),
-		v_text(rows_pattern(tx, call->test)), v_text(call->commit), v_id(range->to), last);
 
-	owners_read(out, &query);
+	owners_read(
+		out, QUERY(tx, statement, v_id(range->from), v_text(rows_pattern(tx, call->test)),
+			     v_text(call->commit), v_id(range->to), last));
 }
 
 static void select_all(struct tx *tx, const struct store_triage *call, struct owners *out)
@@ -59,13 +91,6 @@ static void select_all(struct tx *tx, const struct store_triage *call, struct ow
 	if (call->range_count == 0)
 		select_range(tx, call, &all, out);
 	owners_sort(out, true);
-}
-
-static void read_selected(struct tx *tx, const struct owners *selected, struct record_rows *out)
-{
-	struct sql_query query = QUERY(tx, STATEMENT_RECORDS_OF, v_owners(tx, selected));
-
-	read_records(&query, out);
 }
 
 static const char *said(const char *before, const char *now)
@@ -136,7 +161,8 @@ struct verdict {
 	struct triage result;
 };
 
-/* A row of STATEMENT_TRIAGE, as JSON. */
+/* A row of what write_verdicts writes, as JSON: id, state, version, until, owner, note, link, three
+ * sizes, and what the audit log says of it. */
 static void put_row(struct buf *out, const struct verdict *verdict)
 {
 	const struct triage *is = &verdict->result;
@@ -161,6 +187,10 @@ static void put_row(struct buf *out, const struct verdict *verdict)
 	buf_free(&detail);
 }
 
+/* Of `said`, one of the rows: a number in it. */
+#define WHOLE(place) " CAST(said.value ->> " #place " AS BIGINT)"
+#define REAL(place) " CAST(said.value ->> " #place " AS DOUBLE PRECISION)"
+
 static void write_verdicts(struct tx *tx, const struct store_triage *call,
 	const struct verdict *verdicts, size_t count)
 {
@@ -180,10 +210,416 @@ static void write_verdicts(struct tx *tx, const struct store_triage *call,
 	}
 	buf_char(&text, ']');
 	rows = buf_keep(&text, tx->arena);
-	RUN(tx, STATEMENT_TRIAGE, v_text(rows), v_text(call->actor.person), v_time(call->now));
+	RUN(tx,
+		"INSERT INTO triage (change, triage, version, until, owner, note, link,"
+		" accepted_size, accepted_low, accepted_high, person, triaged) SELECT" WHOLE(
+			0) "," WHOLE(1) "," WHOLE(2) ", nullif(" WHOLE(3) ", 0), said.value ->> 4, "
+									  "said.value ->>"
+									  " 5, said.value ->> "
+									  "6," REAL(7) "," REAL(
+										  8) "," REAL(9) ","
+												 " "
+												 "?"
+												 "2"
+												 ","
+												 " "
+												 "?"
+												 "3"
+												 " "
+												 "F"
+												 "R"
+												 "O"
+												 "M"
+												 " "
+												 "@"
+												 "p"
+												 "a"
+												 "i"
+												 "r"
+												 "s"
+												 "{"
+												 "?"
+												 "1"
+												 ","
+												 "s"
+												 "a"
+												 "i"
+												 "d"
+												 "}"
+												 " "
+												 "W"
+												 "H"
+												 "E"
+												 "R"
+												 "E"
+												 " "
+												 "t"
+												 "r"
+												 "u"
+												 "e"
+												 " "
+												 "O"
+												 "N"
+												 " "
+												 "C"
+												 "O"
+												 "N"
+												 "F"
+												 "L"
+												 "I"
+												 "C"
+												 "T"
+												 " "
+												 "("
+												 "c"
+												 "h"
+												 "a"
+												 "n"
+												 "g"
+												 "e"
+												 ")"
+												 " "
+												 "D"
+												 "O"
+												 " "
+												 "U"
+												 "P"
+												 "D"
+												 "A"
+												 "T"
+												 "E"
+												 " "
+												 "S"
+												 "E"
+												 "T"
+												 " "
+												 "t"
+												 "r"
+												 "i"
+												 "a"
+												 "g"
+												 "e"
+												 " "
+												 "="
+												 " "
+												 "e"
+												 "x"
+												 "c"
+												 "l"
+												 "u"
+												 "d"
+												 "e"
+												 "d"
+												 "."
+												 "t"
+												 "r"
+												 "i"
+												 "a"
+												 "g"
+												 "e"
+												 ","
+												 " "
+												 "v"
+												 "e"
+												 "r"
+												 "s"
+												 "i"
+												 "o"
+												 "n"
+												 " "
+												 "="
+												 " "
+												 "e"
+												 "x"
+												 "c"
+												 "l"
+												 "u"
+												 "d"
+												 "e"
+												 "d"
+												 "."
+												 "v"
+												 "e"
+												 "r"
+												 "s"
+												 "i"
+												 "o"
+												 "n"
+												 ","
+												 " "
+												 "o"
+												 "w"
+												 "n"
+												 "e"
+												 "r"
+												 " "
+												 "="
+												 " "
+												 "e"
+												 "x"
+												 "c"
+												 "l"
+												 "u"
+												 "d"
+												 "e"
+												 "d"
+												 "."
+												 "o"
+												 "w"
+												 "n"
+												 "e"
+												 "r"
+												 ","
+												 " "
+												 "n"
+												 "o"
+												 "t"
+												 "e"
+												 " "
+												 "="
+												 " "
+												 "e"
+												 "x"
+												 "c"
+												 "l"
+												 "u"
+												 "d"
+												 "e"
+												 "d"
+												 "."
+												 "n"
+												 "o"
+												 "t"
+												 "e"
+												 ","
+												 " "
+												 "l"
+												 "i"
+												 "n"
+												 "k"
+												 " "
+												 "="
+												 " "
+												 "e"
+												 "x"
+												 "c"
+												 "l"
+												 "u"
+												 "d"
+												 "e"
+												 "d"
+												 "."
+												 "l"
+												 "i"
+												 "n"
+												 "k"
+												 ","
+												 " "
+												 "p"
+												 "e"
+												 "r"
+												 "s"
+												 "o"
+												 "n"
+												 " "
+												 "="
+												 " "
+												 "e"
+												 "x"
+												 "c"
+												 "l"
+												 "u"
+												 "d"
+												 "e"
+												 "d"
+												 "."
+												 "p"
+												 "e"
+												 "r"
+												 "s"
+												 "o"
+												 "n"
+												 ","
+												 " "
+												 "t"
+												 "r"
+												 "i"
+												 "a"
+												 "g"
+												 "e"
+												 "d"
+												 " "
+												 "="
+												 " "
+												 "e"
+												 "x"
+												 "c"
+												 "l"
+												 "u"
+												 "d"
+												 "e"
+												 "d"
+												 "."
+												 "t"
+												 "r"
+												 "i"
+												 "a"
+												 "g"
+												 "e"
+												 "d"
+												 ","
+												 " "
+												 "u"
+												 "n"
+												 "t"
+												 "i"
+												 "l"
+												 " "
+												 "="
+												 " "
+												 "e"
+												 "x"
+												 "c"
+												 "l"
+												 "u"
+												 "d"
+												 "e"
+												 "d"
+												 "."
+												 "u"
+												 "n"
+												 "t"
+												 "i"
+												 "l"
+												 ","
+												 " "
+												 "a"
+												 "c"
+												 "c"
+												 "e"
+												 "p"
+												 "t"
+												 "e"
+												 "d"
+												 "_"
+												 "s"
+												 "i"
+												 "z"
+												 "e"
+												 " "
+												 "="
+												 " "
+												 "e"
+												 "x"
+												 "c"
+												 "l"
+												 "u"
+												 "d"
+												 "e"
+												 "d"
+												 "."
+												 "a"
+												 "c"
+												 "c"
+												 "e"
+												 "p"
+												 "t"
+												 "e"
+												 "d"
+												 "_"
+												 "s"
+												 "i"
+												 "z"
+												 "e"
+												 ","
+												 " "
+												 "a"
+												 "c"
+												 "c"
+												 "e"
+												 "p"
+												 "t"
+												 "e"
+												 "d"
+												 "_"
+												 "l"
+												 "o"
+												 "w"
+												 " "
+												 "="
+												 " "
+												 "e"
+												 "x"
+												 "c"
+												 "l"
+												 "u"
+												 "d"
+												 "e"
+												 "d"
+												 "."
+												 "a"
+												 "c"
+												 "c"
+												 "e"
+												 "p"
+												 "t"
+												 "e"
+												 "d"
+												 "_"
+												 "l"
+												 "o"
+												 "w"
+												 ","
+												 " "
+												 "a"
+												 "c"
+												 "c"
+												 "e"
+												 "p"
+												 "t"
+												 "e"
+												 "d"
+												 "_"
+												 "h"
+												 "i"
+												 "g"
+												 "h"
+												 " "
+												 "="
+												 " "
+												 "e"
+												 "x"
+												 "c"
+												 "l"
+												 "u"
+												 "d"
+												 "e"
+												 "d"
+												 "."
+												 "a"
+												 "c"
+												 "c"
+												 "e"
+												 "p"
+												 "t"
+												 "e"
+												 "d"
+												 "_"
+												 "h"
+												 "i"
+												 "g"
+												 "h",
+		v_text(rows), v_text(call->actor.person), v_time(call->now));
 	triage_announce(tx, owners_json(tx, &changes, 0, count), SAID_TRIAGED);
-	RUN(tx, STATEMENT_DROP_RECOVERY, v_text(owners_json(tx, &foreign, 0, foreign.count)));
-	RUN(tx, STATEMENT_TRIAGED, v_text(rows), v_text(call->actor.person), v_time(call->now),
+	/* The recovery of a change that was none of the program's is not told. */
+	RUN(tx, "UPDATE changes SET news = 2 WHERE id IN" IDS("?1") " AND news = 4",
+		v_owners(tx, &foreign));
+	RUN(tx,
+		"INSERT INTO events (time, kind, change, point, person, origin, subject, detail)"
+		" SELECT ?3, @event{triaged}, changes.id, time, ?2, ?4, test || ' ' || metric,"
+		" said.value ->> 10 FROM @pairs{?1,said} @ordered_join changes ON changes.id "
+		"=" WHOLE(0) " ORDER BY changes.id",
+		v_text(rows), v_text(call->actor.person), v_time(call->now),
 		v_text(call->actor.origin));
 }
 
@@ -258,7 +694,7 @@ static void triage_say(struct tx *tx, void *context)
 	struct owners selected = {0};
 
 	select_all(tx, call, &selected);
-	read_selected(tx, &selected, &call->records);
+	store_load_records(tx, owners_json(tx, &selected, 0, selected.count), &call->records);
 	for (size_t i = 0; i < call->records.count; i++)
 		record_by_clock(&call->records.items[i], call->now);
 	call->missing = call->each && lacks_one(call);
@@ -268,10 +704,14 @@ static void triage_say(struct tx *tx, void *context)
 	if (call->dry_run)
 		return;
 	if (call->reaction && call->message)
-		RUN(tx, STATEMENT_REACTION, v_text(call->message), v_text(call->reaction));
+		RUN(tx,
+			"UPDATE deliveries @indexed{deliveries_of_key} SET reaction = ?2 WHERE"
+			" key = ?1 AND state != 3",
+			v_text(call->message), v_text(call->reaction));
 	if (call->changed > 0) {
 		triage_settle(tx, &call->pending);
-		read_selected(tx, &selected, &call->records);
+		store_load_records(
+			tx, owners_json(tx, &selected, 0, selected.count), &call->records);
 	}
 }
 
@@ -280,7 +720,10 @@ STORE_DEFINE(triage, .run = triage_say, .writes = true, .is_long = true);
 /* Opens the change, with the reason for the audit log, which is taken over. */
 static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reason)
 {
-	RUN(tx, STATEMENT_OPEN, v_id(id), v_text(itself.person), v_time(now));
+	RUN(tx,
+		"UPDATE triage SET triage = 1, version = version + 1, person = ?2,"
+		" triaged = ?3, until = NULL, note = NULL WHERE change = ?1",
+		v_id(id), v_text(itself.person), v_time(now));
 	triage_announce(tx, rows_id(tx, id), SAID_TRIAGED);
 	event_add(tx, &(struct event){.time = now,
 			      .actor = itself,
@@ -306,17 +749,22 @@ static void open_expired(struct tx *tx, const struct store_reopen_due *call)
 static void triage_reopen_due(struct tx *tx, void *context)
 {
 	struct store_reopen_due *call = context;
-	struct sql_query query = QUERY(tx, STATEMENT_EXPIRED, v_time(call->now));
+	struct sql_query query = QUERY(tx,
+		"SELECT change FROM triage @indexed{triage_until} WHERE until IS NOT NULL"
+		" AND until <= ?1",
+		v_time(call->now));
 	struct owners expired = {0};
 
-	owners_read(&expired, &query);
+	owners_read(&expired, query);
 	if (expired.count > 0) {
-		read_selected(tx, &expired, &call->records);
+		store_load_records(tx, owners_json(tx, &expired, 0, expired.count), &call->records);
 		open_expired(tx, call);
 		triage_settle(tx, &call->pending);
-		read_selected(tx, &expired, &call->records);
+		store_load_records(tx, owners_json(tx, &expired, 0, expired.count), &call->records);
 	}
-	call->next = query_ask(QUERY(tx, STATEMENT_NEXT_EXPIRY));
+	call->next = query_ask(
+		QUERY(tx, "SELECT coalesce(min(until), 0) FROM triage @indexed{triage_until} WHERE"
+			  " until IS NOT NULL"));
 }
 
 STORE_DEFINE(reopen_due, .run = triage_reopen_due, .writes = true, .is_long = true);
@@ -340,6 +788,13 @@ void triage_open_outgrown(struct tx *tx, int64_t id, const struct triage *accept
 	put_size(&reason, accepted->size);
 	buf_text(&reason, triage_is_accepted(accepted->state) ? " was accepted" : " was known");
 	open_again(tx, id, now, &reason);
-	RUN(tx, STATEMENT_RENEW_TRIAGE, v_id(id));
-	*pending += (size_t)CHANGED(tx, STATEMENT_RENEW_NEWS, v_id(id));
+	RUN(tx,
+		/* The change is news again, as if no receiver had it. */
+		"UPDATE triage SET renewals = renewals + 1, owed = 0, told_after ="
+		" @last_id{deliveries} WHERE change = ?1",
+		v_id(id));
+	*pending += (size_t)CHANGED(tx,
+		"UPDATE changes SET news = 1 WHERE id = ?1 AND news IN (0, 2) AND state"
+		" IN (1, 2)",
+		v_id(id));
 }

@@ -16,7 +16,10 @@ void triage_open_outgrown(struct tx *tx, int64_t id, const struct triage *accept
  * After all that can change either. */
 void triage_settle(struct tx *tx, size_t *pending);
 
-/* What is new of the changes, whose ids are a JSON array, is to be shown in their messages, and
+/* What messages say of the changes, whose ids are a JSON array, is to be edited. */
+void triage_amend(struct tx *tx, const char *changes);
+
+/* What is new of the changes, the same, is to be shown in their messages, and
  * receivers that have them are to be told it: bits of enum said_kind. */
 void triage_announce(struct tx *tx, const char *changes, unsigned what);
 

@@ -14,7 +14,7 @@
 
 #include "agent/base/log.h"
 #include "agent/store/backend.h"
-#include "agent/store/sql/driver.h"
+#include "agent/store/sql/statements.h"
 #include "agent/store/sqlite/lock.h"
 #include "agent/store/sqlite/reader.h"
 #include "agent/store/sqlite/statements.h"
@@ -40,7 +40,6 @@ struct sqlite_file {
 	char *path, *label;
 	int lock;
 	sqlite3 *database;
-	sqlite3_stmt *statements[STATEMENT_COUNT];
 	bool stuck;               /* since the last begin: any call would fail */
 	bool untouched;           /* only read so far */
 	bool settled;             /* it is read while no process has it open */
@@ -114,31 +113,29 @@ static bool fail(struct sqlite_file *file, const char *doing, struct error *erro
 		sqlite3_errmsg(file->database), reason ? ": " : "", reason ? strerror(reason) : "");
 }
 
-static bool prepare(struct sqlite_file *file, enum statement statement)
-{
-	char *text = schema_statement_new(sqlite_statements, statement);
-	int result = sqlite3_prepare_v3(file->database, text, -1, SQLITE_PREPARE_PERSISTENT,
-		&file->statements[statement], NULL);
-
-	free(text);
-	return result == SQLITE_OK;
-}
-
 static sqlite3_stmt *native(struct sql_statement *statement)
 {
 	return (sqlite3_stmt *)statement;
 }
 
-/* A reader, which is opened for one call, prepares what that needs. */
-static struct sql_statement *driver_statement(struct tx *tx, enum statement statement)
+static struct sql_statement *driver_prepare(struct tx *tx, const char *text)
 {
-	struct sqlite_file *file = of(tx);
+	sqlite3_stmt *statement = NULL;
 
-	if (!file->statements[statement] && !prepare(file, statement))
-		return NULL;
-	sqlite3_reset(file->statements[statement]);
-	sqlite3_clear_bindings(file->statements[statement]);
-	return (struct sql_statement *)file->statements[statement];
+	(void)sqlite3_prepare_v3(
+		of(tx)->database, text, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL);
+	return (struct sql_statement *)statement;
+}
+
+static void driver_finish(struct sql_statement *statement)
+{
+	sqlite3_finalize(native(statement));
+}
+
+static void driver_clear(struct sql_statement *statement)
+{
+	sqlite3_reset(native(statement));
+	sqlite3_clear_bindings(native(statement));
 }
 
 static void driver_bind(struct sql_statement *statement, int parameter, const struct value *value)
@@ -206,7 +203,10 @@ static bool driver_fail(struct tx *tx, const char *doing)
 }
 
 static const struct sql_driver driver = {
-	.statement = driver_statement,
+	.words = &sqlite_words,
+	.prepare = driver_prepare,
+	.finish = driver_finish,
+	.clear = driver_clear,
 	.bind = driver_bind,
 	.step = driver_step,
 	.reset = driver_reset,
@@ -281,6 +281,17 @@ static bool check_pages(struct sqlite_file *file, struct error *error)
 	if (!store_file_ask(file->database, question, NULL, answer, sizeof answer))
 		return damaged(file, sqlite3_errmsg(file->database), error);
 	return strcmp(answer, "ok") == 0 || damaged(file, answer, error);
+}
+
+/* A table, an index or a trigger may have been dropped by hand. */
+static bool check_parts(struct sqlite_file *file, struct error *error)
+{
+	struct arena *arena = arena_new();
+	const struct strings problems = store_file_compare(file->database, arena);
+	bool good = problems.count == 0 || damaged(file, problems.items[0], error);
+
+	arena_free(arena);
+	return good;
 }
 
 /* An empty file is new: version 0. Another version is refused. */
@@ -395,26 +406,15 @@ static bool set_up(struct sqlite_file *file, struct error *error)
 	return execute(file, "PRAGMA foreign_keys = ON", "use it", error);
 }
 
-/* All statements, as one that does not fit the tables must be noticed before anything is written.
- */
-static bool set_up_whole(struct sqlite_file *file, struct error *error)
-{
-	if (!set_up(file, error))
-		return false;
-	for (int i = 0; i < STATEMENT_COUNT; i++)
-		if (!prepare(file, (enum statement)i))
-			return fail(file, "use it", error);
-	return true;
-}
-
-/* Decides before any write whether to refuse the file: the statements must fit its tables. */
+/* Decides before any write whether to refuse the file: it must have the tables of this build. */
 static bool take_into_use(struct sqlite_file *file, struct error *error)
 {
 	int64_t version;
 
 	if (!check_pages(file, error) || !check_version(file, &version, error) ||
 		!execute(file, settings, "use it", error) ||
-		(version == 0 && !make_tables(file, error)) || !set_up_whole(file, error))
+		(version == 0 && !make_tables(file, error)) || !check_parts(file, error) ||
+		!set_up(file, error))
 		return false;
 	file->untouched = false;
 	if (!execute(file, "PRAGMA journal_mode = WAL; SELECT count(*) FROM counts", "write it",
@@ -457,10 +457,7 @@ static struct sqlite_file *file_new(char *path)
 
 static void close_database(struct sqlite_file *file)
 {
-	for (size_t i = 0; i < STATEMENT_COUNT; i++) {
-		sqlite3_finalize(file->statements[i]);
-		file->statements[i] = NULL;
-	}
+	statements_free(&file->tx);
 	if (file->untouched) /* closing must not checkpoint the log into the file */
 		(void)sqlite3_db_config(
 			file->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
@@ -567,7 +564,8 @@ static struct tx *copy_once(const char *path, bool *settled, struct error *error
 		return NULL;
 	if (copy_into(file, from, error) && check_pages(file, error) &&
 		check_version(file, &version, error) &&
-		(version != 0 || make_tables(file, error)) && set_up_whole(file, error)) {
+		(version != 0 || make_tables(file, error)) && check_parts(file, error) &&
+		set_up(file, error)) {
 		sqlite3_close(from);
 		return &file->tx;
 	}

@@ -12,6 +12,9 @@ struct sqlite3;
 bool store_file_ask(
 	struct sqlite3 *database, const char *sql, int64_t *number, char *text, size_t size);
 
+/* What tables, indices and triggers it lacks, or has not as this build makes them, for people. */
+struct strings store_file_compare(struct sqlite3 *database, struct arena *arena);
+
 /* The size of the file with this suffix next to the state file; -1 if there is none. */
 int64_t store_file_beside(const char *path, const char *suffix);
 

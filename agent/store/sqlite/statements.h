@@ -1,7 +1,7 @@
 /*
- * Texts of the statements in SQLite's dialect, and its words for the tables. Only SQLite has
- * triggers that count the changes by state, so that a start need not scan a million rows. The
- * version of the tables is its user_version.
+ * SQLite's words for statements and tables. Only SQLite has triggers that count the changes by
+ * state, so that a start need not scan a million rows. The version of the tables is its
+ * user_version.
  */
 #ifndef AGENT_STORE_SQLITE_STATEMENTS_H
 #define AGENT_STORE_SQLITE_STATEMENTS_H
@@ -10,7 +10,6 @@
 
 enum { STORE_APPLICATION = 0x48554e54 };
 
-extern const char *const sqlite_statements[STATEMENT_TEXTS];
 extern const struct sql_words sqlite_words;
 
 #endif

@@ -1,0 +1,189 @@
+#include "agent/store/sql/statements.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/model/event.h"
+
+enum { SLOTS = 512, ARGUMENTS = 2 }; /* SLOTS: many more than there are texts */
+
+struct statement_slot {
+	const char *text; /* NULL: it is free */
+	struct sql_statement *statement;
+};
+
+static void put_names(struct buf *out, const struct sql_table *table)
+{
+	schema_put_columns(out, table->columns, 0, "", 0);
+}
+
+/* A page of rows after a key, ?1 ...; the next parameter is its length. */
+static void put_read(struct buf *out, const struct sql_table *table)
+{
+	const struct stored_column *columns = table->columns;
+
+	buf_text(out, "SELECT ");
+	put_names(out, table);
+	buf_printf(out, " FROM %s WHERE (", table->name);
+	schema_put_columns(out, columns, COLUMN_KEY, "", 0);
+	buf_text(out, ") > (");
+	schema_put_columns(out, columns, COLUMN_KEY, "", 1);
+	buf_text(out, ") ORDER BY ");
+	schema_put_columns(out, columns, COLUMN_KEY, "", 0);
+	buf_printf(out, " LIMIT ?%d", schema_keys(table) + 1);
+}
+
+static void put_insert(struct buf *out, const struct sql_table *table)
+{
+	buf_printf(out, "INSERT INTO %s (", table->name);
+	put_names(out, table);
+	buf_text(out, ") VALUES (");
+	schema_put_columns(out, table->columns, 0, "", 1);
+	buf_char(out, ')');
+}
+
+static void put_replace(struct buf *out, const struct sql_table *table)
+{
+	const char *comma = "";
+
+	put_insert(out, table);
+	buf_text(out, " ON CONFLICT (");
+	schema_put_columns(out, table->columns, COLUMN_KEY, "", 0);
+	buf_text(out, ") DO UPDATE SET ");
+	for (const struct stored_column *at = table->columns + schema_keys(table); at->name; at++) {
+		buf_printf(out, "%s%s = excluded.%s", comma, at->name, at->name);
+		comma = ", ";
+	}
+}
+
+static bool is_named(const char *name, const char *mark, size_t length)
+{
+	return strncmp(name, mark, length) == 0 && !name[length];
+}
+
+static bool put_table(struct buf *out, char kind, const char *name, size_t length)
+{
+	static void (*const puts[])(struct buf * out, const struct sql_table *table) = {
+		['<'] = put_read, ['+'] = put_insert, ['='] = put_replace};
+
+	for (size_t i = 0; i < STORE_TABLES; i++)
+		if (is_named(schema_tables[i].name, name, length)) {
+			(kind ? puts[(int)kind] : put_names)(out, &schema_tables[i]);
+			return true;
+		}
+	return false;
+}
+
+/* The text of a word, with its arguments: what is between the braces. */
+static void put_word(struct buf *out, const struct sql_words *words, const char *text,
+	const char *arguments, size_t length)
+{
+	size_t first = 0;
+	struct buf whole = {0};
+
+	while (first < length && arguments[first] != ',')
+		first++;
+	for (; *text; text++)
+		if (*text != '$' || (text[1] != '1' && text[1] != '2'))
+			buf_char(&whole, *text);
+		else if (*++text == '1')
+			buf_append(&whole, arguments, first);
+		else
+			buf_append(&whole, arguments + first + 1, length - first - 1);
+	if (whole.data)
+		statement_put(out, words, whole.data);
+	buf_free(&whole);
+}
+
+static void put_event(struct buf *out, const char *name, size_t length)
+{
+	for (int kind = 1; kind < EVENT_KINDS; kind++)
+		if (is_named(event_names[kind], name, length))
+			buf_printf(out, "%d", kind);
+}
+
+/* Columns of a change. */
+static void put_some(struct buf *out, char use, int first)
+{
+	if (use == 'f')
+		schema_put_columns(out, change_columns, COLUMN_FOUND, "", first);
+	else
+		schema_put_columns(
+			out, change_columns, use == 'c' ? COLUMN_COMPARED : 0, "changes.", 0);
+}
+
+/* Returns what comes after the mark. */
+static const char *put_mark(struct buf *out, const struct sql_words *words, const char *mark)
+{
+	char kind = *mark && strchr("<+=", *mark) ? *mark : '\0';
+	const char *name = mark + (kind != '\0');
+	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz_");
+	const char *end = name + length, *arguments = end + (*end == '{');
+	size_t inside = *end == '{' ? strcspn(arguments, "}") : 0;
+	int first = 0;
+
+	if (put_table(out, kind, name, length))
+		return end;
+	if (is_named("event", name, length)) {
+		put_event(out, arguments, inside);
+		return arguments + inside + 1;
+	}
+	for (const struct sql_word *word = words->words; word->name; word++)
+		if (is_named(word->name, name, length)) {
+			put_word(out, words, word->text, arguments, inside);
+			return *end == '{' ? arguments + inside + 1 : end;
+		}
+	if (*end == '?') {
+		first = atoi(end + 1);
+		end += 1 + strspn(end + 1, "0123456789");
+	}
+	put_some(out, *name, first);
+	return end;
+}
+
+void statement_put(struct buf *out, const struct sql_words *words, const char *text)
+{
+	for (const char *mark; (mark = strchr(text, '@')); text = put_mark(out, words, mark + 1))
+		buf_append(out, text, (size_t)(mark - text));
+	buf_text(out, text);
+}
+
+static struct statement_slot *slot_of(struct tx *tx, const char *text)
+{
+	size_t at = (uintptr_t)text / 8 % SLOTS;
+
+	if (!tx->slots)
+		tx->slots = memory_new(SLOTS, sizeof *tx->slots);
+	for (size_t tries = 0; tx->slots[at].text && tx->slots[at].text != text; tries++) {
+		if (tries == SLOTS)
+			abort();
+		at = (at + 1) % SLOTS;
+	}
+	return &tx->slots[at];
+}
+
+struct sql_statement *statement_of(struct tx *tx, const char *text)
+{
+	struct statement_slot *slot = slot_of(tx, text);
+
+	if (!slot->statement) {
+		struct buf whole = {0};
+
+		slot->text = text;
+		statement_put(&whole, tx->driver->words, text);
+		slot->statement = tx->driver->prepare(tx, whole.data);
+		buf_free(&whole);
+	}
+	if (slot->statement)
+		tx->driver->clear(slot->statement);
+	return slot->statement;
+}
+
+void statements_free(struct tx *tx)
+{
+	for (size_t i = 0; tx->slots && i < SLOTS; i++)
+		if (tx->slots[i].statement)
+			tx->driver->finish(tx->slots[i].statement);
+	free(tx->slots);
+	tx->slots = NULL;
+}

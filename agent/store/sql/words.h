@@ -1,0 +1,88 @@
+/*
+ * Pieces of statements that several files of this folder use. A statement stands where it is used,
+ * in SQL that both databases understand, but for marks that schema.c replaces before it is
+ * prepared. Of the words in which they differ (see the tables of words in their statements.c):
+ *
+ *   @indexed{index}, @unindexed   after the name of a table
+ *   @ordered_join         the table before it is read first
+ *   @largest              function: the largest of its arguments
+ *   @matches{pattern,text}  condition: the same text, or one that the shell pattern matches
+ *   @texts{json}          table: `value`s of a JSON array of texts
+ *   @changes_of_tests     table `changes`: those of the tests ?1, a JSON array, by their index
+ *   @pairs{json,name}     table: `value`s, each a JSON array
+ *   @has_suspect          condition: a suspect of the change has a commit that starts with ?3
+ *   @triage_of_each       the row of each change in `triage`, if there is one: looked for one by
+ * one
+ *   @last_id{table}       query: the last id that was given to a row of it
+ *   @forget_last_id, @set_last_id  statements: what @last_id of ?1 returns becomes ?2
+ *   @next_changes         query: ?1 ids for new rows of `changes`, in ascending order
+ *   @counts               query: how many changes there are of each state
+ *   @probe                a write that changes nothing
+ *   @in_order             at the end of a query: its rows are read in the order of an index
+ *
+ * And of what is known here: @event{confirmed} is the number of that kind of event; @TABLE stands
+ * for all columns of a table, @+TABLE for a statement that inserts a row, @=TABLE for one that
+ * writes a row whose key may be there, @<TABLE for one that reads a page of rows after a key; of
+ * changes @record for all columns, @compared and @found for those of such a use (see
+ * agent/model/columns.h), and @found?2 for as many parameters, from ?2 on.
+ *
+ * A row is looked for by (SELECT ... WHERE id = ...) rather than by EXISTS where there may be many:
+ * a database without statistics, which makes a join of the latter, may take all for few. Where an
+ * integer is a condition, it is compared with 0; a number of bits is cast to INTEGER.
+ */
+#ifndef AGENT_STORE_SQL_WORDS_H
+#define AGENT_STORE_SQL_WORDS_H
+
+/* The numbers in a JSON array. */
+#define IDS(json) " (SELECT CAST(value AS BIGINT) FROM @texts{" json "})"
+
+/* What was said about a change, in the order of read_triage. */
+#define TRIAGE_COLUMNS                                                                             \
+	"triage, version, owner, note, link, person, triaged, until, accepted_size, accepted_low," \
+	" accepted_high, renewals"
+
+/* The change that a standing one ends: it brought the level back, CHANGE_TOLERANCE points around
+ * its recovery, and not as far again to the other side (see closing.c). */
+#define ENDS                                                                                       \
+	"CASE WHEN changes.state IN (1, 2) THEN (SELECT begun.id FROM changes AS"                  \
+	" begun @indexed{changes_recovered} WHERE begun.test = changes.test AND"                   \
+	" begun.series = changes.series AND begun.branch = changes.branch AND begun.state = 5"     \
+	" AND begun.recovered BETWEEN changes.time - 5 * changes.spacing AND changes.time + 5 *"   \
+	" changes.spacing AND begun.sign = -changes.sign AND begun.time < changes.time AND"        \
+	" (begun.recovered_level - begun.level_before) * begun.sign >= -0.5 *"                     \
+	" abs(begun.level_after - begun.level_before) ORDER BY begun.time DESC, begun.id LIMIT 1)" \
+	" END"
+
+/* The columns of a record, in the order of read_record; from CHANGES. */
+#define RECORD_COLUMNS "@record, " TRIAGE_COLUMNS ", " ENDS
+
+#define WITH_TRIAGE " LEFT JOIN triage ON triage.change = changes.id"
+
+/* What an edit can still reach. */
+#define AMENDABLE " (state = 1 OR (state = 2 AND receipt IS NOT NULL))"
+
+/* The triage of a change is an accepted one. */
+#define ACCEPTED " (triage BETWEEN 3 AND 6)"
+
+/* All tests with changes: one index seek per test. */
+#define TESTS_OF_CHANGES                                                                           \
+	"WITH RECURSIVE tests (name) AS (SELECT min(test) FROM changes UNION ALL"                  \
+	" SELECT (SELECT min(test) FROM changes WHERE test > name) FROM tests"                     \
+	" WHERE name IS NOT NULL)"
+
+/* Of `announced`: the message no longer holds. One whose change was found again does. */
+#define RETRACTED                                                                                  \
+	" retraction IS NOT NULL AND (retraction = 2 OR"                                           \
+	" (SELECT state FROM changes WHERE changes.id = change) = 3)"
+
+/* Of `announced` and `deliveries`: something is to be said of what the message announced. */
+#define SAID " said IS NOT NULL AND deliveries.state = 2"
+
+/* What is still to be announced. */
+#define DUE                                                                                        \
+	"SELECT (SELECT count(*) FROM changes WHERE news = 1 AND state != 3), (SELECT"             \
+	" count(*) FROM changes WHERE news = 4), (SELECT count(*) FROM announced"                  \
+	" @indexed{announced_retracted} WHERE" RETRACTED "), (SELECT count(*) FROM announced"      \
+	" @indexed{announced_said} JOIN deliveries ON id = delivery WHERE" SAID ")"
+
+#endif
