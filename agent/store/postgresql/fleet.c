@@ -358,25 +358,25 @@ static void perform_requests(struct tx *tx, void *context)
 
 STORE_DEFINE(requests, .run = perform_requests, .lane = STORE_FLEET, .writes = true);
 
+/* Whether the call's agent holds its shard, or its test, with that term. */
+static bool holds(struct tx *tx, const struct store_call *call)
+{
+	struct value term = v_id(call->term), holder = v_id(call->holder);
+
+	if (call->single)
+		return query_ask(QUERY(tx,
+			       "SELECT 1 FROM singles WHERE test = ?1 AND holder = ?3 AND term = ?2"
+			       " FOR SHARE",
+			       v_text(call->test), term, holder)) != 0;
+	return query_ask(QUERY(tx,
+		       "SELECT 1 FROM shards WHERE shard = ?1 AND holder = ?3 AND term = ?2 AND NOT"
+		       " EXISTS (SELECT 1 FROM singles WHERE test = ?4) FOR SHARE",
+		       v_id(call->shard), term, holder, v_text(call->test ? call->test : ""))) != 0;
+}
+
 void fleet_lock(struct tx *tx, struct store_call *call)
 {
-	bool holds = call->term == 0 ||
-		     query_ask(call->single ? QUERY(tx,
-						      "SELECT 1 FROM singles WHERE test = ?1 AND "
-						      "holder = ?3 AND term = ?2 FOR"
-						      " SHARE",
-						      v_text(call->test), v_id(call->term),
-						      v_id(call->holder))
-					    : QUERY(tx,
-						      "SELECT 1 FROM shards WHERE shard = ?1 AND "
-						      "holder = ?3 AND term = ?2 AND"
-						      " NOT EXISTS (SELECT 1 FROM singles WHERE "
-						      "test = ?4) FOR SHARE",
-						      v_id(call->shard), v_id(call->term),
-						      v_id(call->holder),
-						      v_text(call->test ? call->test : ""))) != 0;
-
-	call->fenced = !holds && !tx->failed;
+	call->fenced = call->term != 0 && !holds(tx, call) && !tx->failed;
 	if (call->fenced)
 		tx_fail(tx, ERROR_STATE, "another agent has taken over shard %d of the work",
 			call->shard);
