@@ -93,12 +93,12 @@ static void judge(const struct sides *sides, double step, struct recovery *out)
 	if (!(left < MOST_LEFT))
 		return;
 	out->verdict = RECOVERY_WAIT;
+	out->beyond = left < -MOST_LEFT;
 	out->few = sides->after < RECOVERY_LEAST;
 	if (out->few || !(is_nothing(&between, left) || reaches(sides, &between, sign)))
 		return;
 	out->verdict = RECOVERY_OVER;
 	out->level = between.level_after;
-	out->beyond = left < -MOST_LEFT;
 }
 
 /* Where the level behind a change begins, and where it ends. */

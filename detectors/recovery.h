@@ -33,7 +33,7 @@ struct recovery {
 	double level; /* for OVER: the recovered level */
 	size_t way;   /* index into `changes` of the change that restored it, or SIZE_MAX */
 	bool few;     /* for WAIT: the later level has too few values yet */
-	bool beyond;  /* for OVER: the level went more than half the step beyond the old one */
+	bool beyond;  /* for both: the level went more than half the step beyond the old one */
 };
 
 /* Whether changes[which] is undone by a later change. */

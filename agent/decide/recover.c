@@ -105,7 +105,7 @@ static void judge_known(struct closing *closing, const struct change_record *kno
 		closure->ending = ENDING_WAIT;
 	if (end.way != SIZE_MAX && was_announced(known)) {
 		closing->covered[end.way] |= end.verdict == RECOVERY_OVER && !end.beyond;
-		if (end.verdict == RECOVERY_WAIT && end.few)
+		if (end.verdict == RECOVERY_WAIT && end.few && !end.beyond)
 			closing->doubts[end.way] = DOUBT_END;
 	}
 }
@@ -212,7 +212,7 @@ static void judge_unannounced(
 		if (end->way == SIZE_MAX ||
 			(record != MATCH_NONE && change_stands(known[record].state)))
 			continue;
-		if (end->verdict == RECOVERY_WAIT && end->few)
+		if (end->verdict == RECOVERY_WAIT && end->few && !end->beyond)
 			closing->doubts[end->way] = DOUBT_END;
 		else if (end->verdict == RECOVERY_OVER && !end->beyond &&
 			 is_news(closing, known, i, record))

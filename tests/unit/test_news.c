@@ -683,6 +683,25 @@ static void test_over_before_it_was_told(void **state)
 	assert_int_equal(find(f, NULL, 0, ALWAYS).fresh, 2);
 }
 
+/* What goes far beyond the level before it does not wait to be its return. */
+static void test_far_beyond_is_no_way_back(void **state)
+{
+	struct fixture *f = *state;
+	struct change_record known = told_at(60, 1);
+
+	for (int kind = KIND_SERVICE; kind <= KIND_BENCHMARK; kind++) {
+		f->test.detection = (struct detection){.kind = kind};
+		make_excursion(f, 60, 80);
+		for (size_t i = 80; i < N; i++)
+			f->series[0].values[i] -= 4;
+		f->changes[0].count_after = f->changes[1].count_after = 24;
+		f->changes[1].level_after = 6;
+		f->axis.n = 84;
+		assert_int_equal(find(f, NULL, 0, ALWAYS).candidates, kind == KIND_SERVICE);
+		assert_int_equal(find(f, &known, 1, ALWAYS).candidates, 0);
+	}
+}
+
 static void test_what_was_not_told_is_closed_in_silence(void **state)
 {
 	struct fixture *f = *state;
@@ -842,6 +861,7 @@ int main(void)
 		CASE(test_what_came_and_went),
 		CASE(test_a_step_behind_a_step),
 		CASE(test_over_before_it_was_told),
+		CASE(test_far_beyond_is_no_way_back),
 		CASE(test_what_was_not_told_is_closed_in_silence),
 		CASE(test_step_and_its_end_are_new),
 		CASE(test_undone_improvement_is_news),

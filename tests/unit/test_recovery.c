@@ -102,6 +102,9 @@ static void beyond_the_old_level(void **state)
 	assert_false(by_changes(values, N, 20, -3).beyond);
 	make(values, 20, 10, -8, 3);
 	assert_true(by_changes(values, N, 20, -8).beyond);
+	struct recovery few = by_changes(values, PLACE + 20 + RECOVERY_LEAST - 1, 20, -8);
+
+	assert_true(few.verdict == RECOVERY_WAIT && few.few && few.beyond);
 }
 
 static void few_values_tell_nothing(void **state)
