@@ -81,9 +81,10 @@ def test_a_step_of_saturday_is_told_on_tuesday(hunter, clock, tmp_path, detectio
     assert out.count("  regression\n") == 1 and "+3" in out
 
 
-def test_what_is_over_by_then_is_recorded(hunter, clock, tmp_path):
+@pytest.mark.parametrize("hours", [range(SATURDAY, TUESDAY + 48, 4), [TUESDAY + 47]], ids=["as it comes", "at a first look"])
+def test_what_is_over_by_then_is_recorded(hunter, clock, tmp_path, hours):
     path = written(tmp_path)
-    assert runs(hunter, clock, path, OVER, range(SATURDAY, TUESDAY + 48, 4)) == ""
+    assert runs(hunter, clock, path, OVER, hours) == ""
     assert [change[0] for change in known(hunter, path)] == [False, True]
     assert {change[2] for change in known(hunter, path)} == {"silent"}
 

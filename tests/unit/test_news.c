@@ -689,7 +689,7 @@ static void test_far_beyond_is_no_way_back(void **state)
 	struct fixture *f = *state;
 	struct change_record known = told_at(60, 1);
 
-	for (int kind = KIND_SERVICE; kind <= KIND_BENCHMARK; kind++) {
+	for (enum series_kind kind = KIND_SERVICE; kind <= KIND_BENCHMARK; kind++) {
 		f->test.detection = (struct detection){.kind = kind};
 		make_excursion(f, 60, 80);
 		for (size_t i = 80; i < N; i++)
