@@ -92,7 +92,7 @@ struct chunk_workspace chunk_workspace_new(
 		.plain = scratch_take(scratch, n + 1, sizeof(double)),
 		.weighted = scratch_take(scratch, n + 1, sizeof(double)),
 		.sum = scratch_take(scratch, n + 1, sizeof(double)),
-		.room = scratch_take(scratch, 2 * (n + ROOM), sizeof(double)),
+		.room = scratch_take(scratch, 3 * (n + ROOM), sizeof(double)),
 		.marks = scratch_take(scratch, n + 1, sizeof(bool)),
 		.places = scratch_take(scratch, n, sizeof(size_t)),
 		.partition = partition_new(n, scratch),

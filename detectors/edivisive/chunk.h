@@ -48,7 +48,7 @@ struct chunk {
 	size_t decided; /* candidates before it are ignored: the previous chunk has decided there */
 	double *x;      /* scaled values; belongs to the workspace, valid during an evaluation */
 	double *sum;    /* of y before each point; belongs to the workspace like x */
-	double *room;   /* two buffers of n + ROOM values; of the workspace, too, as is the next */
+	double *room; /* three buffers of n + ROOM values; of the workspace, too, as is the next */
 	bool *marks;
 	double shift; /* x = 2^exponent value - shift, of the last evaluation */
 	int exponent;

@@ -25,6 +25,8 @@ static const double MOST_GAIN = 3;
 static const double DEPENDENCE = 5;
 /* The deviations by which the ranks must differ, at most. */
 static const double MOST_NEEDED = 3;
+/* Noise may grow with the level where this many times lies between the levels. */
+static const double FAR_LEVELS = 1.5;
 /* Sums of squares below this share of those around zero are rounding. */
 static const double ROUNDING = 1e-26;
 
@@ -189,6 +191,40 @@ static double calibrated_p(const struct sides *sides, double limit, double *alte
 	return p < limit ? p : 1;
 }
 
+/* The sides on a logarithmic scale; false unless all values are positive, and the levels far from
+ * each other. */
+static bool log_sides(const struct chunk *chunk, size_t start, size_t tau, size_t end,
+	const struct sides *plain, struct sides *sides)
+{
+	struct chunk logs = *chunk;
+	double level1 = plain->before.mean + chunk->shift;
+	double level2 = plain->after.mean + chunk->shift;
+	logs.y = chunk->room + 2 * chunk->n;
+	logs.shift = 0;
+	if (fmax(level1, level2) < FAR_LEVELS * fmin(level1, level2))
+		return false;
+	for (size_t i = start; i < end; i++) {
+		double value = chunk->y[i] + chunk->shift;
+		if (value <= 0)
+			return false;
+		logs.y[i] = log(value);
+	}
+	*sides = clipped_sides(&logs, start, tau, end);
+	return true;
+}
+
+/* calibrated_p of the values, or if that is not significant, the smaller one of it and that of
+ * their logarithms. */
+static double p_of(const struct chunk *chunk, size_t start, size_t tau, size_t end,
+	const struct sides *sides, double limit, double *alternation)
+{
+	struct sides logs;
+	double p = calibrated_p(sides, limit, alternation);
+	if (p < chunk->options.p_value || !log_sides(chunk, start, tau, end, sides, &logs))
+		return p;
+	return fmin(p, calibrated_p(&logs, limit, alternation));
+}
+
 /* Cuts both sides to the points within `reach` of tau. */
 static void cap_sides(size_t *start, size_t tau, size_t *end, size_t reach)
 {
@@ -321,7 +357,7 @@ struct chunk_step chunk_test(const struct chunk *chunk, size_t start, size_t tau
 	if (sides.before.n < 2 || sides.after.n < 2)
 		return step;
 	double alternation, limit = chunk->options.p_value;
-	double p = calibrated_p(&sides, limit, &alternation);
+	double p = p_of(chunk, start, tau, end, &sides, limit, &alternation);
 	step.separated = p >= 1 && chunk_separated(chunk, start, tau, end);
 	if (step.separated)
 		p = SEPARATED_P;
@@ -344,7 +380,7 @@ struct opinion chunk_opinion(const struct chunk *chunk, size_t start, size_t tau
 	double alternation;
 	if (sides.before.n < 2 || sides.after.n < 2)
 		return opinion;
-	opinion.p = fmin(1, calibrated_p(&sides, HUGE_VAL, &alternation));
+	opinion.p = fmin(1, p_of(chunk, start, tau, end, &sides, HUGE_VAL, &alternation));
 	opinion.agrees = ranks_agree(chunk, start, tau, end, alternation);
 	return opinion;
 }
