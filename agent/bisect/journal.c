@@ -18,11 +18,13 @@
 #include <unistd.h>
 
 #include "agent/bisect/candidates.h"
+#include "agent/model/columns.h"
 #include "agent/model/json_put.h"
 
 enum { MOST_BYTES = 256 << 20, MOST_ATTEMPTS = 100 };
-static const int64_t latest = INT64_C(253402300799999); /* the end of the year 9999 */
-static const int64_t most_id = INT64_C(1) << 53;
+
+#define LATEST INT64_C(253402300799999) /* the end of the year 9999 */
+#define MOST_ID (INT64_C(1) << 53)
 
 const char *const journal_phases[] = {[BISECT_ENDS] = "ends",
 	[BISECT_SEARCH] = "search",
@@ -35,32 +37,110 @@ const char *const journal_outcomes[] = {[BISECT_MEASURED] = "measured",
 	[BISECT_LOST] = "lost",
 	NULL};
 
-static void put_integer(struct buf *out, const char *key, int64_t value)
-{
-	buf_printf(out, ", \"%s\": %" PRId64, key, value);
-}
+/* A member of a line: how it is written, and what is accepted when it is read. */
+struct member {
+	const char *key;
+	enum { INTEGER, NUMBER, FLAG, WORD, TEXT, COMMIT, TEXTS, COMMITS } kind;
+	size_t offset, size;      /* in the struct, bytes */
+	int64_t least, most;      /* INTEGER; of lists: `most` items */
+	const char *const *words; /* WORD; NULL-terminated */
+	bool optional;            /* TEXT, COMMIT: may be null */
+};
 
-static void put_strings(struct buf *out, const char *key, const struct strings *strings)
+#define ROW struct journal_setup
+static const struct member setup_members[] = {
+	{"at", INTEGER, COLUMN_OF(at), 0, LATEST},
+	{"repository", TEXT, COLUMN_OF(repository)},
+	{"good", COMMIT, COLUMN_OF(good)},
+	{"bad", COMMIT, COLUMN_OF(bad)},
+	{"candidates", COMMITS, COLUMN_OF(candidates), .most = BISECT_CANDIDATES_MOST},
+	{"subjects", TEXTS, COLUMN_OF(subjects), .most = BISECT_CANDIDATES_MOST + 1},
+	{"paths", TEXTS, COLUMN_OF(paths), .most = BISECT_CANDIDATES_MOST},
+	{"workers", INTEGER, COLUMN_OF(options.workers), 1, BISECT_WORKERS_MOST},
+	{"confidence", NUMBER, COLUMN_OF(options.confidence)},
+	{"step", NUMBER, COLUMN_OF(options.step)},
+	{"spread", NUMBER, COLUMN_OF(options.spread)},
+	{"direction", INTEGER, COLUMN_OF(options.direction), -1, 1},
+	{"budget", INTEGER, COLUMN_OF(options.budget), 0, LATEST},
+	{"most_runs", INTEGER, COLUMN_OF(options.most_runs), 0, MOST_ID},
+	{"attempts", INTEGER, COLUMN_OF(options.attempts), 1, MOST_ATTEMPTS},
+	{"run", TEXT, COLUMN_OF(run)},
+	{"extract", TEXT, COLUMN_OF(extract), .optional = true},
+	{"lines", TEXTS, COLUMN_OF(lines), .most = BISECT_WORKERS_MOST},
+	{"cpus", TEXTS, COLUMN_OF(cpus), .most = BISECT_WORKERS_MOST},
+	{"timeout", INTEGER, COLUMN_OF(timeout), 1, LATEST},
+	{"remove_ignored", FLAG, COLUMN_OF(remove_ignored)},
+	{"merges", FLAG, COLUMN_OF(merges)},
+	{"change", INTEGER, COLUMN_OF(change), 0, INT64_MAX},
+	{"test", TEXT, COLUMN_OF(test), .optional = true},
+	{"metric", TEXT, COLUMN_OF(metric), .optional = true},
+	{"into", COMMIT, COLUMN_OF(into), .optional = true},
+	{0},
+};
+#undef ROW
+
+#define ROW struct journal_entry
+static const struct member begin_members[] = {
+	{"id", INTEGER, COLUMN_OF(run.id), 1, MOST_ID},
+	{"worker", INTEGER, COLUMN_OF(run.worker), 0, BISECT_WORKERS_MOST - 1},
+	{"position", INTEGER, COLUMN_OF(run.position), 0, BISECT_CANDIDATES_MOST},
+	{"phase", WORD, COLUMN_OF(run.phase), .words = journal_phases},
+	{"round", INTEGER, COLUMN_OF(run.round), 0, MOST_ID},
+	{"at", INTEGER, COLUMN_OF(at), 0, LATEST},
+	{0},
+};
+
+static const struct member result_members[] = {
+	{"id", INTEGER, COLUMN_OF(result.id), 1, MOST_ID},
+	{"worker", INTEGER, COLUMN_OF(result.worker), 0, BISECT_WORKERS_MOST - 1},
+	{"position", INTEGER, COLUMN_OF(result.position), 0, BISECT_CANDIDATES_MOST},
+	{"outcome", WORD, COLUMN_OF(result.outcome), .words = journal_outcomes},
+	{"begun", INTEGER, COLUMN_OF(result.begun), 0, LATEST},
+	{"lasted", INTEGER, COLUMN_OF(result.lasted), 0, LATEST},
+	{"problem", TEXT, COLUMN_OF(problem), .optional = true},
+	{0},
+};
+
+static const struct member note_members[] = {{"at", INTEGER, COLUMN_OF(at), 0, LATEST}, {0}};
+#undef ROW
+
+/* The members of the events, by enum journal_kind. */
+static const struct form {
+	const char *name;
+	const struct member *members;
+} events[] = {[JOURNAL_BEGIN] = {"begin", begin_members},
+	[JOURNAL_RESULT] = {"result", result_members},
+	[JOURNAL_RESUMED] = {"resumed", note_members},
+	[JOURNAL_CANCELLED] = {"cancelled", note_members}};
+
+static void put_members(struct buf *out, const struct member *members, const void *row)
 {
-	buf_printf(out, ", \"%s\": [", key);
-	for (size_t i = 0; i < strings->count; i++) {
-		buf_text(out, i ? ", " : "");
-		buf_json_text(out, strings->items[i]);
+	for (const struct member *member = members; member->key; member++) {
+		const void *at = (const char *)row + member->offset;
+		int64_t integer = member->size == sizeof(int) ? *(const int *)at : 0;
+		const struct strings *strings = at;
+
+		if (member->kind == INTEGER && member->size != sizeof(int))
+			integer = *(const int64_t *)at;
+		buf_printf(out, "%s\"%s\": ", member > members ? ", " : "", member->key);
+		switch (member->kind) {
+		case INTEGER: buf_printf(out, "%" PRId64, integer); break;
+		case NUMBER: buf_json_number(out, *(const double *)at); break;
+		case FLAG: buf_text(out, *(const bool *)at ? "true" : "false"); break;
+		case WORD: buf_json_text(out, member->words[integer]); break;
+		case TEXT:
+		case COMMIT: buf_json_text(out, *(const char *const *)at); break;
+		case TEXTS:
+		case COMMITS:
+			buf_char(out, '[');
+			for (size_t i = 0; i < strings->count; i++) {
+				buf_text(out, i ? ", " : "");
+				buf_json_text(out, strings->items[i]);
+			}
+			buf_char(out, ']');
+			break;
+		}
 	}
-	buf_char(out, ']');
-}
-
-static void put_options(struct buf *out, const struct bisect_options *options)
-{
-	buf_printf(out, ", \"options\": {\"workers\": %zu", options->workers);
-	json_put_number(out, "confidence", options->confidence);
-	json_put_number(out, "step", options->step);
-	json_put_number(out, "spread", options->spread);
-	put_integer(out, "direction", options->direction);
-	put_integer(out, "budget", options->budget);
-	put_integer(out, "most_runs", (int64_t)options->most_runs);
-	put_integer(out, "attempts", (int64_t)options->attempts);
-	buf_char(out, '}');
 }
 
 void journal_set_range(struct arena *arena, struct journal_setup *setup,
@@ -83,296 +163,162 @@ void journal_set_range(struct arena *arena, struct journal_setup *setup,
 
 void journal_put_setup(struct buf *out, const struct journal_setup *setup)
 {
-	buf_printf(out, "{\"hunter_bisect\": %d", JOURNAL_VERSION);
-	put_integer(out, "at", setup->at);
-	json_put_text(out, "repository", setup->repository);
-	json_put_text(out, "good", setup->good);
-	json_put_text(out, "bad", setup->bad);
-	put_strings(out, "candidates", &setup->candidates);
-	put_strings(out, "subjects", &setup->subjects);
-	put_strings(out, "paths", &setup->paths);
-	put_options(out, &setup->options);
-	json_put_text(out, "run", setup->run);
-	json_put_text(out, "extract", setup->extract);
-	put_strings(out, "lines", &setup->lines);
-	put_strings(out, "cpus", &setup->cpus);
-	put_integer(out, "timeout", setup->timeout);
-	json_put_bool(out, "remove_ignored", setup->remove_ignored);
-	json_put_bool(out, "merges", setup->merges);
-	put_integer(out, "change", setup->change);
-	json_put_text(out, "test", setup->test);
-	json_put_text(out, "metric", setup->metric);
-	json_put_text(out, "into", setup->into);
+	buf_printf(out, "{\"hunter_bisect\": %d, ", JOURNAL_VERSION);
+	put_members(out, setup_members, setup);
 	buf_text(out, "}\n");
-}
-
-static void put_begin(struct buf *out, const struct bisect_run *run, int64_t at)
-{
-	buf_printf(out,
-		"{\"begin\": {\"id\": %" PRIu64 ", \"worker\": %zu, \"position\": %zu, "
-		"\"phase\": \"%s\", \"round\": %zu, \"at\": %" PRId64 "}}\n",
-		run->id, run->worker, run->position, journal_phases[run->phase], run->round, at);
-}
-
-static void put_result(struct buf *out, const struct bisect_result *result, const char *problem)
-{
-	buf_printf(out,
-		"{\"result\": {\"id\": %" PRIu64 ", \"worker\": %zu, \"position\": %zu, "
-		"\"outcome\": \"%s\"",
-		result->id, result->worker, result->position, journal_outcomes[result->outcome]);
-	if (result->outcome == BISECT_MEASURED)
-		json_put_number(out, "value", result->value);
-	put_integer(out, "begun", result->begun);
-	put_integer(out, "lasted", result->lasted);
-	json_put_text(out, "problem", problem);
-	buf_text(out, "}}\n");
 }
 
 void journal_put(struct buf *out, const struct journal_entry *entry)
 {
-	switch (entry->kind) {
-	case JOURNAL_SETUP: journal_put_setup(out, entry->setup); break;
-	case JOURNAL_BEGIN: put_begin(out, &entry->run, entry->at); break;
-	case JOURNAL_RESULT: put_result(out, &entry->result, entry->problem); break;
-	case JOURNAL_RESUMED:
-		buf_printf(out, "{\"resumed\": {\"at\": %" PRId64 "}}\n", entry->at);
-		break;
-	case JOURNAL_CANCELLED:
-		buf_printf(out, "{\"cancelled\": {\"at\": %" PRId64 "}}\n", entry->at);
-		break;
+	const struct form *event = &events[entry->kind];
+
+	if (entry->kind == JOURNAL_SETUP) {
+		journal_put_setup(out, entry->setup);
+		return;
 	}
+	buf_printf(out, "{\"%s\": {", event->name);
+	put_members(out, event->members, entry);
+	if (entry->kind == JOURNAL_RESULT && entry->result.outcome == BISECT_MEASURED)
+		json_put_number(out, "value", entry->result.value);
+	buf_text(out, "}}\n");
 }
 
-/* A line being decoded. The first problem is kept. */
-struct reader {
-	struct arena *arena;
-	const char *wrong;
-};
-
-static void wrong(struct reader *reader, const char *key)
+static bool is_commit(const char *id)
 {
-	if (!reader->wrong)
-		reader->wrong = key;
+	return (strlen(id) == 40 || strlen(id) == CANDIDATE_ID) &&
+	       strspn(id, "0123456789abcdef") == strlen(id);
 }
 
-static int64_t integer(
-	struct reader *reader, const json_t *object, const char *key, int64_t least, int64_t most)
+static bool read_strings(
+	struct arena *arena, const struct member *member, const json_t *array, struct strings *out)
 {
-	const json_t *value = json_object_get(object, key);
-	int64_t number = json_integer_value(value);
-
-	if (json_is_integer(value) && number >= least && number <= most)
-		return number;
-	wrong(reader, key);
-	return least;
-}
-
-static double number(struct reader *reader, const json_t *object, const char *key)
-{
-	const json_t *value = json_object_get(object, key);
-
-	if (!json_is_number(value) && !json_is_null(value))
-		wrong(reader, key);
-	return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
-static bool boolean(struct reader *reader, const json_t *object, const char *key)
-{
-	const json_t *value = json_object_get(object, key);
-
-	if (!json_is_boolean(value))
-		wrong(reader, key);
-	return json_is_true(value);
-}
-
-/* NULL for null, which must be allowed. */
-static const char *text(struct reader *reader, const json_t *object, const char *key, bool optional)
-{
-	const json_t *value = json_object_get(object, key);
-
-	if (!json_is_string(value) && !(optional && json_is_null(value)))
-		wrong(reader, key);
-	return arena_strdup(reader->arena, json_string_value(value));
-}
-
-static const char *commit(struct reader *reader, const json_t *value, const char *key)
-{
-	const char *id = json_string_value(value);
-
-	if (!id || (strlen(id) != 40 && strlen(id) != CANDIDATE_ID) ||
-		strspn(id, "0123456789abcdef") != strlen(id))
-		wrong(reader, key);
-	return arena_strdup(reader->arena, id);
-}
-
-static int word(
-	struct reader *reader, const json_t *object, const char *key, const char *const *words)
-{
-	const char *found = json_string_value(json_object_get(object, key));
-
-	for (int i = 0; found && words[i]; i++)
-		if (strcmp(words[i], found) == 0)
-			return i;
-	wrong(reader, key);
-	return 0;
-}
-
-static struct strings strings(
-	struct reader *reader, const json_t *object, const char *key, size_t most, bool commits)
-{
-	const json_t *array = json_object_get(object, key);
 	size_t count = json_array_size(array);
 	const char **items;
 
-	if (!json_is_array(array) || count > most) {
-		wrong(reader, key);
-		return (struct strings){0};
-	}
-	items = arena_array(reader->arena, count, sizeof *items);
+	if (!json_is_array(array) || (int64_t)count > member->most)
+		return false;
+	items = arena_array(arena, count, sizeof *items);
+	*out = (struct strings){items, count};
 	for (size_t i = 0; i < count; i++) {
-		const json_t *item = json_array_get(array, i);
+		const char *text = json_string_value(json_array_get(array, i));
 
-		if (!json_is_string(item))
-			wrong(reader, key);
-		items[i] = commits ? commit(reader, item, key)
-				   : arena_strdup(reader->arena, json_string_value(item));
+		if (!text || (member->kind == COMMITS && !is_commit(text)))
+			return false;
+		items[i] = arena_strdup(arena, text);
 	}
-	return (struct strings){items, count};
+	return true;
 }
 
-static void read_options(
-	struct reader *reader, const json_t *object, struct bisect_options *options)
+static bool read_member(
+	struct arena *arena, const struct member *member, const json_t *value, void *at)
 {
-	if (!json_is_object(object))
-		wrong(reader, "options");
-	options->workers = (size_t)integer(reader, object, "workers", 1, BISECT_WORKERS_MOST);
-	options->confidence = number(reader, object, "confidence");
-	options->step = number(reader, object, "step");
-	options->spread = number(reader, object, "spread");
-	options->direction = (int)integer(reader, object, "direction", -1, 1);
-	options->budget = integer(reader, object, "budget", 0, latest);
-	options->most_runs = (size_t)integer(reader, object, "most_runs", 0, most_id);
-	options->attempts = (size_t)integer(reader, object, "attempts", 1, MOST_ATTEMPTS);
-	if (!(options->confidence > 0 && options->confidence < 1))
-		wrong(reader, "confidence");
-	if (options->step <= -1 || isinf(options->step))
-		wrong(reader, "step");
-	if (options->spread < 0 || isinf(options->spread))
-		wrong(reader, "spread");
-}
+	const char *text = json_string_value(value);
+	int64_t integer = json_integer_value(value);
 
-static void read_setup(struct reader *reader, const json_t *object, struct journal_setup *setup)
-{
-	const json_t *into = json_object_get(object, "into");
-
-	setup->at = integer(reader, object, "at", 0, latest);
-	setup->repository = text(reader, object, "repository", false);
-	setup->good = commit(reader, json_object_get(object, "good"), "good");
-	setup->bad = commit(reader, json_object_get(object, "bad"), "bad");
-	setup->candidates = strings(reader, object, "candidates", BISECT_CANDIDATES_MOST, true);
-	setup->subjects = strings(reader, object, "subjects", BISECT_CANDIDATES_MOST + 1, false);
-	setup->paths = strings(reader, object, "paths", BISECT_CANDIDATES_MOST, false);
-	read_options(reader, json_object_get(object, "options"), &setup->options);
-	setup->run = text(reader, object, "run", false);
-	setup->extract = text(reader, object, "extract", true);
-	setup->lines = strings(reader, object, "lines", BISECT_WORKERS_MOST, false);
-	setup->cpus = strings(reader, object, "cpus", BISECT_WORKERS_MOST, false);
-	setup->timeout = integer(reader, object, "timeout", 1, latest);
-	setup->remove_ignored = boolean(reader, object, "remove_ignored");
-	setup->merges = boolean(reader, object, "merges");
-	setup->change = integer(reader, object, "change", 0, INT64_MAX);
-	setup->test = text(reader, object, "test", true);
-	setup->metric = text(reader, object, "metric", true);
-	setup->into = json_is_null(into) ? NULL : commit(reader, into, "into");
-	if (setup->candidates.count == 0)
-		wrong(reader, "candidates");
-	if (setup->subjects.count > 0 && setup->subjects.count != setup->candidates.count + 1)
-		wrong(reader, "subjects");
-	if (setup->lines.count > setup->options.workers)
-		wrong(reader, "lines");
-}
-
-static void read_run(struct reader *reader, const json_t *object, struct bisect_run *run)
-{
-	run->id = (uint64_t)integer(reader, object, "id", 1, most_id);
-	run->worker = (size_t)integer(reader, object, "worker", 0, BISECT_WORKERS_MOST - 1);
-	run->position = (size_t)integer(reader, object, "position", 0, BISECT_CANDIDATES_MOST);
-	run->phase = (enum bisect_phase)word(reader, object, "phase", journal_phases);
-	run->round = (size_t)integer(reader, object, "round", 0, most_id);
-	if (run->phase == BISECT_OVER)
-		wrong(reader, "phase");
-}
-
-static void read_result(struct reader *reader, const json_t *object, struct bisect_result *result)
-{
-	result->id = (uint64_t)integer(reader, object, "id", 1, most_id);
-	result->worker = (size_t)integer(reader, object, "worker", 0, BISECT_WORKERS_MOST - 1);
-	result->position = (size_t)integer(reader, object, "position", 0, BISECT_CANDIDATES_MOST);
-	result->outcome = (enum bisect_outcome)word(reader, object, "outcome", journal_outcomes);
-	if (result->outcome == BISECT_MEASURED) {
-		result->value = number(reader, object, "value");
-		if (!isfinite(result->value))
-			wrong(reader, "value");
+	switch (member->kind) {
+	case INTEGER:
+		if (member->size == sizeof(int))
+			*(int *)at = (int)integer;
+		else
+			*(int64_t *)at = integer;
+		return json_is_integer(value) && integer >= member->least &&
+		       integer <= member->most;
+	case NUMBER:
+		*(double *)at = json_is_number(value) ? json_number_value(value) : (double)NAN;
+		return json_is_number(value) || json_is_null(value);
+	case FLAG: *(bool *)at = json_is_true(value); return json_is_boolean(value);
+	case WORD:
+		for (int i = 0; text && member->words[i]; i++)
+			if (strcmp(member->words[i], text) == 0) {
+				*(int *)at = i;
+				return true;
+			}
+		return false;
+	case TEXT:
+	case COMMIT:
+		*(const char **)at = arena_strdup(arena, text);
+		return text ? member->kind == TEXT || is_commit(text)
+			    : member->optional && json_is_null(value);
+	case TEXTS:
+	case COMMITS: return read_strings(arena, member, value, at);
 	}
-	result->begun = integer(reader, object, "begun", 0, latest);
-	result->lasted = integer(reader, object, "lasted", 0, latest);
+	return false;
 }
 
-/* The event's object, and its kind. */
-static const json_t *event_of(const json_t *line, enum journal_kind *kind)
+/* The first key whose value is missing or wrong, or NULL. */
+static const char *read_members(
+	struct arena *arena, const struct member *members, const json_t *object, void *row)
 {
-	static const char *const names[] = {[JOURNAL_BEGIN] = "begin",
-		[JOURNAL_RESULT] = "result",
-		[JOURNAL_RESUMED] = "resumed",
-		[JOURNAL_CANCELLED] = "cancelled"};
+	for (; members->key; members++)
+		if (!read_member(arena, members, json_object_get(object, members->key),
+			    (char *)row + members->offset))
+			return members->key;
+	return NULL;
+}
 
-	for (int i = JOURNAL_BEGIN; i <= JOURNAL_CANCELLED; i++) {
-		const json_t *event = json_object_get(line, names[i]);
+static const char *read_setup(
+	struct arena *arena, const json_t *object, struct journal_setup *setup)
+{
+	const struct bisect_options *options = &setup->options;
+	const char *wrong = read_members(arena, setup_members, object, setup);
 
-		*kind = (enum journal_kind)i;
-		if (json_is_object(event))
-			return event;
-	}
-	*kind = JOURNAL_SETUP;
-	return json_is_integer(json_object_get(line, "hunter_bisect")) ? line : NULL;
+	const struct {
+		bool wrong;
+		const char *key;
+	} checks[] = {{!(options->confidence > 0 && options->confidence < 1), "confidence"},
+		{options->step <= -1 || isinf(options->step), "step"},
+		{options->spread < 0 || isinf(options->spread), "spread"},
+		{setup->candidates.count == 0, "candidates"},
+		{setup->subjects.count > 0 && setup->subjects.count != setup->candidates.count + 1,
+			"subjects"},
+		{setup->lines.count > options->workers, "lines"}};
+
+	for (size_t i = 0; !wrong && i < sizeof checks / sizeof *checks; i++)
+		wrong = checks[i].wrong ? checks[i].key : NULL;
+	return wrong;
 }
 
 static bool read_line(
-	struct reader *reader, const json_t *line, struct journal_entry *out, struct error *error)
+	struct arena *arena, const json_t *line, struct journal_entry *out, struct error *error)
 {
-	const json_t *event = event_of(line, &out->kind);
+	const json_t *version = json_object_get(line, "hunter_bisect"), *object = NULL, *value;
+	const char *wrong = NULL;
 
-	if (!event)
+	for (int i = JOURNAL_BEGIN; i <= JOURNAL_CANCELLED && !object; i++) {
+		object = json_object_get(line, events[i].name);
+		object = json_is_object(object) ? object : NULL;
+		out->kind = object ? (enum journal_kind)i : JOURNAL_SETUP;
+	}
+	if (!object && !json_is_integer(version))
 		return error_set(error, ERROR_DATA, "not an event of a bisection");
+	if (!object && json_integer_value(version) != JOURNAL_VERSION)
+		return error_set(error, ERROR_DATA, "written by a different version of hunter-c");
+	if (object)
+		wrong = read_members(arena, events[out->kind].members, object, out);
 	switch (out->kind) {
 	case JOURNAL_SETUP:
-		if (json_integer_value(json_object_get(line, "hunter_bisect")) != JOURNAL_VERSION)
-			return error_set(
-				error, ERROR_DATA, "written by a different version of hunter-c");
-		out->setup = arena_alloc(reader->arena, sizeof *out->setup);
-		read_setup(reader, event, out->setup);
+		out->setup = arena_alloc(arena, sizeof *out->setup);
+		wrong = read_setup(arena, line, out->setup);
 		out->at = out->setup->at;
 		break;
-	case JOURNAL_BEGIN:
-		read_run(reader, event, &out->run);
-		out->at = integer(reader, event, "at", 0, latest);
-		break;
+	case JOURNAL_BEGIN: wrong = out->run.phase == BISECT_OVER ? "phase" : wrong; break;
 	case JOURNAL_RESULT:
-		read_result(reader, event, &out->result);
-		out->problem = text(reader, event, "problem", true);
+		value = json_object_get(object, "value");
+		out->result.value = json_number_value(value);
+		if (out->result.outcome == BISECT_MEASURED &&
+			!(json_is_number(value) && isfinite(out->result.value)))
+			wrong = "value";
 		out->at = out->result.begun + out->result.lasted;
 		break;
 	case JOURNAL_RESUMED:
-	case JOURNAL_CANCELLED: out->at = integer(reader, event, "at", 0, latest); break;
+	case JOURNAL_CANCELLED: break;
 	}
-	return !reader->wrong ||
-	       error_set(error, ERROR_DATA, "\"%s\" is missing or wrong", reader->wrong);
+	return !wrong || error_set(error, ERROR_DATA, "\"%s\" is missing or wrong", wrong);
 }
 
 bool journal_parse(struct arena *arena, const char *line, size_t length, struct journal_entry *out,
 	struct error *error)
 {
-	struct reader reader = {.arena = arena};
 	json_error_t problem;
 	json_t *document;
 	bool good;
@@ -383,7 +329,7 @@ bool journal_parse(struct arena *arena, const char *line, size_t length, struct 
 	document = json_loadb(line, length, JSON_REJECT_DUPLICATES, &problem);
 	if (!document)
 		return error_set(error, ERROR_DATA, "not JSON: %s", problem.text);
-	good = read_line(&reader, document, out, error);
+	good = read_line(arena, document, out, error);
 	json_decref(document);
 	return good;
 }

@@ -728,8 +728,8 @@ def test_of_a_change(hunter, agents, tmp_path, through):
     assert culprit(result) == clone.ids[9], result
     assert set((tmp_path / "seen").read_text().splitlines()) == {"db.read p99"}
     setup = events(work)[0]
-    assert (setup["change"], setup["options"]["direction"], setup["candidates"][-1]) == (number, 1, clone.ids[18])
-    assert len(setup["candidates"]) == 16 and abs(setup["options"]["step"] - 0.1) < 0.001 and 0 < setup["options"]["spread"] < 0.01, setup
+    assert (setup["change"], setup["direction"], setup["candidates"][-1]) == (number, 1, clone.ids[18])
+    assert len(setup["candidates"]) == 16 and abs(setup["step"] - 0.1) < 0.001 and 0 < setup["spread"] < 0.01, setup
     refused(hunter("bisect", "--change", 99999, *where, "--run", "x"), "99999")
 
 
