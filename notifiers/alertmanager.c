@@ -117,9 +117,9 @@ static bool destinations(
 {
 	const struct alertmanager_options *options = context;
 
-	if (options->urls.count == 0)
-		return http_json_destination(options, arena, out, error);
-	*out = options->urls;
+	(void)arena, (void)error;
+	if (options->urls.count > 0)
+		*out = options->urls;
 	return true;
 }
 
@@ -603,12 +603,6 @@ static enum step answer(struct attempt *attempt, const struct reply *reply, stru
 	return STEP_DONE;
 }
 
-static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error);
-
-static const struct http_json shape = {
-	.name = "alertmanager", .request = request, .answer = answer, .refusal = refusal};
-
 /* A JSON string, or {"code": 601, "message": "..."} */
 static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
 	struct error *error)
@@ -624,24 +618,20 @@ static enum step refusal(struct attempt *attempt, const struct reply *reply, str
 
 		buf_clean(&clean, secret_cut(attempt->arena, words, REASON_MOST, &reply->secrets),
 			REASON_MOST);
-		step = http_json_fail(&shape, attempt, false,
+		step = notifier_fail(attempt, false,
 			reply->status == 400 || reply->status == 422 ? ERROR_DATA : ERROR_USAGE,
 			arena_printf(attempt->arena, "HTTP status %d: %s", reply->status,
 				clean.data ? clean.data : ""),
 			error);
 		buf_free(&clean);
 	} else {
-		step = http_json_refused(&shape, attempt, reply, error);
+		step = http_json_refused(attempt, reply, error);
 	}
 	json_decref(document);
 	return step;
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
-{
-	return http_json_step(&shape, attempt, last, next, error);
-}
+static const struct http_json shape = {.request = request, .answer = answer, .refusal = refusal};
 
 /* Whether all alerts that stand are past `firing_for`: Alertmanager knows since they were sent
  * last. */
@@ -665,15 +655,15 @@ static enum step follow_up(struct attempt *attempt, const struct reply *last, st
 	char duration[WHEN_TEXT];
 
 	if (!last && attempt->follow_up->kind == FOLLOW_UP_REFRESH && have_ended(attempt)) {
-		attempt->retry = false;
 		attempt->follow_up->gone = true;
-		error_set(error, ERROR_DATA,
-			"alertmanager: alert resolved after firing for %s; the change still stands "
-			"(firing_for)",
-			when_format_duration(options->firing_for, duration));
-		return STEP_FAILED;
+		return notifier_fail(attempt, false, ERROR_DATA,
+			arena_printf(attempt->arena,
+				"alert resolved after firing for %s; the change still stands "
+				"(firing_for)",
+				when_format_duration(options->firing_for, duration)),
+			error);
 	}
-	return http_json_step(&shape, attempt, last, next, error);
+	return http_json_step(attempt, last, next, error);
 }
 
 static int64_t refresh(const void *context)
@@ -695,8 +685,9 @@ const struct notifier alertmanager_notifier = {
 	.pace = 20,
 	.destinations = destinations,
 	.render = render,
-	.step = step,
-	.amends = http_json_amends,
+	.step = http_json_step,
+	.shape = &shape,
+	.amends = notifier_amends,
 	.refresh = refresh,
 	.follow_up = follow_up,
 };

@@ -1,9 +1,8 @@
 /*
  * Discord, by a channel's webhook: an embed with the message in Markdown.
  *
- * The address holds the secret, so error messages do not show it. With ?wait=true Discord answers
- * when the message is saved. It has no idempotency key and cannot be queried, so after a lost
- * answer the message is sent again.
+ * The address holds the secret, so error messages do not show it. It has no idempotency key and
+ * cannot be queried, so after a lost answer the message is sent again.
  */
 #include <jansson.h>
 #include <math.h>
@@ -14,24 +13,6 @@
 
 /* Documented: 4,096 characters of a description. Discord allows a webhook 5 messages in 2 s. */
 enum { DESCRIPTION = 4000, SPACING_MS = 1000, LONGEST_WAIT_S = 86400 };
-
-struct discord_options {
-	struct endpoint endpoint;
-	const char *url_file;
-};
-
-static const struct field discord_fields[] = {
-	OPTION_STRING(struct discord_options, url_file, NULL,
-		"file with the webhook's address, instead of url; read at each use"),
-	{0},
-};
-
-static bool check(const void *context, struct error *error)
-{
-	const struct discord_options *options = context;
-
-	return http_json_check_webhook(&options->endpoint, options->url_file, error);
-}
 
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)
@@ -55,24 +36,15 @@ static bool render(const struct message *message, const void *options, const cha
 	return true;
 }
 
+/* With wait=true Discord answers when the message is saved. */
 static bool request(struct attempt *attempt, struct transfer *next, struct error *error)
 {
-	const struct discord_options *options = attempt->options;
-	const char *url;
-
-	if (!http_json_webhook(attempt, &options->endpoint, options->url_file, &url, error))
+	if (!channel_request(attempt, next, error))
 		return false;
-	url = arena_printf(attempt->arena, "%s%cwait=true", url, strchr(url, '?') ? '&' : '?');
-	*next = http_json_request(
-		attempt, &options->endpoint, "POST", url, attempt->payload, (struct pairs){0});
+	next->url = arena_printf(
+		attempt->arena, "%s%cwait=true", next->url, strchr(next->url, '?') ? '&' : '?');
 	return true;
 }
-
-static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error);
-
-static const struct http_json discord = {
-	.name = "discord", .request = request, .refusal = refusal, .doubt = MAYBE_DELIVERED_BLIND};
 
 /* {"message": "You are being rate limited.", "retry_after": 64.57}: s, also without a header. */
 static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
@@ -85,26 +57,23 @@ static enum step refusal(struct attempt *attempt, const struct reply *reply, str
 	if (reply->status == 429 && reply->retry_after < 0 && wait > 0)
 		attempt->retry_after = (int64_t)(1000 * ceil(fmin(wait, LONGEST_WAIT_S)));
 	json_decref(answer);
-	return http_json_refused(&discord, attempt, reply, error);
+	return http_json_refused(attempt, reply, error);
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
-{
-	return http_json_step(&discord, attempt, last, next, error);
-}
+static const struct http_json discord = {
+	.request = request, .refusal = refusal, .doubt = MAYBE_DELIVERED_BLIND};
 
 const struct notifier discord_notifier = {
 	.plugin = {.name = "discord",
 		.summary = "post to a channel of Discord, by its webhook",
-		.fields = discord_fields,
-		.options_size = sizeof(struct discord_options),
+		.fields = channel_fields,
+		.options_size = sizeof(struct channel_options),
 		.endpoint = true,
-		.check = check},
+		.check = channel_check},
 	.spacing = SPACING_MS,
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_USUAL,
-	.destinations = http_json_destination,
 	.render = render,
-	.step = step,
+	.step = http_json_step,
+	.shape = &discord,
 };

@@ -426,14 +426,6 @@ static const char *text_at(struct arena *arena, const json_t *payload, const cha
 	return arena_strdup(arena, text ? text : "");
 }
 
-static enum step fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what,
-	struct error *error)
-{
-	attempt->retry = retry;
-	error_set(error, kind, "email: %s", what);
-	return STEP_FAILED;
-}
-
 static enum step finished(struct attempt *attempt)
 {
 	const struct email_options *options = attempt->options;
@@ -498,7 +490,8 @@ static enum step send(struct attempt *attempt, struct transfer *next, struct err
 	struct mail *mail = arena_alloc(arena, sizeof *mail);
 
 	if (!payload)
-		return fail(attempt, false, ERROR_DATA, "the stored message is damaged", error);
+		return notifier_fail(
+			attempt, false, ERROR_DATA, "the stored message is damaged", error);
 	*mail = (struct mail){.from = address_read(arena, options->from).bare,
 		.to = recipients(attempt),
 		.headers = headers_of(attempt, text_at(arena, payload, "event"),
@@ -572,7 +565,7 @@ static enum step refused(struct attempt *attempt, const struct reply *reply, str
 		note_refused(attempt, reply);
 		return finished(attempt);
 	}
-	return fail(attempt, passes, passes || content ? ERROR_DATA : ERROR_USAGE,
+	return notifier_fail(attempt, passes, passes || content ? ERROR_DATA : ERROR_USAGE,
 		arena_printf(attempt->arena, "%s refused: %d %s", stages[reply->stage],
 			reply->status, reply->body),
 		error);
@@ -583,10 +576,7 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 {
 	bool config_error;
 
-	attempt->retry = false;
-	attempt->retry_after = -1;
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
-	attempt->more = false;
 	if (!last)
 		return send(attempt, next, error);
 	if (last->kind == REPLY_ANSWER)
@@ -595,7 +585,7 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 		attempt->maybe_delivered = MAYBE_DELIVERED_BLIND;
 	config_error = last->kind == REPLY_UNREACHABLE &&
 		       (last->stage == MAIL_TLS || last->stage == MAIL_LOGIN);
-	return fail(attempt, !config_error, config_error ? ERROR_USAGE : ERROR_DATA,
+	return notifier_fail(attempt, !config_error, config_error ? ERROR_USAGE : ERROR_DATA,
 		last->problem ? last->problem : "no answer", error);
 }
 
@@ -609,7 +599,6 @@ const struct notifier email_notifier = {
 		.check = check},
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_USUAL,
-	.destinations = http_json_destination,
 	.render = render,
 	.step = step,
 	.pictures = pictures,

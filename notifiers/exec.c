@@ -126,8 +126,6 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 	const struct exec_options *options = attempt->options;
 	bool misconfigured;
 
-	attempt->retry = false;
-	attempt->retry_after = -1;
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 	if (!last)
 		return run(attempt, next);
@@ -149,7 +147,6 @@ const struct notifier exec_notifier = {
 		.check = check},
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_OF_CHANGES | 1u << MESSAGE_RECOVERED,
-	.destinations = http_json_destination,
 	.render = render,
 	.step = step,
 };

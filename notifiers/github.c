@@ -136,8 +136,7 @@ static bool item(
 	return out->id && !json_object_get(value, "pull_request");
 }
 
-static const struct tracker github = {.shape = {.name = "github"},
-	.style = &body_markdown,
+static const struct tracker github = {.style = &body_markdown,
 	.title = TITLE,
 	.text = TEXT,
 	.hide_from = "<!-- ",
@@ -155,12 +154,6 @@ static bool render(const struct message *message, const void *options, const cha
 	return true;
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
-{
-	return tracker_step(&github, attempt, last, next, error);
-}
-
 const struct notifier github_notifier = {
 	.plugin = {.name = "github",
 		.summary = "an issue of GitHub for each message, or a comment on the commit",
@@ -171,9 +164,8 @@ const struct notifier github_notifier = {
 	.spacing = TRACKER_SPACING,
 	.events = TRACKER_EVENTS,
 	.defaults = MESSAGES_OF_CHANGES,
-	.destinations = http_json_destination,
 	.render = render,
-	.step = step,
-	.amends = http_json_amends,
-	.follow_up = step,
+	.step = tracker_step,
+	.shape = &github,
+	.amends = notifier_amends,
 };

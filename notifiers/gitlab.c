@@ -162,8 +162,7 @@ static bool item(
 	return out->id != NULL;
 }
 
-static const struct tracker gitlab = {.shape = {.name = "gitlab"},
-	.style = &body_markdown,
+static const struct tracker gitlab = {.style = &body_markdown,
 	.title = TITLE,
 	.text = TEXT,
 	.hide_from = "<!-- ",
@@ -181,12 +180,6 @@ static bool render(const struct message *message, const void *options, const cha
 	return true;
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
-{
-	return tracker_step(&gitlab, attempt, last, next, error);
-}
-
 const struct notifier gitlab_notifier = {
 	.plugin = {.name = "gitlab",
 		.summary = "an issue of GitLab for each message, or a comment on the commit",
@@ -197,9 +190,8 @@ const struct notifier gitlab_notifier = {
 	.spacing = TRACKER_SPACING,
 	.events = TRACKER_EVENTS,
 	.defaults = MESSAGES_OF_CHANGES,
-	.destinations = http_json_destination,
 	.render = render,
-	.step = step,
-	.amends = http_json_amends,
-	.follow_up = step,
+	.step = tracker_step,
+	.shape = &gitlab,
+	.amends = notifier_amends,
 };

@@ -387,8 +387,6 @@ static const char *note_json(struct arena *arena, const struct note *note)
 	return buf_keep(&out, arena);
 }
 
-static const struct http_json shape;
-
 static const char *address(struct attempt *attempt)
 {
 	const struct grafana_options *options = attempt->options;
@@ -417,7 +415,7 @@ static enum step go_on(struct attempt *attempt, struct transfer *next, struct er
 	if (work->refused > 0 && work->refused == result->created + result->changed +
 							  result->removed + work->refused +
 							  work->kept)
-		return http_json_fail(&shape, attempt, false, ERROR_DATA, work->refusal, error);
+		return notifier_fail(attempt, false, ERROR_DATA, work->refusal, error);
 	if (work->refused > 0)
 		attempt->notice = arena_printf(attempt->arena,
 			"grafana: %zu annotations were refused: %s", work->refused, work->refusal);
@@ -490,14 +488,14 @@ static enum step take_list(
 	size_t count;
 
 	if (!json_is_array(list))
-		return http_json_fail(&shape, attempt, true, ERROR_DATA,
+		return notifier_fail(attempt, true, ERROR_DATA,
 			"not an answer of Grafana: is url its address?", error);
 	there = arena_array(attempt->arena, json_array_size(list) + 1, sizeof *there);
 	count = read_notes(attempt->arena, list, there);
 	for (size_t i = 0; i < count; i++)
 		named = named && there[i].id > 0;
 	if (!named || count < json_array_size(list))
-		return http_json_fail(&shape, attempt, true, ERROR_DATA,
+		return notifier_fail(attempt, true, ERROR_DATA,
 			"not an answer of Grafana: an annotation without id or time", error);
 	plan(attempt->arena, attempt->state, there, count);
 	return go_on(attempt, next, error);
@@ -514,7 +512,7 @@ static enum step take_done(
 
 	if (!json_is_object(answer) || (posted && id <= 0)) {
 		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
-		return http_json_fail(&shape, attempt, true, ERROR_DATA,
+		return notifier_fail(attempt, true, ERROR_DATA,
 			"not an answer of Grafana to an annotation", error);
 	}
 	if (posted && work->tests) {
@@ -581,21 +579,14 @@ static enum step take_refusal(struct attempt *attempt, const struct reply *reply
 		work->next++;
 		return go_on(attempt, next, error);
 	}
-	return http_json_fail(&shape, attempt, passes,
-		passes || about_this ? ERROR_DATA : ERROR_USAGE, words, error);
+	return notifier_fail(
+		attempt, passes, passes || about_this ? ERROR_DATA : ERROR_USAGE, words, error);
 }
 
-static const struct http_json shape = {.name = "grafana",
-	.request = first_request,
+static const struct http_json shape = {.request = first_request,
 	.answer = read_answer,
 	.refusal = take_refusal,
 	.doubt = MAYBE_DELIVERED_CHECK};
-
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
-{
-	return http_json_step(&shape, attempt, last, next, error);
-}
 
 const struct notifier grafana_notifier = {
 	.plugin = {.name = "grafana",
@@ -607,9 +598,8 @@ const struct notifier grafana_notifier = {
 		.on_demand = on_demand},
 	.events = MESSAGES_OF_CHANGES,
 	.defaults = MESSAGES_OF_CHANGES,
-	.destinations = http_json_destination,
 	.render = render,
-	.step = step,
-	.amends = http_json_amends,
-	.follow_up = step,
+	.step = http_json_step,
+	.shape = &shape,
+	.amends = notifier_amends,
 };

@@ -12,7 +12,6 @@
 #include "notifiers/notifier.h"
 
 struct http_json {
-	const char *name; /* of the notifier, for errors */
 	/*
 	 * Sets `next` to the first request of the attempt, or of the follow-up; false with an error
 	 * of the configuration. Its headers are those of http_json_request, or its own.
@@ -20,7 +19,7 @@ struct http_json {
 	bool (*request)(struct attempt *attempt, struct transfer *next, struct error *error);
 	/*
 	 * Optional: takes a 2xx answer. STEP_DONE (having set the receipt, if the notifier needs
-	 * one), STEP_TRANSFER with the next request, or STEP_FAILED, by http_json_fail.
+	 * one), STEP_TRANSFER with the next request, or STEP_FAILED, by notifier_fail.
 	 */
 	enum step (*answer)(struct attempt *attempt, const struct reply *reply,
 		struct transfer *next, struct error *error);
@@ -35,9 +34,9 @@ struct http_json {
 	enum maybe_delivered doubt;
 };
 
-/* The notifier's step and its follow_up, for messages and for follow-ups. */
-enum step http_json_step(const struct http_json *shape, struct attempt *attempt,
-	const struct reply *last, struct transfer *next, struct error *error);
+/* A notifier's `step`, for messages and follow-ups; its `shape` is a struct http_json. */
+enum step http_json_step(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error);
 
 /* A request with a JSON body to that address, with Content-Type; `headers` are added, and borrowed
  * like the others. */
@@ -45,29 +44,31 @@ struct transfer http_json_request(struct attempt *attempt, const struct endpoint
 	const char *method, const char *url, const char *body, struct pairs headers);
 
 /* STEP_FAILED: by the status; an invalid answer is temporary. */
-enum step http_json_refused(const struct http_json *shape, struct attempt *attempt,
-	const struct reply *reply, struct error *error);
-enum step http_json_fail(const struct http_json *shape, struct attempt *attempt, bool retry,
-	enum error_kind kind, const char *what, struct error *error);
+enum step http_json_refused(
+	struct attempt *attempt, const struct reply *reply, struct error *error);
 
 /* Whether the status means that the same request may succeed later. */
 bool http_json_passes(int status);
 
-/* For `amends`: always. */
-bool http_json_amends(const void *options);
-
-/* For `destinations`: one, "". */
-bool http_json_destination(
-	const void *options, struct arena *arena, struct strings *out, struct error *error);
-
 /* Checks that `url` is there and is one. */
 bool http_json_check_url(const struct endpoint *endpoint, struct error *error) MUST_USE;
 
-/* The same of an address that is a secret, and may be kept in a file (`url_file`, or NULL) that is
- * read at each use; the address, in the arena. */
-bool http_json_check_webhook(
-	const struct endpoint *endpoint, const char *url_file, struct error *error) MUST_USE;
-bool http_json_webhook(struct attempt *attempt, const struct endpoint *endpoint,
-	const char *url_file, const char **url, struct error *error) MUST_USE;
+/* The same, and that it holds no user and password. */
+bool http_json_check_webhook(const struct endpoint *endpoint, struct error *error) MUST_USE;
+
+/*
+ * The channel of a chat, by its incoming webhook: the options of such a receiver begin with these.
+ * The address is a secret, and may be kept in a file that is read at each use. The request posts
+ * the payload. A lost answer means that the message is posted again: it cannot be looked up.
+ */
+struct channel_options {
+	struct endpoint endpoint;
+	const char *url_file;
+};
+
+extern const struct field channel_fields[];
+#define CHANNEL_URL_FILE "file with the webhook's address, instead of url; read at each use"
+bool channel_check(const void *options, struct error *error) MUST_USE;
+bool channel_request(struct attempt *attempt, struct transfer *next, struct error *error) MUST_USE;
 
 #endif

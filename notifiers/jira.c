@@ -202,8 +202,7 @@ static bool item(
 	return out->id != NULL;
 }
 
-static const struct tracker jira = {.shape = {.name = "jira"},
-	.style = &wiki,
+static const struct tracker jira = {.style = &wiki,
 	.title = SUMMARY,
 	.text = TEXT,
 	.hide_from = "----\n",
@@ -223,12 +222,6 @@ static bool render(const struct message *message, const void *options, const cha
 	return true;
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
-{
-	return tracker_step(&jira, attempt, last, next, error);
-}
-
 const struct notifier jira_notifier = {
 	.plugin = {.name = "jira",
 		.summary = "an issue of Jira for each message",
@@ -239,9 +232,8 @@ const struct notifier jira_notifier = {
 	.spacing = TRACKER_SPACING,
 	.events = TRACKER_EVENTS,
 	.defaults = MESSAGES_OF_CHANGES,
-	.destinations = http_json_destination,
 	.render = render,
-	.step = step,
-	.amends = http_json_amends,
-	.follow_up = step,
+	.step = tracker_step,
+	.shape = &jira,
+	.amends = notifier_amends,
 };

@@ -14,13 +14,13 @@
 enum { TEXT = 6000, SPACING_MS = 200 };
 
 struct mattermost_options {
-	struct endpoint endpoint;
-	const char *url_file, *channel, *username, *icon_url;
+	struct channel_options common;
+	const char *channel, *username, *icon_url;
 };
 
 static const struct field mattermost_fields[] = {
-	OPTION_STRING(struct mattermost_options, url_file, NULL,
-		"file with the webhook's address, instead of url; read at each use"),
+	OPTION_STRING_AS(
+		"url_file", struct mattermost_options, common.url_file, NULL, CHANNEL_URL_FILE),
 	OPTION_STRING(struct mattermost_options, channel, NULL,
 		"channel other than the webhook's, or @user"),
 	OPTION_STRING(struct mattermost_options, username, NULL,
@@ -29,13 +29,6 @@ static const struct field mattermost_fields[] = {
 		"icon of the posts, if the server allows it"),
 	{0},
 };
-
-static bool check(const void *context, struct error *error)
-{
-	const struct mattermost_options *options = context;
-
-	return http_json_check_webhook(&options->endpoint, options->url_file, error);
-}
 
 static void member(struct buf *out, const char *name, const char *text)
 {
@@ -71,26 +64,6 @@ static bool render(const struct message *message, const void *context, const cha
 	return true;
 }
 
-static bool request(struct attempt *attempt, struct transfer *next, struct error *error)
-{
-	const struct mattermost_options *options = attempt->options;
-	const char *url;
-
-	if (!http_json_webhook(attempt, &options->endpoint, options->url_file, &url, error))
-		return false;
-	*next = http_json_request(
-		attempt, &options->endpoint, "POST", url, attempt->payload, (struct pairs){0});
-	return true;
-}
-
-static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error);
-
-static const struct http_json mattermost = {.name = "mattermost",
-	.request = request,
-	.refusal = refusal,
-	.doubt = MAYBE_DELIVERED_BLIND};
-
 /* A webhook that does not exist is a 400, and where webhooks are switched off it is a 501: {"id":
  * "web.incoming_webhook.invalid.app_error", ...}. */
 static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
@@ -106,15 +79,12 @@ static enum step refusal(struct attempt *attempt, const struct reply *reply, str
 	(void)next;
 	json_decref(answer);
 	if (what)
-		return http_json_fail(&mattermost, attempt, false, ERROR_USAGE, what, error);
-	return http_json_refused(&mattermost, attempt, reply, error);
+		return notifier_fail(attempt, false, ERROR_USAGE, what, error);
+	return http_json_refused(attempt, reply, error);
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
-{
-	return http_json_step(&mattermost, attempt, last, next, error);
-}
+static const struct http_json mattermost = {
+	.request = channel_request, .refusal = refusal, .doubt = MAYBE_DELIVERED_BLIND};
 
 const struct notifier mattermost_notifier = {
 	.plugin = {.name = "mattermost",
@@ -122,11 +92,11 @@ const struct notifier mattermost_notifier = {
 		.fields = mattermost_fields,
 		.options_size = sizeof(struct mattermost_options),
 		.endpoint = true,
-		.check = check},
+		.check = channel_check},
 	.spacing = SPACING_MS,
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_USUAL,
-	.destinations = http_json_destination,
 	.render = render,
-	.step = step,
+	.step = http_json_step,
+	.shape = &mattermost,
 };

@@ -15,24 +15,6 @@
 /* Documented: 28 KB of a message, and 4 requests a second. */
 enum { CARD = 26000, SPACING_MS = 1000 };
 
-struct msteams_options {
-	struct endpoint endpoint;
-	const char *url_file;
-};
-
-static const struct field msteams_fields[] = {
-	OPTION_STRING(struct msteams_options, url_file, NULL,
-		"file with the webhook's address, instead of url; read at each use"),
-	{0},
-};
-
-static bool check(const void *context, struct error *error)
-{
-	const struct msteams_options *options = context;
-
-	return http_json_check_webhook(&options->endpoint, options->url_file, error);
-}
-
 #define RUN(attributes) "{\"type\":\"TextRun\"," attributes "\"text\":\""
 #define STRONG "\"weight\":\"Bolder\","
 #define COLOR(color) STRONG "\"color\":\"" color "\","
@@ -101,24 +83,6 @@ static bool render(const struct message *message, const void *options, const cha
 	return true;
 }
 
-static bool request(struct attempt *attempt, struct transfer *next, struct error *error)
-{
-	const struct msteams_options *options = attempt->options;
-	const char *url;
-
-	if (!http_json_webhook(attempt, &options->endpoint, options->url_file, &url, error))
-		return false;
-	*next = http_json_request(
-		attempt, &options->endpoint, "POST", url, attempt->payload, (struct pairs){0});
-	return true;
-}
-
-static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error);
-
-static const struct http_json msteams = {
-	.name = "msteams", .request = request, .refusal = refusal, .doubt = MAYBE_DELIVERED_BLIND};
-
 /* A workflow that is switched off or gone is a 400, too: {"error": {"code":
  * "WorkflowTriggerIsNotEnabled", "message": ...}}. */
 static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
@@ -132,28 +96,25 @@ static enum step refusal(struct attempt *attempt, const struct reply *reply, str
 	(void)next;
 	json_decref(answer);
 	if (off)
-		return http_json_fail(&msteams, attempt, false, ERROR_USAGE,
-			"the workflow is disabled or deleted", error);
-	return http_json_refused(&msteams, attempt, reply, error);
+		return notifier_fail(
+			attempt, false, ERROR_USAGE, "the workflow is disabled or deleted", error);
+	return http_json_refused(attempt, reply, error);
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
-{
-	return http_json_step(&msteams, attempt, last, next, error);
-}
+static const struct http_json msteams = {
+	.request = channel_request, .refusal = refusal, .doubt = MAYBE_DELIVERED_BLIND};
 
 const struct notifier msteams_notifier = {
 	.plugin = {.name = "msteams",
 		.summary = "post to a channel of Microsoft Teams, by a workflow's webhook",
-		.fields = msteams_fields,
-		.options_size = sizeof(struct msteams_options),
+		.fields = channel_fields,
+		.options_size = sizeof(struct channel_options),
 		.endpoint = true,
-		.check = check},
+		.check = channel_check},
 	.spacing = SPACING_MS,
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_USUAL,
-	.destinations = http_json_destination,
 	.render = render,
-	.step = step,
+	.step = http_json_step,
+	.shape = &msteams,
 };

@@ -25,3 +25,36 @@ const struct notifier *notifier_find(const char *name)
 {
 	return (const struct notifier *)plugin_find(notifiers, name);
 }
+
+bool notifier_destinations(const struct notifier *notifier, const void *options,
+	struct arena *arena, struct strings *out, struct error *error)
+{
+	static const char *const one[] = {""};
+
+	*out = (struct strings){one, 1};
+	return !notifier->destinations || notifier->destinations(options, arena, out, error);
+}
+
+enum step notifier_step(const struct notifier *notifier, struct attempt *attempt,
+	const struct reply *last, struct transfer *next, struct error *error)
+{
+	attempt->notifier = notifier;
+	attempt->retry = attempt->more = false;
+	attempt->retry_after = last ? last->retry_after : -1;
+	return (attempt->follow_up && notifier->follow_up ? notifier->follow_up : notifier->step)(
+		attempt, last, next, error);
+}
+
+enum step notifier_fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what,
+	struct error *error)
+{
+	attempt->retry = retry;
+	error_set(error, kind, "%s: %s", attempt->notifier->plugin.name, what);
+	return STEP_FAILED;
+}
+
+bool notifier_amends(const void *options)
+{
+	(void)options;
+	return true;
+}

@@ -56,6 +56,7 @@ struct illustration {
 };
 
 struct attempt {
+	const struct notifier *notifier; /* set by notifier_step */
 	struct arena *arena;
 	struct follow_up *follow_up; /* of a sent message; NULL: to be sent */
 	const void *options;         /* of the plugin's options_size */
@@ -101,8 +102,8 @@ struct notifier {
 	/* By default it gets retractions in threads only, and no updates of changes that have moved
 	 * or grown. */
 	bool brief;
-	/* The destinations with these options, e.g. Slack channels; at least one, or none with an
-	 * error. */
+	/* Optional, by default one, "": the destinations with these options, e.g. Slack channels;
+	 * at least one, or none with an error. */
 	bool (*destinations)(
 		const void *options, struct arena *arena, struct strings *out, struct error *error);
 	/* Optional: whether destinations that the options do not name can be used. */
@@ -111,10 +112,11 @@ struct notifier {
 		struct buf *payload, struct error *error);
 	enum step (*step)(struct attempt *attempt, const struct reply *last, struct transfer *next,
 		struct error *error);
+	const void *shape; /* of notifiers that share a step: struct http_json, struct tracker */
 	/*
 	 * Optional: whether it can edit its messages with these options, and whether it polls
 	 * answers to them; after how many ms it must refresh open alerts, 0: never; and a step of
-	 * attempt->follow_up, whose receipt is that of the message.
+	 * attempt->follow_up, whose receipt is that of the message, if it is another one.
 	 */
 	bool (*amends)(const void *options);
 	bool (*pictures)(const void *options); /* whether its messages may show one; NULL: never */
@@ -131,6 +133,20 @@ extern const struct notifier alertmanager_notifier, discord_notifier, email_noti
 extern const struct plugin *const notifiers[]; /* each begins a struct notifier */
 
 const struct notifier *notifier_find(const char *name);
+
+bool notifier_destinations(const struct notifier *notifier, const void *options,
+	struct arena *arena, struct strings *out, struct error *error) MUST_USE;
+
+/* A step of the attempt, whose outputs it resets. */
+enum step notifier_step(const struct notifier *notifier, struct attempt *attempt,
+	const struct reply *last, struct transfer *next, struct error *error);
+
+/* STEP_FAILED with the error "NAME: what". */
+enum step notifier_fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what,
+	struct error *error);
+
+/* For `amends`: always. */
+bool notifier_amends(const void *options);
 
 extern const struct notifier grafana_notifier; /* for commands, too: grafana.h */
 

@@ -377,18 +377,6 @@ static bool request(struct attempt *attempt, struct transfer *next, struct error
 	return true;
 }
 
-static enum step answer(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error);
-static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error);
-
-/* To trigger again does no harm, but what may have arrived must not be forgotten. */
-static const struct http_json shape = {.name = "pagerduty",
-	.request = request,
-	.answer = answer,
-	.refusal = refusal,
-	.doubt = MAYBE_DELIVERED_CHECK};
-
 /* A page of a proxy would be another success. */
 static enum step answer(struct attempt *attempt, const struct reply *reply, struct transfer *next,
 	struct error *error)
@@ -397,8 +385,8 @@ static enum step answer(struct attempt *attempt, const struct reply *reply, stru
 
 	if (reply->status != 202) {
 		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
-		return http_json_fail(
-			&shape, attempt, true, ERROR_DATA, "the answer is not PagerDuty's", error);
+		return notifier_fail(
+			attempt, true, ERROR_DATA, "the answer is not PagerDuty's", error);
 	}
 	if (++state->at < state->count) {
 		*next = post(attempt);
@@ -440,29 +428,26 @@ static enum step refusal(struct attempt *attempt, const struct reply *reply, str
 	if (reply->status >= 500)
 		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
 	if (reply->status != 400 || !words)
-		return http_json_refused(&shape, attempt, reply, error);
-	return http_json_fail(&shape, attempt, false,
+		return http_json_refused(attempt, reply, error);
+	return notifier_fail(attempt, false,
 		strcasestr(words, "routing") ? ERROR_USAGE : ERROR_DATA,
 		arena_printf(attempt->arena, "HTTP status 400: %s", words), error);
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
-{
-	return http_json_step(&shape, attempt, last, next, error);
-}
+/* To trigger again does no harm, but what may have arrived must not be forgotten. */
+static const struct http_json shape = {
+	.request = request, .answer = answer, .refusal = refusal, .doubt = MAYBE_DELIVERED_CHECK};
 
 static enum step follow_up(struct attempt *attempt, const struct reply *last, struct transfer *next,
 	struct error *error)
 {
-	/* Early receipts had less. */
-	if (!last && (!attempt->receipt || strcmp(attempt->receipt, "1") == 0))
+	if (!attempt->receipt)
 		attempt->receipt = all_open;
 	if (!last && was(attempt->receipt, wanted(attempt->follow_up)) && !opens(attempt)) {
 		attempt->receipt = receipt_of(attempt);
 		return STEP_DONE;
 	}
-	return http_json_step(&shape, attempt, last, next, error);
+	return http_json_step(attempt, last, next, error);
 }
 
 const struct notifier pagerduty_notifier = {
@@ -475,9 +460,9 @@ const struct notifier pagerduty_notifier = {
 	.events = MESSAGES_OF_CHANGES,
 	.defaults = MESSAGES_OF_CHANGES,
 	.pace = 500, /* 120 events a minute are allowed */
-	.destinations = http_json_destination,
 	.render = render,
-	.step = step,
-	.amends = http_json_amends,
+	.step = http_json_step,
+	.shape = &shape,
+	.amends = notifier_amends,
 	.follow_up = follow_up,
 };

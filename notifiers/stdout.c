@@ -33,16 +33,6 @@ static const struct field stdout_fields[] = {
 	{0},
 };
 
-static bool destinations(
-	const void *options, struct arena *arena, struct strings *out, struct error *error)
-{
-	static const char *const terminal[] = {""};
-
-	(void)options, (void)arena, (void)error;
-	*out = (struct strings){.items = terminal, .count = 1};
-	return true;
-}
-
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)
 {
@@ -75,14 +65,10 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 
 	if (options->print == PRINT_NOTHING)
 		return STEP_DONE;
-	if (last) {
-		if (last->kind == REPLY_ANSWER)
-			return STEP_DONE;
-		attempt->retry = true;
-		attempt->retry_after = -1;
-		error_set(error, ERROR_STATE, "stdout: %s", last->problem);
-		return STEP_FAILED;
-	}
+	if (last)
+		return last->kind == REPLY_ANSWER
+			       ? STEP_DONE
+			       : notifier_fail(attempt, true, ERROR_STATE, last->problem, error);
 	if (options->print == PRINT_DATED)
 		buf_printf(&text, "[%s]\n", when_format(attempt->made, made));
 	if (color)
@@ -105,7 +91,6 @@ const struct notifier stdout_notifier = {
 	.defaults = MESSAGES_OF_CHANGES | 1u << MESSAGE_RECOVERED | 1u << MESSAGE_NOTICE |
 		    1u << MESSAGE_HEARTBEAT,
 	.brief = true,
-	.destinations = destinations,
 	.render = render,
 	.step = step,
 };

@@ -14,9 +14,9 @@
 enum {
 	PAGES_MOST = 10,
 	WORDS_MOST = 200,
-	LIMIT_WAIT = 60000,
+	LIMIT_WAIT_MS = 60000,
 	NAME_CHARS = 120,
-	SIGN = 120,
+	MARK_BYTES = 120,
 	TEXT_LEAST = 1000,
 	TURNS_MOST = 1000000
 };
@@ -27,6 +27,14 @@ const char *const tracker_on_names[] = {"issue", "commit", NULL};
 enum purpose { LOOK_FOR_OWN, LOOK_FOR_SAID, LOOK_FOR_OPEN };
 
 struct session {
+	const struct tracker *tracker;
+	struct attempt *attempt;
+	const struct tracker_options *options;
+	struct arena *arena;
+	/* Of the current step. */
+	struct transfer *next;
+	struct error *error;
+
 	struct tracker_request request; /* the last one */
 	struct tracker_target target;   /* of this message */
 	const char *title, *text, *commit;
@@ -39,11 +47,11 @@ struct session {
 	bool standing;     /* of another comment on the issue something is open */
 	bool said;
 	enum purpose purpose;
-	int64_t turns;                 /* number of changes between open and over */
-	const struct message *message; /* of an amendment: that it is about */
-	const char *rest;              /* text that users have written below */
-	enum tracker_state state;      /* that the issue is to have */
-	bool closed;                   /* it is */
+	int64_t turns;            /* number of changes between open and over */
+	struct message message;   /* of an amendment: that it is about */
+	const char *rest;         /* text that users have written below */
+	enum tracker_state state; /* that the issue is to have */
+	bool closed;              /* it is */
 };
 
 /* Its word is "open", "over", or "note" of a text that is about neither, such as a reminder. */
@@ -52,11 +60,6 @@ struct mark {
 	int64_t turns;
 	const char *end; /* behind it in the text */
 };
-
-static const struct tracker_options *options_of(const struct attempt *attempt)
-{
-	return attempt->options;
-}
 
 /* "hunter-c 6bcdf7e359d07792 open 2"; the last one of any message if `key` is NULL. */
 static struct mark find_mark(const char *text, const char *key)
@@ -88,47 +91,34 @@ static struct mark find_mark(const char *text, const char *key)
 	return mark;
 }
 
-/* "hunter-c KEY said 2" */
-static bool has_said(struct arena *arena, const char *text, const char *key, int64_t turn)
+static void put_mark(
+	struct buf *out, const struct session *session, const char *state, int64_t turns)
 {
-	const char *sign = arena_printf(arena, "hunter-c %s said %" PRId64, key, turn);
-	const char *at = text ? strstr(text, sign) : NULL;
-
-	return at && !(at[strlen(sign)] >= '0' && at[strlen(sign)] <= '9');
-}
-
-static void put_mark(struct buf *out, const struct tracker *tracker, const char *key,
-	const char *state, int64_t turns)
-{
-	buf_printf(out, "\n%shunter-c %s %s %" PRId64 "%s", tracker->hide_from, key, state, turns,
-		tracker->hide_to);
+	buf_printf(out, "\n%shunter-c %s %s %" PRId64 "%s", session->tracker->hide_from,
+		session->attempt->key, state, turns, session->tracker->hide_to);
 }
 
 /* The text with its mark, and the text that users have written below. */
-static const char *with_mark(
-	const struct tracker *tracker, struct attempt *attempt, const char *text, int64_t turns)
+static const char *with_mark(const struct session *session, int64_t turns)
 {
-	const struct session *session = attempt->state;
+	const char *state = session->over ? "over" : "open";
 	struct buf out = {0};
 
-	buf_text(&out, text);
+	buf_text(&out, session->text);
 	while (out.length > 0 && out.data[out.length - 1] == '\n')
 		out.length--;
 	buf_text(&out, "\n");
-	put_mark(&out, tracker, attempt->key,
-		session->note   ? "note"
-		: session->over ? "over"
-				: "open",
-		turns);
+	put_mark(&out, session, session->note ? "note" : state, turns);
 	if (session->rest)
 		buf_text(&out, session->rest);
-	return buf_keep(&out, attempt->arena);
+	return buf_keep(&out, session->arena);
 }
 
+/* "issue 12", "issue 12 comment 345", "commit 6dcb09b5 comment 345" */
 static struct tracker_target target_read(struct arena *arena, const char *receipt)
 {
 	struct tracker_target target = {0};
-	char *words = arena_strdup(arena, receipt ? receipt : ""), *rest = words;
+	char *rest = arena_strdup(arena, receipt ? receipt : "");
 	const char *kind, *id;
 
 	while ((kind = strtok_r(rest, " ", &rest)) != NULL &&
@@ -143,190 +133,143 @@ static struct tracker_target target_read(struct arena *arena, const char *receip
 	return target;
 }
 
-/* "issue 12", "issue 12 comment 345", "commit 6dcb09b5 comment 345" */
-static const char *target_write(struct arena *arena, const struct tracker_target *target)
+static enum step fail(struct session *session, bool retry, const char *what)
 {
-	return arena_printf(arena, "%s %s%s%s", target->issue ? "issue" : "commit",
-		target->issue ? target->issue : target->commit, target->comment ? " comment " : "",
-		target->comment ? target->comment : "");
+	return notifier_fail(session->attempt, retry, ERROR_DATA, what, session->error);
 }
 
-static enum step fail(const struct tracker *tracker, struct attempt *attempt, bool retry,
-	enum error_kind kind, const char *what, struct error *error)
+/* The next page, if the same is asked as before and `page` has not been set to 0. */
+static enum step ask(struct session *session, enum tracker_ask what)
 {
-	return http_json_fail(&tracker->shape, attempt, retry, kind, what, error);
-}
+	struct tracker_request *request = &session->request;
 
-static enum step ask(const struct tracker *tracker, struct attempt *attempt, enum tracker_ask what,
-	struct transfer *next)
-{
-	struct session *session = attempt->state;
-	bool again = what == session->request.ask;
-
-	session->request.ask = what;
-	session->request.target = session->target;
-	session->request.page = again ? session->request.page + 1 : 1;
-	session->request.key = attempt->key;
-	tracker->ask(&session->request, attempt, next);
-	next->bearer = session->token;
+	request->page = what == request->ask ? request->page + 1 : 1;
+	request->ask = what;
+	request->target = session->target;
+	request->key = session->attempt->key;
+	session->tracker->ask(request, session->attempt, session->next);
+	session->next->bearer = session->token;
 	return STEP_TRANSFER;
 }
 
-static enum step ask_comments(const struct tracker *tracker, struct attempt *attempt,
-	enum purpose purpose, struct transfer *next)
+static enum step ask_comments(struct session *session, enum purpose purpose)
 {
-	struct session *session = attempt->state;
-
 	session->purpose = purpose;
 	session->request.page = 0;
-	return ask(tracker, attempt, TRACKER_COMMENTS, next);
+	return ask(session, TRACKER_COMMENTS);
 }
 
-static enum step create(
-	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+static enum step write_text(struct session *session, enum tracker_ask how)
 {
-	struct session *session = attempt->state;
-
-	session->target = (struct tracker_target){0};
+	if (how == TRACKER_CREATE)
+		session->target = (struct tracker_target){0};
 	session->request.title = session->title;
-	session->request.text = with_mark(tracker, attempt, session->text, 0);
-	return ask(tracker, attempt, TRACKER_CREATE, next);
-}
-
-static enum step comment(
-	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
-{
-	struct session *session = attempt->state;
-
-	session->request.text = with_mark(tracker, attempt, session->text, 0);
-	return ask(tracker, attempt, TRACKER_COMMENT, next);
+	session->request.text = with_mark(session, 0);
+	return ask(session, how);
 }
 
 /* Looks first for one that may exist already. */
-static enum step make(const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+static enum step make(struct session *session)
 {
-	struct session *session = attempt->state;
-
 	session->request.page = 0;
 	if (session->target.issue || session->target.commit)
-		return session->doubt ? ask_comments(tracker, attempt, LOOK_FOR_OWN, next)
-				      : comment(tracker, attempt, next);
-	return session->doubt ? ask(tracker, attempt, TRACKER_LIST, next)
-			      : create(tracker, attempt, next);
+		return session->doubt ? ask_comments(session, LOOK_FOR_OWN)
+				      : write_text(session, TRACKER_COMMENT);
+	return session->doubt ? ask(session, TRACKER_LIST) : write_text(session, TRACKER_CREATE);
 }
 
-static int64_t lag_of(const struct tracker *tracker, const struct attempt *attempt)
+static int64_t lag_of(const struct session *session)
 {
-	return tracker->lag ? tracker->lag(attempt->options) : 0;
+	return session->tracker->lag ? session->tracker->lag(session->options) : 0;
 }
 
-static bool read_payload(struct attempt *attempt)
+static bool read_payload(struct session *session)
 {
-	struct session *session = attempt->state;
-	json_t *payload = json_loads(attempt->payload ? attempt->payload : "", 0, NULL);
+	const char *text = session->attempt->payload;
+	json_t *payload = json_loads(text ? text : "", 0, NULL);
+	const struct {
+		const char *name, **text;
+	} members[] = {
+		{"title", &session->title}, {"text", &session->text}, {"commit", &session->commit}};
 
-	session->title =
-		arena_strdup(attempt->arena, json_string_value(json_object_get(payload, "title")));
-	session->text =
-		arena_strdup(attempt->arena, json_string_value(json_object_get(payload, "text")));
-	session->commit =
-		arena_strdup(attempt->arena, json_string_value(json_object_get(payload, "commit")));
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		*members[i].text = arena_strdup(session->arena,
+			json_string_value(json_object_get(payload, members[i].name)));
 	session->note = json_is_true(json_object_get(payload, "note"));
 	json_decref(payload);
 	return session->title && session->text;
 }
 
-static bool read_token(struct attempt *attempt, struct error *error)
-{
-	const struct tracker_options *options = options_of(attempt);
-	struct session *session = attempt->state;
-
-	session->token = options->token;
-	return !options->token_file || secret_read(attempt->arena, "token_file",
-					       options->token_file, &session->token, error);
-}
-
 /* A trend has no commit, nor has a crowd of changes that suspect different ones. */
-static enum step begin_message(const struct tracker *tracker, struct attempt *attempt,
-	struct transfer *next, struct error *error)
+static enum step begin_message(struct session *session)
 {
-	struct session *session = attempt->state;
+	struct attempt *attempt = session->attempt;
 	int64_t since = attempt->now - attempt->made;
 
-	session->doubt = attempt->maybe_delivered != MAYBE_DELIVERED_NO;
-	if (!read_payload(attempt))
-		return fail(
-			tracker, attempt, false, ERROR_DATA, "the message is unreadable", error);
-	if (session->doubt && since >= 0 && since < lag_of(tracker, attempt)) {
-		attempt->retry_after = lag_of(tracker, attempt) - since;
-		return fail(tracker, attempt, true, ERROR_DATA,
-			"an issue may have been made, and is not found yet", error);
+	if (!read_payload(session))
+		return fail(session, false, "the message is unreadable");
+	if (session->doubt && since >= 0 && since < lag_of(session)) {
+		attempt->retry_after = lag_of(session) - since;
+		return fail(session, true, "an issue may have been made, and is not found yet");
 	}
-	session->target = target_read(attempt->arena, attempt->thread);
+	session->target = target_read(session->arena, attempt->thread);
 	session->target.comment = NULL;
-	if (options_of(attempt)->on != TRACKER_ON_COMMIT || !session->commit)
-		return make(tracker, attempt, next);
+	if (session->options->on != TRACKER_ON_COMMIT || !session->commit)
+		return make(session);
 	session->target = (struct tracker_target){.commit = session->commit};
-	return ask(tracker, attempt, TRACKER_COMMIT, next);
+	return ask(session, TRACKER_COMMIT);
 }
 
 /* Renders the text to fit beside that of the users, which is never cut. */
-static void fit_text(const struct tracker *tracker, struct attempt *attempt)
+static void fit_text(struct session *session)
 {
-	struct session *session = attempt->state;
-	size_t taken = SIGN + (session->rest ? strlen(session->rest) : 0);
+	size_t taken = MARK_BYTES + (session->rest ? strlen(session->rest) : 0);
+	size_t most = session->tracker->text;
 	struct buf text = {0};
 
-	body_fit(&text, session->message, tracker->style,
-		taken + TEXT_LEAST < tracker->text ? tracker->text - taken : TEXT_LEAST);
-	session->text = buf_keep(&text, attempt->arena);
+	body_fit(&text, &session->message, session->tracker->style,
+		taken + TEXT_LEAST < most ? most - taken : TEXT_LEAST);
+	session->text = buf_keep(&text, session->arena);
 }
 
-static enum step begin_amend(const struct tracker *tracker, struct attempt *attempt,
-	struct transfer *next, struct error *error)
+static enum step begin_amend(struct session *session)
 {
-	const struct follow_up *follow_up = attempt->follow_up;
-	struct session *session = attempt->state;
-	struct message *message = arena_alloc(attempt->arena, sizeof *message);
+	struct follow_up *follow_up = session->attempt->follow_up;
 
-	session->target = target_read(attempt->arena, attempt->receipt);
+	session->target = target_read(session->arena, session->attempt->receipt);
 	if (follow_up->kind != FOLLOW_UP_AMEND ||
 		(!session->target.issue && !session->target.commit)) {
-		attempt->follow_up->gone = true;
-		return fail(tracker, attempt, false, ERROR_DATA,
-			"no issue recorded for the message", error);
+		follow_up->gone = true;
+		return fail(session, false, "no issue recorded for the message");
 	}
 	session->over = true;
 	for (size_t i = 0; i < follow_up->count; i++)
 		session->over = session->over && announced_is_over(&follow_up->changes[i]);
-	*message = body_of_announced(attempt->arena, follow_up->changes, follow_up->count);
-	session->message = message;
-	fit_text(tracker, attempt);
-	if (!session->target.comment)
-		return ask(tracker, attempt, TRACKER_READ, next);
-	session->request.text = with_mark(tracker, attempt, session->text, 0);
-	return ask(tracker, attempt, TRACKER_EDIT, next);
+	session->message = body_of_announced(session->arena, follow_up->changes, follow_up->count);
+	fit_text(session);
+	return session->target.comment ? write_text(session, TRACKER_EDIT)
+				       : ask(session, TRACKER_READ);
 }
 
-static enum step done(struct attempt *attempt)
+static enum step done(struct session *session)
 {
-	const struct session *session = attempt->state;
+	const struct tracker_target *target = &session->target;
 
-	if (!attempt->follow_up)
-		attempt->receipt = target_write(attempt->arena, &session->target);
+	if (!session->attempt->follow_up)
+		session->attempt->receipt = arena_printf(session->arena, "%s %s%s%s",
+			target->issue ? "issue" : "commit",
+			target->issue ? target->issue : target->commit,
+			target->comment ? " comment " : "", target->comment ? target->comment : "");
 	return STEP_DONE;
 }
 
 /* After a comment: its changes, too, decide whether the issue is closed. */
-static enum step settle(
-	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+static enum step settle(struct session *session)
 {
-	struct session *session = attempt->state;
-
 	session->made = true;
-	if (session->note || !session->target.issue || !options_of(attempt)->close)
-		return done(attempt);
-	return ask(tracker, attempt, TRACKER_READ, next);
+	if (session->note || !session->target.issue || !session->options->close)
+		return done(session);
+	return ask(session, TRACKER_READ);
 }
 
 /* "1 recovered, 1 no longer found, 2 expected" */
@@ -347,7 +290,7 @@ static void put_ends(struct buf *out, const struct follow_up *follow_up)
 		buf_printf(out, "%zu recovered", recovered);
 	if (withdrawn > 0)
 		buf_printf(out, "%s%zu no longer found", recovered > 0 ? ", " : "", withdrawn);
-	between = out->length > 0 && recovered + withdrawn > 0 ? ", " : "";
+	between = recovered + withdrawn > 0 ? ", " : "";
 	for (size_t i = 1; i < TRIAGE_STATES; i++)
 		if (counts[i] > 0) {
 			buf_printf(out, "%s%zu %s", between, counts[i], triage_state_names[i]);
@@ -355,263 +298,217 @@ static void put_ends(struct buf *out, const struct follow_up *follow_up)
 		}
 }
 
-static const char *turn_text(const struct tracker *tracker, struct attempt *attempt)
-{
-	const struct session *session = attempt->state;
-	struct buf out = {0}, ends = {0};
-
-	put_ends(&ends, attempt->follow_up);
-	buf_printf(&out, "%s: %s.\n", session->over ? "All over" : "Open again", ends.data);
-	put_mark(&out, tracker, attempt->key, "said", session->turns);
-	buf_free(&ends);
-	return buf_keep(&out, attempt->arena);
-}
-
 /* The mark is written last: as long as it is not, the state is seen to again. */
-static enum step write_state(
-	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+static enum step write_state(struct session *session)
 {
-	struct session *session = attempt->state;
-	bool close = session->request.state == TRACKER_CLOSED;
+	bool moves = session->tracker->moves, close = session->request.state == TRACKER_CLOSED;
 
-	if (tracker->moves && session->request.state != TRACKER_KEEP && session->closed != close)
-		return ask(tracker, attempt, TRACKER_WAYS, next);
-	if (tracker->moves && !session->request.text)
-		return done(attempt);
-	return ask(tracker, attempt, TRACKER_WRITE, next);
+	if (moves && session->request.state != TRACKER_KEEP && session->closed != close)
+		return ask(session, TRACKER_WAYS);
+	if (moves && !session->request.text)
+		return done(session);
+	return ask(session, TRACKER_WRITE);
 }
 
-static enum step write_issue(
-	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+static enum step write_issue(struct session *session)
 {
-	struct session *session = attempt->state;
-	bool close = options_of(attempt)->close && session->over && !session->standing;
+	bool close = session->options->close && session->over && !session->standing;
 
-	session->request.text = with_mark(tracker, attempt, session->text, session->turns);
-	session->request.state = !session->said  ? TRACKER_KEEP
-				 : close         ? TRACKER_CLOSED
-				 : session->over ? TRACKER_KEEP
-						 : TRACKER_OPEN;
-	return write_state(tracker, attempt, next);
+	session->request.text = with_mark(session, session->turns);
+	session->request.state = TRACKER_KEEP;
+	if (session->said && (close || !session->over))
+		session->request.state = close ? TRACKER_CLOSED : TRACKER_OPEN;
+	return write_state(session);
 }
 
 /* The existing issue; `said` from here on: its open state has changed, which is or will be
  * commented. */
-static enum step take_issue(const struct tracker *tracker, struct attempt *attempt,
-	const struct tracker_item *issue, struct transfer *next)
+static enum step take_issue(struct session *session, const struct tracker_item *issue)
 {
-	struct session *session = attempt->state;
-	struct mark mark = find_mark(issue->text, attempt->key);
+	struct mark mark = find_mark(issue->text, session->attempt->key);
 
 	session->closed = issue->closed;
 	session->turns = mark.turns;
 	session->rest = mark.found ? strchr(mark.end, '\n') : NULL;
 	if (session->rest)
-		fit_text(tracker, attempt);
-	if (mark.found && mark.over == session->over) {
-		const char *text = with_mark(tracker, attempt, session->text, session->turns);
-
-		return strcmp(text, issue->text) == 0 ? done(attempt)
-						      : write_issue(tracker, attempt, next);
-	}
+		fit_text(session);
+	if (mark.found && mark.over == session->over)
+		return strcmp(with_mark(session, session->turns), issue->text) == 0
+			       ? done(session)
+			       : write_issue(session);
 	if (!mark.found && !session->over)
-		return write_issue(tracker, attempt, next);
+		return write_issue(session);
 	session->turns++;
-	return ask_comments(tracker, attempt, LOOK_FOR_SAID, next);
+	return ask_comments(session, LOOK_FOR_SAID);
 }
 
 /* Its state alone. */
-static enum step turn_issue(const struct tracker *tracker, struct attempt *attempt,
-	enum tracker_state state, struct transfer *next)
+static enum step turn_issue(struct session *session, enum tracker_state state)
 {
-	struct session *session = attempt->state;
-
 	session->request.text = NULL;
 	session->request.state = state;
-	return write_state(tracker, attempt, next);
+	return write_state(session);
 }
 
 /* The issue of a comment that has been written. */
-static enum step settle_issue(const struct tracker *tracker, struct attempt *attempt,
-	const struct tracker_item *issue, struct transfer *next)
+static enum step settle_issue(struct session *session, const struct tracker_item *issue)
 {
-	struct session *session = attempt->state;
 	struct mark mark = find_mark(issue->text, NULL);
 
 	if (!mark.found || !mark.over || issue->closed == session->over)
-		return done(attempt);
+		return done(session);
 	session->closed = issue->closed;
-	if (session->over)
-		return ask_comments(tracker, attempt, LOOK_FOR_OPEN, next);
-	return turn_issue(tracker, attempt, TRACKER_OPEN, next);
+	return session->over ? ask_comments(session, LOOK_FOR_OPEN)
+			     : turn_issue(session, TRACKER_OPEN);
 }
 
 /* Takes a comment; true: it is the wanted one. */
-static bool take_comment(struct attempt *attempt, const struct tracker_item *item)
+static bool take_comment(struct session *session, const struct tracker_item *item)
 {
-	struct session *session = attempt->state;
-	struct mark mark;
+	const char *key = session->attempt->key, *sign, *at;
 
 	if (session->purpose == LOOK_FOR_OWN) {
-		if (!find_mark(item->text, attempt->key).found)
+		if (!find_mark(item->text, key).found)
 			return false;
 		session->target.comment = item->id;
 		return true;
 	}
-	if (session->purpose == LOOK_FOR_SAID &&
-		has_said(attempt->arena, item->text, attempt->key, session->turns))
+	sign = arena_printf(session->arena, "hunter-c %s said %" PRId64, key, session->turns);
+	at = session->purpose == LOOK_FOR_SAID && item->text ? strstr(item->text, sign) : NULL;
+	if (at && !(at[strlen(sign)] >= '0' && at[strlen(sign)] <= '9'))
 		session->said = true;
-	mark = find_mark(item->text, NULL);
-	session->standing = session->standing || mark.open;
+	session->standing = session->standing || find_mark(item->text, NULL).open;
 	return false;
 }
 
-static enum step comments_read(
-	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+static enum step comments_read(struct session *session)
 {
-	struct session *session = attempt->state;
+	struct buf out = {0};
 
-	switch (session->purpose) {
-	case LOOK_FOR_OWN: return comment(tracker, attempt, next);
-	case LOOK_FOR_OPEN:
-		if (session->standing)
-			return done(attempt);
-		return turn_issue(tracker, attempt, TRACKER_CLOSED, next);
-	case LOOK_FOR_SAID: break;
-	}
+	if (session->purpose == LOOK_FOR_OWN)
+		return write_text(session, TRACKER_COMMENT);
+	if (session->purpose == LOOK_FOR_OPEN)
+		return session->standing ? done(session) : turn_issue(session, TRACKER_CLOSED);
 	if (session->said)
-		return write_issue(tracker, attempt, next);
+		return write_issue(session);
 	session->said = true;
-	session->request.text = turn_text(tracker, attempt);
-	return ask(tracker, attempt, TRACKER_COMMENT, next);
+	buf_text(&out, session->over ? "All over: " : "Open again: ");
+	put_ends(&out, session->attempt->follow_up);
+	buf_text(&out, ".\n");
+	put_mark(&out, session, "said", session->turns);
+	session->request.text = buf_keep(&out, session->arena);
+	return ask(session, TRACKER_COMMENT);
 }
 
-static enum step take_list(const struct tracker *tracker, struct attempt *attempt,
-	const json_t *answer, struct transfer *next, struct error *error)
+static bool read_item(
+	struct session *session, const json_t *value, enum tracker_ask of, struct tracker_item *out)
 {
-	struct session *session = attempt->state;
-	const json_t *list = tracker->list(answer, session->request.ask);
+	*out = (struct tracker_item){0};
+	return session->tracker->item(value, of, session->arena, out) && out->id;
+}
+
+static enum step take_list(struct session *session, const json_t *answer)
+{
+	enum tracker_ask what = session->request.ask;
+	const json_t *list = session->tracker->list(answer, what);
 	size_t count = json_array_size(list);
 	struct tracker_item item;
 
 	if (!json_is_array(list))
-		return fail(tracker, attempt, true, ERROR_DATA, "the answer is no list", error);
+		return fail(session, true, "the answer is no list");
 	for (size_t i = 0; i < count; i++) {
-		item = (struct tracker_item){0};
-		if (!tracker->item(
-			    json_array_get(list, i), session->request.ask, attempt->arena, &item))
+		if (!read_item(session, json_array_get(list, i), what, &item))
 			continue;
-		if (session->request.ask == TRACKER_COMMENTS) {
-			if (take_comment(attempt, &item))
-				return settle(tracker, attempt, next);
-		} else if (find_mark(item.text, attempt->key).found) {
+		if (what == TRACKER_COMMENTS) {
+			if (take_comment(session, &item))
+				return settle(session);
+		} else if (find_mark(item.text, session->attempt->key).found) {
 			session->target.issue = item.id;
-			return done(attempt);
+			return done(session);
 		}
 	}
-	if (count >= tracker->page && session->request.page < PAGES_MOST)
-		return ask(tracker, attempt, session->request.ask, next);
-	return session->request.ask == TRACKER_COMMENTS ? comments_read(tracker, attempt, next)
-							: create(tracker, attempt, next);
+	if (count >= session->tracker->page && session->request.page < PAGES_MOST)
+		return ask(session, what);
+	return what == TRACKER_COMMENTS ? comments_read(session)
+					: write_text(session, TRACKER_CREATE);
 }
 
 /* A transition to where the issue belongs, if it can be to where new ones are. */
-static enum step take_ways(const struct tracker *tracker, struct attempt *attempt,
-	const json_t *answer, struct transfer *next)
+static enum step take_ways(struct session *session, const json_t *answer)
 {
-	struct session *session = attempt->state;
-	const json_t *list = tracker->list(answer, TRACKER_WAYS);
+	const json_t *list = session->tracker->list(answer, TRACKER_WAYS);
 	bool close = session->request.state == TRACKER_CLOSED;
 	struct tracker_item way, best = {0};
 
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		way = (struct tracker_item){0};
-		if (tracker->item(json_array_get(list, i), TRACKER_WAYS, attempt->arena, &way) &&
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (read_item(session, json_array_get(list, i), TRACKER_WAYS, &way) &&
 			way.closed == close && (!best.id || (way.fresh && !best.fresh)))
 			best = way;
-	}
 	session->request.way = best.id;
 	if (best.id)
-		return ask(tracker, attempt, TRACKER_MOVE, next);
-	attempt->notice = arena_printf(attempt->arena, "%s: issue %s has no transition to %s it",
-		tracker->shape.name, session->target.issue, close ? "close" : "reopen");
+		return ask(session, TRACKER_MOVE);
+	session->attempt->notice = arena_printf(session->arena,
+		"%s: issue %s has no transition to %s it", session->attempt->notifier->plugin.name,
+		session->target.issue, close ? "close" : "reopen");
 	session->closed = close;
-	return write_state(tracker, attempt, next);
+	return write_state(session);
 }
 
-static enum step moved(
-	const struct tracker *tracker, struct attempt *attempt, struct transfer *next)
+static enum step deleted(struct session *session)
 {
-	struct session *session = attempt->state;
+	struct follow_up *follow_up = session->attempt->follow_up;
 
-	session->closed = session->request.state == TRACKER_CLOSED;
-	return write_state(tracker, attempt, next);
-}
-
-static enum step take_made(const struct tracker *tracker, struct attempt *attempt,
-	const struct tracker_item *item, struct transfer *next)
-{
-	struct session *session = attempt->state;
-
-	if (session->request.ask == TRACKER_CREATE) {
-		session->target.issue = item->id;
-		return done(attempt);
-	}
-	if (session->request.ask == TRACKER_COMMIT) {
-		session->target.commit = item->id;
-		return make(tracker, attempt, next);
-	}
-	if (attempt->follow_up)
-		return write_issue(tracker, attempt, next);
-	session->target.comment = item->id;
-	return settle(tracker, attempt, next);
-}
-
-static enum step deleted(const struct tracker *tracker, struct attempt *attempt,
-	struct transfer *next, struct error *error)
-{
-	struct session *session = attempt->state;
-
-	if (attempt->follow_up) {
-		attempt->follow_up->gone = attempt->follow_up->deleted = true;
-		return fail(tracker, attempt, false, ERROR_DATA, session->words, error);
+	if (follow_up) {
+		follow_up->gone = follow_up->deleted = true;
+		return fail(session, false, session->words);
 	}
 	if (session->made) /* the comment exists */
-		return done(attempt);
+		return done(session);
 	session->target = (struct tracker_target){0};
-	return make(tracker, attempt, next);
+	return make(session);
 }
 
-static enum step take_answer(const struct tracker *tracker, struct attempt *attempt,
-	const json_t *answer, struct transfer *next, struct error *error)
+static enum step take_answer(struct session *session, const json_t *answer)
 {
-	struct session *session = attempt->state;
-	struct tracker_item item = {0};
+	enum tracker_ask what = session->request.ask;
+	struct tracker_item item;
 
-	switch (session->request.ask) {
+	switch (what) {
 	case TRACKER_LIST:
-	case TRACKER_COMMENTS: return take_list(tracker, attempt, answer, next, error);
-	case TRACKER_WAYS: return take_ways(tracker, attempt, answer, next);
-	case TRACKER_MOVE: return moved(tracker, attempt, next);
-	case TRACKER_WRITE: return done(attempt);
-	case TRACKER_HOME: return deleted(tracker, attempt, next, error);
-	case TRACKER_EDIT: return settle(tracker, attempt, next);
+	case TRACKER_COMMENTS: return take_list(session, answer);
+	case TRACKER_WAYS: return take_ways(session, answer);
+	case TRACKER_MOVE:
+		session->closed = session->request.state == TRACKER_CLOSED;
+		return write_state(session);
+	case TRACKER_WRITE: return done(session);
+	case TRACKER_HOME: return deleted(session);
+	case TRACKER_EDIT: return settle(session);
 	case TRACKER_CREATE:
 	case TRACKER_READ:
 	case TRACKER_COMMENT:
 	case TRACKER_COMMIT: break;
 	}
-	if (!tracker->item(answer, session->request.ask, attempt->arena, &item) || !item.id)
-		return fail(tracker, attempt, true, ERROR_DATA, "unexpected answer", error);
-	if (session->request.ask != TRACKER_READ)
-		return take_made(tracker, attempt, &item, next);
-	return session->made ? settle_issue(tracker, attempt, &item, next)
-			     : take_issue(tracker, attempt, &item, next);
+	if (!read_item(session, answer, what, &item))
+		return fail(session, true, "unexpected answer");
+	if (what == TRACKER_READ)
+		return session->made ? settle_issue(session, &item) : take_issue(session, &item);
+	if (what == TRACKER_CREATE) {
+		session->target.issue = item.id;
+		return done(session);
+	}
+	if (what == TRACKER_COMMIT) {
+		session->target.commit = item.id;
+		return make(session);
+	}
+	if (session->attempt->follow_up)
+		return write_issue(session);
+	session->target.comment = item.id;
+	return settle(session);
 }
 
 /* The error text of an answer: {"message": "Validation Failed", ...}, {"errorMessages": [..],
  * "errors": {"assignee": "..."}}. */
-static const char *words_of(struct attempt *attempt, const struct reply *reply)
+static const char *words_of(struct arena *arena, const struct reply *reply)
 {
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
 	const json_t *message = json_object_get(answer, "message");
@@ -628,102 +525,101 @@ static const char *words_of(struct attempt *attempt, const struct reply *reply)
 	       : json_object_size(errors) > 0 || json_array_size(errors) > 0
 		       ? json_dumps(errors, JSON_COMPACT)
 		       : NULL;
-	words = arena_printf(attempt->arena, "HTTP status %d%s%s%s%s", reply->status,
-		words ? ": " : "", words ? words : "", text ? ": " : "", text ? text : "");
+	words = arena_printf(arena, "HTTP status %d%s%s%s%s", reply->status, words ? ": " : "",
+		words ? words : "", text ? ": " : "", text ? text : "");
 	free(text);
 	json_decref(answer);
-	return secret_cut(attempt->arena, words, WORDS_MOST, &reply->secrets);
-}
-
-/* GitHub also uses 403 for rate limits. */
-static bool is_limit(const struct reply *reply, const char *words)
-{
-	return reply->status == 429 ||
-	       (reply->status == 403 &&
-		       (reply->retry_after >= 0 || strcasestr(words, "rate limit")));
+	return secret_cut(arena, words, WORDS_MOST, &reply->secrets);
 }
 
 /* Another way to the same, if the status is known to mean that this one is barred. */
-static bool has_another_way(const struct tracker *tracker, struct attempt *attempt,
-	const struct reply *reply, struct transfer *next)
+static bool has_another_way(struct session *session, const struct reply *reply)
 {
-	const struct tracker_options *options = options_of(attempt);
-	struct session *session = attempt->state;
+	const struct tracker_options *options = session->options;
+	struct tracker_request *request = &session->request;
 	bool adorned = options->labels.count + options->assignees.count > 0 || options->assignee;
 	bool invalid = reply->status == 400 || reply->status == 422;
 	bool missing = reply->status == 404 || reply->status == 410;
 
-	if (session->request.ask == TRACKER_CREATE && invalid && adorned &&
-		!session->request.bare) {
-		session->request.bare = true;
-		attempt->notice =
-			arena_printf(attempt->arena, "%s: %s: made without labels and assignees",
-				tracker->shape.name, words_of(attempt, reply));
-		(void)ask(tracker, attempt, TRACKER_CREATE, next);
+	if (request->ask == TRACKER_CREATE && invalid && adorned && !request->bare) {
+		request->bare = true;
+		session->attempt->notice = arena_printf(session->arena,
+			"%s: %s: made without labels and assignees",
+			session->attempt->notifier->plugin.name, words_of(session->arena, reply));
+		(void)ask(session, TRACKER_CREATE);
 		return true;
 	}
-	if (session->request.ask == TRACKER_LIST && missing && tracker->moves &&
-		!session->request.other) {
-		session->request.other = true;
-		session->request.page = 0;
-		(void)ask(tracker, attempt, TRACKER_LIST, next);
+	if (request->ask == TRACKER_LIST && missing && session->tracker->moves && !request->other) {
+		request->other = true;
+		request->page = 0;
+		(void)ask(session, TRACKER_LIST);
 		return true;
 	}
-	if (session->request.ask == TRACKER_COMMIT && (missing || invalid)) {
+	if (request->ask == TRACKER_COMMIT && (missing || invalid)) {
 		session->target = (struct tracker_target){0};
-		(void)make(tracker, attempt, next);
+		(void)make(session);
 		return true;
 	}
 	return false;
 }
 
-/* A 404 is an issue that was deleted, or one that the token may not see any more: then it may not
- * see the repository or project either. */
-static enum step take_refusal(const struct tracker *tracker, struct attempt *attempt,
-	const struct reply *reply, struct transfer *next, struct error *error)
+/* GitHub uses 403 for rate limits, too. A 404 is an issue that was deleted, or one that the token
+ * may not see any more: then it may not see the repository or project either. */
+static enum step take_refusal(struct session *session, const struct reply *reply)
 {
-	struct session *session = attempt->state;
-	const char *words = words_of(attempt, reply);
-	bool about_it = session->request.ask == TRACKER_EDIT ||
-			(session->target.issue && session->request.ask != TRACKER_CREATE &&
-				session->request.ask != TRACKER_HOME);
-	bool body = reply->status == 400 || reply->status == 413 || reply->status == 422;
+	struct attempt *attempt = session->attempt;
+	enum tracker_ask what = session->request.ask;
+	const char *words = words_of(session->arena, reply);
+	int status = reply->status;
+	bool about_it = what == TRACKER_EDIT ||
+			(session->target.issue && what != TRACKER_CREATE && what != TRACKER_HOME);
+	bool body = status == 400 || status == 413 || status == 422;
 
-	if (is_limit(reply, words)) {
+	if (status == 429 ||
+		(status == 403 && (reply->retry_after >= 0 || strcasestr(words, "rate limit")))) {
 		if (reply->retry_after < 0)
-			attempt->retry_after = LIMIT_WAIT;
-		return fail(tracker, attempt, true, ERROR_DATA, words, error);
+			attempt->retry_after = LIMIT_WAIT_MS;
+		return fail(session, true, words);
 	}
-	if (has_another_way(tracker, attempt, reply, next))
+	if (has_another_way(session, reply))
 		return STEP_TRANSFER;
-	if (about_it && (reply->status == 410 || reply->status == 404)) {
+	if (about_it && (status == 410 || status == 404)) {
 		session->words = words;
-		return reply->status == 410 ? deleted(tracker, attempt, next, error)
-					    : ask(tracker, attempt, TRACKER_HOME, next);
+		return status == 410 ? deleted(session) : ask(session, TRACKER_HOME);
 	}
-	if (http_json_passes(reply->status))
-		return fail(tracker, attempt, true, ERROR_DATA, words, error);
+	if (http_json_passes(status))
+		return fail(session, true, words);
 	if (body && attempt->follow_up)
 		attempt->follow_up->gone = true;
-	return fail(tracker, attempt, false, body ? ERROR_DATA : ERROR_USAGE, words, error);
+	return notifier_fail(
+		attempt, false, body ? ERROR_DATA : ERROR_USAGE, words, session->error);
 }
 
-static enum step read_answer(const struct tracker *tracker, struct attempt *attempt,
-	const struct reply *reply, struct transfer *next, struct error *error)
+static enum step read_answer(struct session *session, const struct reply *reply)
 {
 	json_t *answer;
 	enum step step;
 
-	attempt->retry_after = reply->retry_after;
 	if (reply->kind != REPLY_ANSWER)
-		return fail(tracker, attempt, true, ERROR_DATA,
-			reply->problem ? reply->problem : "no answer", error);
+		return fail(session, true, reply->problem ? reply->problem : "no answer");
 	if (reply->status < 200 || reply->status > 299)
-		return take_refusal(tracker, attempt, reply, next, error);
+		return take_refusal(session, reply);
 	answer = json_loadb(reply->body, reply->length, 0, NULL);
-	step = take_answer(tracker, attempt, answer, next, error);
+	step = take_answer(session, answer);
 	json_decref(answer);
 	return step;
+}
+
+static enum step begin(struct session *session)
+{
+	const char *file = session->options->token_file;
+
+	session->token = session->options->token;
+	if (file &&
+		!secret_read(session->arena, "token_file", file, &session->token, session->error))
+		return notifier_fail(session->attempt, false, ERROR_USAGE,
+			arena_strdup(session->arena, session->error->text), session->error);
+	return session->attempt->follow_up ? begin_amend(session) : begin_message(session);
 }
 
 /* Whether a failed attempt may have left something behind. */
@@ -739,32 +635,28 @@ static bool in_doubt(const struct session *session, const struct reply *last)
 	return last->kind != REPLY_UNREACHABLE;
 }
 
-enum step tracker_step(const struct tracker *tracker, struct attempt *attempt,
-	const struct reply *last, struct transfer *next, struct error *error)
+enum step tracker_step(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error)
 {
-	bool doubt = attempt->maybe_delivered != MAYBE_DELIVERED_NO;
 	struct session *session = attempt->state;
 	enum step step;
 
-	attempt->retry = false;
-	attempt->retry_after = -1;
 	if (!last) {
 		attempt->state = session = arena_alloc(attempt->arena, sizeof *session);
-		session->doubt = doubt;
-		if (!read_token(attempt, error))
-			step = fail(tracker, attempt, false, ERROR_USAGE,
-				arena_strdup(attempt->arena, error->text), error);
-		else
-			step = attempt->follow_up ? begin_amend(tracker, attempt, next, error)
-						  : begin_message(tracker, attempt, next, error);
-	} else {
-		step = read_answer(tracker, attempt, last, next, error);
+		*session = (struct session){.tracker = attempt->notifier->shape,
+			.attempt = attempt,
+			.options = attempt->options,
+			.arena = attempt->arena,
+			.doubt = attempt->maybe_delivered != MAYBE_DELIVERED_NO};
 	}
+	session->next = next;
+	session->error = error;
+	step = last ? read_answer(session, last) : begin(session);
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 	if (step == STEP_FAILED && !attempt->follow_up && in_doubt(session, last)) {
 		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
-		if (attempt->retry && attempt->retry_after < lag_of(tracker, attempt))
-			attempt->retry_after = lag_of(tracker, attempt);
+		if (attempt->retry && attempt->retry_after < lag_of(session))
+			attempt->retry_after = lag_of(session);
 	}
 	return step;
 }
@@ -812,7 +704,7 @@ void tracker_render(
 	buf_text(payload, "{\"title\":");
 	put_title(payload, text.length > 0 ? text.data : "hunter-c", tracker->title);
 	buf_clear(&text);
-	body_fit(&text, message, tracker->style, tracker->text - SIGN);
+	body_fit(&text, message, tracker->style, tracker->text - MARK_BYTES);
 	buf_text(payload, ",\"text\":");
 	buf_json_string(payload, text.data, text.length);
 	buf_text(payload, ",\"commit\":");
@@ -839,7 +731,7 @@ bool tracker_check(const struct tracker_options *options, bool needs_token, stru
 void tracker_send(struct attempt *attempt, struct transfer *next, const char *method,
 	const char *base, const char *path, json_t *body, struct pairs headers)
 {
-	const struct tracker_options *options = options_of(attempt);
+	const struct tracker_options *options = attempt->options;
 	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
 
 	*next = http_json_request(attempt, &options->endpoint, method,

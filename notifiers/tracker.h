@@ -108,7 +108,6 @@ extern const char *const tracker_on_names[];
 	}
 
 struct tracker {
-	struct http_json shape; /* its name */
 	const struct body_style *style;
 	size_t title, text;              /* bytes that they may have */
 	const char *hide_from, *hide_to; /* around a mark */
@@ -129,11 +128,11 @@ struct tracker {
 bool tracker_check(
 	const struct tracker_options *options, bool needs_token, struct error *error) MUST_USE;
 
-/* For `render`, and for `step` and `follow_up`. */
+/* For `render`, and for `step`, of notifiers whose `shape` is a struct tracker. */
 void tracker_render(
 	const struct tracker *tracker, const struct message *message, struct buf *payload);
-enum step tracker_step(const struct tracker *tracker, struct attempt *attempt,
-	const struct reply *last, struct transfer *next, struct error *error);
+enum step tracker_step(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error);
 
 enum {
 	TRACKER_EVENTS = MESSAGES_OF_CHANGES | 1u << MESSAGE_REMINDER,

@@ -40,7 +40,7 @@ static bool check(const void *context, struct error *error)
 {
 	const struct webhook_options *options = context;
 
-	return http_json_check_webhook(&options->endpoint, NULL, error) &&
+	return http_json_check_webhook(&options->endpoint, error) &&
 	       (!options->secret || secret_check("secret", options->secret, error));
 }
 
@@ -292,13 +292,7 @@ static bool post(struct attempt *attempt, struct transfer *next, struct error *e
 	return true;
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
-{
-	static const struct http_json shape = {.name = "webhook", .request = post};
-
-	return http_json_step(&shape, attempt, last, next, error);
-}
+static const struct http_json shape = {.request = post};
 
 const struct notifier webhook_notifier = {
 	.plugin = {.name = "webhook",
@@ -311,7 +305,7 @@ const struct notifier webhook_notifier = {
 	.defaults = MESSAGES_OF_CHANGES | 1u << MESSAGE_RECOVERED | 1u << MESSAGE_NOTICE |
 		    1u << MESSAGE_HEARTBEAT,
 	.brief = true,
-	.destinations = http_json_destination,
 	.render = render,
-	.step = step,
+	.step = http_json_step,
+	.shape = &shape,
 };

@@ -55,9 +55,8 @@ static void add_receiver(struct trial *trial, const struct receiver *receiver)
 	struct strings destinations;
 	struct error error;
 
-	if (!notifier_find(receiver->notifier->name)
-			->destinations(
-				receiver->options, trial->cli->arena, &destinations, &error)) {
+	if (!notifier_destinations(notifier_find(receiver->notifier->name), receiver->options,
+		    trial->cli->arena, &destinations, &error)) {
 		add(trial, receiver, "", &error);
 		return;
 	}

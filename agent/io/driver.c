@@ -199,9 +199,8 @@ static void run_step(struct job *job, struct scratch *scratch)
 	if (!driver->task) {
 		driver->attempt->answered = last && last->kind == REPLY_ANSWER &&
 					    last->status < 500 && last->status != 429;
-		driver->step = (driver->attempt->follow_up ? driver->notifier->follow_up
-							   : driver->notifier->step)(
-			driver->attempt, last, next, driver->error);
+		driver->step =
+			notifier_step(driver->notifier, driver->attempt, last, next, driver->error);
 		next->once = next->method && strcmp(next->method, "GET") != 0;
 	} else {
 		driver->step =

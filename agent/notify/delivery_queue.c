@@ -39,8 +39,8 @@ static bool has_destination(const struct receiver *receiver, const char *destina
 	struct arena *arena = arena_new();
 	struct strings destinations = {0};
 	struct error error;
-	bool known = !notifier_find(receiver->notifier->name)
-			      ->destinations(receiver->options, arena, &destinations, &error);
+	bool known = !notifier_destinations(notifier_find(receiver->notifier->name),
+		receiver->options, arena, &destinations, &error);
 
 	for (size_t i = 0; !known && i < destinations.count; i++)
 		known = strcmp(destinations.items[i], destination) == 0;

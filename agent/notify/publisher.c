@@ -144,8 +144,8 @@ static bool amends_messages(const struct receiver *receiver)
 static bool destinations_of(const struct publisher *publisher, const struct receiver *receiver,
 	struct strings *out, struct error *error)
 {
-	return notifier_find(receiver->notifier->name)
-		->destinations(receiver->options, publisher->queue->call.arena, out, error);
+	return notifier_destinations(notifier_find(receiver->notifier->name), receiver->options,
+		publisher->queue->call.arena, out, error);
 }
 
 static const struct receiver *receiver_of(const struct publisher *publisher, const char *name)

@@ -55,9 +55,8 @@ static bool check_receivers(const struct config *config, const char *topic, stru
 		if (!receiver)
 			return error_set(error, ERROR_USAGE,
 				"\"%s\": notify: \"%s\" is not configured", topic, name);
-		if (!notifier_find(receiver->notifier->name)
-				->destinations(
-					receiver->options, config->arena, &destinations, error))
+		if (!notifier_destinations(notifier_find(receiver->notifier->name),
+			    receiver->options, config->arena, &destinations, error))
 			return false;
 	}
 	return true;

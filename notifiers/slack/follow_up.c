@@ -465,11 +465,8 @@ static enum step taken(struct attempt *attempt, const struct reply *reply, struc
 enum step slack_follow_up(struct attempt *attempt, const struct reply *last, struct transfer *next,
 	struct error *error)
 {
-	attempt->retry = false;
-	attempt->retry_after = -1;
 	if (!last)
 		return first_step(attempt, next, error);
-	attempt->retry_after = last->retry_after;
 	if (last->kind != REPLY_ANSWER)
 		return fail(attempt, true, ERROR_DATA, last->problem ? last->problem : "no answer",
 			error);

@@ -415,12 +415,8 @@ static enum step http_error(struct attempt *attempt, const struct reply *reply,
 static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
 	struct error *error)
 {
-	attempt->retry = false;
-	attempt->more = false;
-	attempt->retry_after = -1;
 	if (!last)
 		return first_step(attempt, next, error);
-	attempt->retry_after = last->retry_after;
 	if (((struct state *)attempt->state)->uploading)
 		return uploaded(attempt, last, next);
 	if (((struct state *)attempt->state)->looking)

@@ -61,11 +61,11 @@ static void play(struct attempt *attempt, int status, enum mail_stage stage)
 		.refusal_count = status % 2 ? 1 : 0};
 	struct transfer transfer = {0};
 	struct error error = {0};
-	enum step step = email_notifier.step(attempt, NULL, &transfer, &error);
+	enum step step = notifier_step(&email_notifier, attempt, NULL, &transfer, &error);
 
 	if (step == STEP_TRANSFER) {
 		check_mail(&transfer);
-		step = email_notifier.step(attempt, &reply, &transfer, &error);
+		step = notifier_step(&email_notifier, attempt, &reply, &transfer, &error);
 	}
 	check(step != STEP_TRANSFER);
 	if (step == STEP_FAILED)

@@ -61,8 +61,7 @@ static void play(
 	enum step step;
 	int requests = 0;
 
-	while ((step = attempt->follow_up ? notifier->follow_up(attempt, last, &transfer, &error)
-					  : notifier->step(attempt, last, &transfer, &error)) ==
+	while ((step = notifier_step(notifier, attempt, last, &transfer, &error)) ==
 		STEP_TRANSFER) {
 		check(requests++ < REQUESTS && transfer.url && transfer.method);
 		last = reply;

@@ -39,11 +39,11 @@ static void play(struct arena *arena, const void *options, const struct reply *r
 			"{\"channel\":\"#perf\",\"text\":\"t\",\"blocks\":[]}\n{\"text\":\"2\"}"};
 	struct transfer transfer;
 	struct error error = {0};
-	enum step step = slack_notifier.step(&attempt, NULL, &transfer, &error);
+	enum step step = notifier_step(&slack_notifier, &attempt, NULL, &transfer, &error);
 
 	for (int posts = 0; step == STEP_TRANSFER; posts++) {
 		check(posts < (doubtful ? 110 : 3));
-		step = slack_notifier.step(&attempt, reply, &transfer, &error);
+		step = notifier_step(&slack_notifier, &attempt, reply, &transfer, &error);
 	}
 	if (step == STEP_FAILED)
 		check(error.kind != ERROR_NONE && *error.text);

@@ -30,11 +30,11 @@ static enum step play(struct attempt *attempt, const struct reply *reply)
 {
 	struct transfer transfer;
 	struct error error = {0};
-	enum step step = slack_notifier.follow_up(attempt, NULL, &transfer, &error);
+	enum step step = notifier_step(&slack_notifier, attempt, NULL, &transfer, &error);
 
 	for (int requests = 0; step == STEP_TRANSFER; requests++) {
 		check(requests < 3);
-		step = slack_notifier.follow_up(attempt, reply, &transfer, &error);
+		step = notifier_step(&slack_notifier, attempt, reply, &transfer, &error);
 	}
 	check(step == STEP_DONE || (error.kind != ERROR_NONE && *error.text));
 	return step;

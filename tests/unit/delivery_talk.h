@@ -62,8 +62,8 @@ static inline int teardown(void **state)
 
 static inline enum step take(struct fixture *fixture, const struct reply *last)
 {
-	return fixture->notifier->step(
-		&fixture->attempt, last, &fixture->transfer, &fixture->error);
+	return notifier_step(
+		fixture->notifier, &fixture->attempt, last, &fixture->transfer, &fixture->error);
 }
 
 static inline enum step begin(struct fixture *fixture)

@@ -155,8 +155,8 @@ static enum step follow(struct fixture *fixture, enum follow_up_kind kind,
 	*follow_up =
 		(struct follow_up){.kind = kind, .changes = changes, .count = count, .sent = START};
 	fixture->attempt.follow_up = follow_up;
-	return alertmanager_notifier.follow_up(
-		&fixture->attempt, NULL, &fixture->transfer, &fixture->error);
+	return notifier_step(&alertmanager_notifier, &fixture->attempt, NULL, &fixture->transfer,
+		&fixture->error);
 }
 
 /* Labels stay, whatever the change's have become; what is over ends, and what returns fires. */
@@ -337,8 +337,8 @@ static void test_options(void **state)
 	assert_false(is_valid(fixture));
 	set_option(fixture, "url", "http://ann:pass@am:9093");
 	assert_true(is_valid(fixture));
-	assert_true(alertmanager_notifier.destinations(
-		fixture->options, fixture->arena, &found, &fixture->error));
+	assert_true(notifier_destinations(
+		&alertmanager_notifier, fixture->options, fixture->arena, &found, &fixture->error));
 	assert_int_equal(found.count, 1);
 	assert_string_equal(found.items[0], "");
 	set_option(fixture, "urls", "http://am1:9093");

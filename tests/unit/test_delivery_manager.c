@@ -104,13 +104,13 @@ static enum step printed_step(struct attempt *attempt, const struct reply *last,
 static bool slack_destinations(
 	const void *options, struct arena *arena, struct strings *out, struct error *error)
 {
-	return slack_notifier.destinations(options, arena, out, error);
+	return notifier_destinations(&slack_notifier, options, arena, out, error);
 }
 
 static bool printed_destinations(
 	const void *options, struct arena *arena, struct strings *out, struct error *error)
 {
-	return stdout_notifier.destinations(options, arena, out, error);
+	return notifier_destinations(&stdout_notifier, options, arena, out, error);
 }
 
 static const struct notifier slack = {.plugin.name = "slack",

@@ -134,8 +134,8 @@ static enum step follow(
 	*follow_up =
 		(struct follow_up){.kind = FOLLOW_UP_AMEND, .changes = changes, .count = count};
 	fixture->attempt.follow_up = follow_up;
-	return pagerduty_notifier.follow_up(
-		&fixture->attempt, NULL, &fixture->transfer, &fixture->error);
+	return notifier_step(
+		&pagerduty_notifier, &fixture->attempt, NULL, &fixture->transfer, &fixture->error);
 }
 
 /* The incident is resolved when all is over, acknowledged when somebody looks after all that is

@@ -484,8 +484,8 @@ static void test_bot_posts_to_each_channel(void **state)
 	struct fixture *fixture = *state;
 	struct strings channels;
 
-	assert_true(slack_notifier.destinations(
-		fixture->options, fixture->arena, &channels, &fixture->error));
+	assert_true(notifier_destinations(
+		&slack_notifier, fixture->options, fixture->arena, &channels, &fixture->error));
 	assert_int_equal(channels.count, 2);
 	assert_string_equal(channels.items[1], "#ci");
 	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
@@ -504,16 +504,16 @@ static void test_misconfigured_is_told(void **state)
 	struct fixture *fixture = *state;
 	struct strings channels;
 
-	assert_false(slack_notifier.destinations(
-		fixture->options, fixture->arena, &channels, &fixture->error));
+	assert_false(notifier_destinations(
+		&slack_notifier, fixture->options, fixture->arena, &channels, &fixture->error));
 	assert_int_equal(fixture->error.kind, ERROR_USAGE);
 	set_option(fixture, "bot_token", TOKEN);
-	assert_false(slack_notifier.destinations(
-		fixture->options, fixture->arena, &channels, &fixture->error));
+	assert_false(notifier_destinations(
+		&slack_notifier, fixture->options, fixture->arena, &channels, &fixture->error));
 	assert_non_null(strstr(fixture->error.text, "channels"));
 	set_option(fixture, "webhook_url", "https://hooks.slack.com/services/T/B/X");
-	assert_false(slack_notifier.destinations(
-		fixture->options, fixture->arena, &channels, &fixture->error));
+	assert_false(notifier_destinations(
+		&slack_notifier, fixture->options, fixture->arena, &channels, &fixture->error));
 	assert_non_null(strstr(fixture->error.text, "not both"));
 }
 
@@ -880,8 +880,8 @@ static void test_webhook(void **state)
 
 	set_option(fixture, "webhook_url", "https://hooks.slack.com/services/T/B/canary");
 	fixture->attempt.destination = "";
-	assert_true(slack_notifier.destinations(
-		fixture->options, fixture->arena, &destinations, &fixture->error));
+	assert_true(notifier_destinations(
+		&slack_notifier, fixture->options, fixture->arena, &destinations, &fixture->error));
 	assert_int_equal(destinations.count, 1);
 	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 	assert_string_equal(fixture->transfer.url, "https://hooks.slack.com/services/T/B/canary");
@@ -941,8 +941,8 @@ static void test_stdout_text(void **state)
 	assert_true(stdout_notifier.render(&example, never, "", &fixture->out, &fixture->error));
 	fixture->attempt.options = never;
 	fixture->attempt.payload = fixture->out.data;
-	assert_int_equal(
-		stdout_notifier.step(&fixture->attempt, NULL, &fixture->transfer, &fixture->error),
+	assert_int_equal(notifier_step(&stdout_notifier, &fixture->attempt, NULL,
+				 &fixture->transfer, &fixture->error),
 		STEP_TRANSFER);
 	assert_int_equal(fixture->transfer.kind, TRANSFER_STDOUT);
 	assert_string_equal(fixture->transfer.body,
@@ -974,8 +974,8 @@ static void test_stdout_place_size_and_trend(void **state)
 		stdout_notifier.render(&description, never, "", &fixture->out, &fixture->error));
 	fixture->attempt.options = never;
 	fixture->attempt.payload = fixture->out.data;
-	assert_int_equal(
-		stdout_notifier.step(&fixture->attempt, NULL, &fixture->transfer, &fixture->error),
+	assert_int_equal(notifier_step(&stdout_notifier, &fixture->attempt, NULL,
+				 &fixture->transfer, &fixture->error),
 		STEP_TRANSFER);
 	assert_string_equal(fixture->transfer.body,
 		"2 regressions, 1 improvement in db.read, db.write since 2021-07-02 00:00:00 "
@@ -1080,7 +1080,8 @@ static void test_stdout_property_no_escapes(void **state)
 		assert_true(stdout_notifier.render(
 			&message, never, "", &fixture->out, &fixture->error));
 		fixture->attempt.payload = fixture->out.data;
-		stdout_notifier.step(&fixture->attempt, NULL, &fixture->transfer, &fixture->error);
+		notifier_step(&stdout_notifier, &fixture->attempt, NULL, &fixture->transfer,
+			&fixture->error);
 		for (const char *at = fixture->transfer.body; *at; at++)
 			assert_true((unsigned char)*at >= 0x20 || *at == '\n');
 	}

@@ -45,8 +45,8 @@ static int setup(void **state)
 
 static enum step follow(struct fixture *fixture, const struct reply *last)
 {
-	return slack_notifier.follow_up(
-		&fixture->attempt, last, &fixture->transfer, &fixture->error);
+	return notifier_step(
+		&slack_notifier, &fixture->attempt, last, &fixture->transfer, &fixture->error);
 }
 
 static enum step reply_with(struct fixture *fixture, int status, const char *body)

@@ -78,8 +78,8 @@ static void asked(struct fixture *fixture, enum step step, const char *method, c
 
 static enum step follow(struct fixture *fixture, const struct reply *last)
 {
-	return fixture->notifier->follow_up(
-		&fixture->attempt, last, &fixture->transfer, &fixture->error);
+	return notifier_step(
+		fixture->notifier, &fixture->attempt, last, &fixture->transfer, &fixture->error);
 }
 
 static enum step told(struct fixture *fixture, int status, const char *body)
