@@ -55,30 +55,29 @@ static bool is_lab(const char *name)
 		       length;
 }
 
-static void complain(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *text)
+static void complain(const struct yaml_node *map, const struct scope *scope, const char *text)
 {
 	struct error error;
 
 	error_set(&error, ERROR_USAGE, "%s", text);
-	loader_complain(loader, map, subject, &error);
+	loader_complain(map, scope, &error);
 }
 
-static void check_extract(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *extract)
+static void check_extract(
+	const struct yaml_node *map, const struct scope *scope, const char *extract)
 {
 	struct error error;
 
-	if (!extract || !loader->source->schema->extract_check ||
-		loader->source->schema->extract_check(extract, &error))
+	if (!extract || !scope->loader->source->schema->extract_check ||
+		scope->loader->source->schema->extract_check(extract, &error))
 		return;
 	if (strncmp(error.text, "extract", strlen("extract")) != 0)
 		(void)error_prefix(&error, "extract: ");
-	loader_complain(loader, map, subject, &error);
+	loader_complain(map, scope, &error);
 }
 
-static void check_environment(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct pairs *environment)
+static void check_environment(
+	const struct yaml_node *map, const struct scope *scope, const struct pairs *environment)
 {
 	for (size_t i = 0; i < environment->count; i++) {
 		const char *name = environment->items[i].key;
@@ -90,91 +89,88 @@ static void check_environment(struct loader *loader, const struct yaml_node *map
 		error_set(&error, ERROR_USAGE,
 			"environment: \"%.80s\" is not the name of a variable, or one of ours",
 			name);
-		loader_complain(loader, map, subject, &error);
+		loader_complain(map, scope, &error);
 	}
 }
 
-static void check_command(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct bisect_settings *settings)
+static void check_command(const struct yaml_node *map, const struct scope *scope,
+	const struct bisect_settings *settings)
 {
-	check_extract(loader, map, subject, settings->extract);
-	check_environment(loader, map, subject, &settings->environment);
+	check_extract(map, scope, settings->extract);
+	check_environment(map, scope, &settings->environment);
 	if (!*settings->run)
-		complain(loader, map, subject, "run: it is empty");
+		complain(map, scope, "run: it is empty");
 	if (settings->worker.count > BISECT_WORKERS)
-		complain(loader, map, subject, "worker: more than 64");
-	if (!settings->work && database_is(loader->config->agent.state))
-		complain(loader, map, subject,
-			"\"work\", a folder, is missing: the state is a database");
+		complain(map, scope, "worker: more than 64");
+	if (!settings->work && database_is(scope->loader->config->agent.state))
+		complain(map, scope, "\"work\", a folder, is missing: the state is a database");
 }
 
-static void check_lab(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct bisect_settings *settings)
+static void check_lab(const struct yaml_node *map, const struct scope *scope,
+	const struct bisect_settings *settings)
 {
 	struct error error;
 
 	if (!settings->lab_plugin->check(settings->webhook, &error))
-		loader_complain(loader, map, subject, &error);
+		loader_complain(map, scope, &error);
 	if (settings->worker.count > 0)
-		complain(loader, map, subject, "worker: is for \"run\"; a lab has `workers`");
+		complain(map, scope, "worker: is for \"run\"; a lab has `workers`");
 	if (settings->environment.count > 0)
-		complain(loader, map, subject, "environment: is for \"run\"; a lab gets headers");
+		complain(map, scope, "environment: is for \"run\"; a lab gets headers");
 	if (settings->extract)
-		complain(loader, map, subject, "extract: is for \"run\"; a lab returns the value");
+		complain(map, scope, "extract: is for \"run\"; a lab returns the value");
 }
 
-static void check(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct bisect_settings *settings,
-	const struct test *test)
+static void check(const struct yaml_node *map, const struct scope *scope,
+	const struct bisect_settings *settings, const struct test *test)
 {
 	if (!settings->run == !settings->webhook)
-		complain(loader, map, subject,
+		complain(map, scope,
 			settings->run ? "run and url are mutually exclusive"
 				      : "\"run\", a command, or \"url\", a lab's, is missing");
 	else if (settings->run)
-		check_command(loader, map, subject, settings);
+		check_command(map, scope, settings);
 	else
-		check_lab(loader, map, subject, settings);
+		check_lab(map, scope, settings);
 	if (!is_lab(settings->lab))
-		complain(loader, map, subject,
+		complain(map, scope,
 			"lab: expected a name of letters, digits, \".\", \"_\" and \"-\"");
 	if (!test->repository)
-		loader_report(
-			loader, false, map, subject, "the test has no `repository` to bisect");
+		loader_error(map, scope, "the test has no `repository` to bisect");
 }
 
-static struct unset read_map(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, struct bisect_settings *settings, void *webhook)
+static struct unset read_map(const struct yaml_node *map, const struct scope *scope,
+	struct bisect_settings *settings, void *webhook)
 {
 	const struct plugin *lab = settings->lab_plugin;
-	struct reading reading = {.subject = *subject, .tables = {{test_bisect_fields, settings}}};
+	struct reading reading = {.scope = *scope, .tables = {{test_bisect_fields, settings}}};
 
 	field_defaults(test_bisect_fields, settings);
 	if (lab) {
 		reading.tables[1] = (struct option_table){lab->fields, webhook};
-		reading.tables[2] =
-			(struct option_table){loader->source->schema->endpoint_fields, webhook};
+		reading.tables[2] = (struct option_table){
+			scope->loader->source->schema->endpoint_fields, webhook};
 		field_defaults(lab->fields, webhook);
-		field_defaults(loader->source->schema->endpoint_fields, webhook);
+		field_defaults(scope->loader->source->schema->endpoint_fields, webhook);
 	}
-	return options_read(loader, map, map, &reading);
+	return options_read(map, map, &reading);
 }
 
-const struct bisect_settings *bisect_read(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *context, const struct test *test, struct unset *unset)
+const struct bisect_settings *bisect_read(const struct yaml_node *map, const struct scope *context,
+	const struct test *test, struct unset *unset)
 {
+	struct loader *loader = context->loader;
 	struct bisect_settings *settings = arena_alloc(loader->arena, sizeof *settings);
-	struct error_context subject = *context;
+	struct scope scope = *context;
 	size_t errors = loader->problems->errors;
 	uint64_t ignored = 0;
 	void *webhook;
 
-	subject.part = "bisect";
+	scope.part = "bisect";
 	if (!map || yaml_is_null(map))
 		return NULL;
 	if (map->kind != YAML_MAP) {
-		loader_report(loader, false, map, &subject,
-			"expected a map such as {run: \"make -s && ./bench\"}");
+		loader_error(map, &scope, "expected a map such as {run: \"make -s && ./bench\"}");
 		return NULL;
 	}
 	*settings = (struct bisect_settings){
@@ -182,7 +178,7 @@ const struct bisect_settings *bisect_read(struct loader *loader, const struct ya
 	webhook = settings->lab_plugin
 			  ? arena_alloc(loader->arena, settings->lab_plugin->options_size)
 			  : NULL;
-	*unset = read_map(loader, map, &subject, settings, webhook);
+	*unset = read_map(map, &scope, settings, webhook);
 	if (yaml_get(map, "url"))
 		settings->webhook = webhook;
 	fingerprint_fields(loader, &ignored, test_bisect_fields, settings);
@@ -192,8 +188,8 @@ const struct bisect_settings *bisect_read(struct loader *loader, const struct ya
 	if (unset->variable)
 		return NULL;
 	if (settings->webhook)
-		services_check_endpoint(loader, map, &subject, settings->lab_plugin, webhook);
+		services_check_endpoint(map, &scope, settings->lab_plugin, webhook);
 	if (errors == loader->problems->errors)
-		check(loader, map, &subject, settings, test);
+		check(map, &scope, settings, test);
 	return settings;
 }

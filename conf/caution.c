@@ -20,7 +20,7 @@ enum { SHORT = 16 }; /* a key or token with fewer bytes can be guessed */
 struct caution {
 	struct loader *loader;
 	const struct yaml_node *map;
-	const struct error_context *subject;
+	const struct scope *scope;
 	const struct field *fields;
 	const void *options;
 };
@@ -37,7 +37,7 @@ static void warn(const struct caution *caution, const char *format, ...)
 	buf_vprintf(&text, format, arguments);
 	va_end(arguments);
 	error_set(&error, ERROR_DATA, "%s", text.data);
-	loader_complain(caution->loader, caution->map, caution->subject, &error);
+	loader_complain(caution->map, caution->scope, &error);
 	buf_free(&text);
 }
 
@@ -211,11 +211,10 @@ static void check_ssl(const struct caution *caution)
 		warn(caution, "sslmode: the server can be impersonated without verify-full");
 }
 
-void caution_options(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct field *fields, const void *options,
-	const struct endpoint *endpoint)
+void caution_options(const struct yaml_node *map, const struct scope *scope,
+	const struct field *fields, const void *options, const struct endpoint *endpoint)
 {
-	const struct caution caution = {loader, map, subject, fields, options};
+	const struct caution caution = {scope->loader, map, scope, fields, options};
 	for (const struct field *field = fields; field && field->name; field++) {
 		if (field->type == FIELD_SECRET)
 			check_secret(&caution, field);

@@ -27,46 +27,45 @@ const struct field group_fields[] = {
 
 static const char *const other_keys[] = {"tests", NULL};
 
-static const struct yaml_node *find_tests(
-	struct loader *loader, const struct yaml_node *map, const struct error_context *subject)
+static const struct yaml_node *find_tests(const struct yaml_node *map, const struct scope *scope)
 {
 	const struct yaml_node *tests = yaml_get(map, "tests");
 
 	if (tests && tests->kind == YAML_LIST && tests->count > 0)
 		return tests;
-	loader_report(loader, false, tests ? tests : map, subject,
+	loader_error(tests ? tests : map, scope,
 		tests ? "tests: expected a list of tests" : "\"tests\" is missing");
 	return NULL;
 }
 
-struct cluster_settings *cluster_read(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct yaml_node **tests)
+struct cluster_settings *cluster_read(
+	const struct yaml_node *map, const struct scope *scope, const struct yaml_node **tests)
 {
+	struct loader *loader = scope->loader;
 	const struct plugin *plugin = loader->source->schema->cluster;
 	struct cluster_settings *settings = arena_alloc(loader->arena, sizeof *settings);
 	void *options = arena_alloc(loader->arena, plugin ? plugin->options_size : 0);
 	struct common common = {.interval = loader->config->agent.interval};
-	struct reading reading = {.subject = *subject,
+	struct reading reading = {.scope = *scope,
 		.tables = {{group_fields, &common}, {plugin ? plugin->fields : NULL, options}},
 		.other_keys = other_keys};
 	struct unset unset;
 
 	if (plugin)
 		field_defaults(plugin->fields, options);
-	unset = options_read(loader, map, map, &reading);
+	unset = options_read(map, map, &reading);
 	if (unset.variable)
-		loader_report(
-			loader, false, unset.where, subject, "${%s} is not set", unset.variable);
+		loader_error(unset.where, scope, "${%s} is not set", unset.variable);
 	else if (common.type && (!plugin || strcmp(common.type, plugin->name) != 0))
-		loader_report(loader, false, yaml_get(map, "type"), subject,
+		loader_error(yaml_get(map, "type"), scope,
 			"type: unknown type of group \"%.80s\"; the only one is cluster",
 			common.type);
-	*tests = find_tests(loader, map, subject);
+	*tests = find_tests(map, scope);
 	*settings = (struct cluster_settings){.options = options,
 		.interval = loader->source->interval ? loader->source->interval : common.interval,
-		.mute = mutes_read(loader, map, subject, &common.mute),
+		.mute = mutes_read(map, scope, &common.mute),
 		.fingerprint = HASH_START};
-	settings->notify = notify_read(loader, map, subject, &common.notify, &settings->routed);
+	settings->notify = notify_read(map, scope, &common.notify, &settings->routed);
 	fingerprint_fields(loader, &settings->fingerprint, group_fields, &common);
 	fingerprint_list(loader, &settings->fingerprint, &settings->notify);
 	if (plugin)

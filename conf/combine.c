@@ -126,8 +126,8 @@ bool combine_parse(const struct schema *schema, const struct plugin *detector, c
 }
 
 /* Reads a list's member: a name, or a map of `detector` and its options. */
-static bool read_member(struct loader *loader, const struct yaml_node *node,
-	const struct error_context *subject, struct unset *unset, struct combine_member *member)
+static bool read_member(const struct yaml_node *node, const struct scope *scope,
+	struct unset *unset, struct combine_member *member)
 {
 	const struct detection none = {0};
 	struct yaml_node name = {.kind = YAML_SCALAR, .text = "detector"};
@@ -144,27 +144,26 @@ static bool read_member(struct loader *loader, const struct yaml_node *node,
 		map = &named;
 	}
 	if (map->kind != YAML_MAP || !yaml_get(map, "detector") || yaml_is_null(node)) {
-		loader_report(loader, false, node, subject,
-			"expected the name of a detector, or a map with \"detector\"");
+		loader_error(
+			node, scope, "expected the name of a detector, or a map with \"detector\"");
 		return false;
 	}
 	for (const char *const *key = detection_belief_keys; *key; key++)
 		if (yaml_get(map, *key))
-			loader_report(loader, false, yaml_get(map, *key), subject,
+			loader_error(yaml_get(map, *key), scope,
 				"%s: option of the whole detection: move it next to combine", *key);
-	struct detection detection = detection_layer(loader, map, subject, &none, unset);
+	struct detection detection = detection_layer(map, scope, &none, unset);
 	if (is_combine(detection.detector))
-		loader_report(loader, false, node, subject, "cannot be nested");
+		loader_error(node, scope, "cannot be nested");
 	if (!detection.detector || is_combine(detection.detector))
 		return false;
-	detection_check(loader, map, subject, &detection, unset);
+	detection_check(map, scope, &detection, unset);
 	*member = (struct combine_member){detection.detector->name, detection.options};
 	return true;
 }
 
 /* The entry with the number and the members; NULL after a report. */
-static const struct yaml_entry *find_list(
-	struct loader *loader, const struct yaml_node *map, const struct error_context *subject)
+static const struct yaml_entry *find_list(const struct yaml_node *map, const struct scope *scope)
 {
 	const struct yaml_entry *found = NULL;
 	for (size_t i = 0; i < map->count; i++) {
@@ -172,32 +171,31 @@ static const struct yaml_entry *find_list(
 		if (entry->value->kind != YAML_LIST)
 			continue;
 		if (found) {
-			loader_report(loader, false, entry->key, subject,
-				"\"%.80s\" repeats \"%.80s\"", entry->key->text, found->key->text);
+			loader_error(entry->key, scope, "\"%.80s\" repeats \"%.80s\"",
+				entry->key->text, found->key->text);
 			return NULL;
 		}
 		found = entry;
 	}
 	if (!found)
-		loader_report(
-			loader, false, map, subject, "expected a list, under any, all or a number");
+		loader_error(map, scope, "expected a list, under any, all or a number");
 	return found;
 }
 
-static void read_members(struct loader *loader, const struct yaml_entry *entry,
-	const struct error_context *subject, struct combine_options *out, struct unset *unset)
+static void read_members(const struct yaml_entry *entry, const struct scope *scope,
+	struct combine_options *out, struct unset *unset)
 {
 	struct error error;
 	const struct yaml_node *list = entry->value;
 	if (!read_need(entry->key->text, list->count, &out->need, &error)) {
-		loader_report(
-			loader, false, entry->key, subject, "%s", error.text + strlen("combine: "));
+		loader_error(entry->key, scope, "%s", error.text + strlen("combine: "));
 		return;
 	}
-	struct combine_member *members = arena_array(loader->arena, list->count, sizeof *members);
+	struct combine_member *members =
+		arena_array(scope->loader->arena, list->count, sizeof *members);
 	bool whole = true;
 	for (size_t i = 0; i < list->count; i++)
-		whole &= read_member(loader, list->items[i], subject, unset, &members[i]);
+		whole &= read_member(list->items[i], scope, unset, &members[i]);
 	if (!whole)
 		return;
 	out->members = members;
@@ -207,52 +205,49 @@ static void read_members(struct loader *loader, const struct yaml_entry *entry,
 /*
  * Reads the text form within YAML. A value from the environment may be a secret and is not shown.
  */
-static void read_text(struct loader *loader, const struct yaml_node *value,
-	const struct error_context *subject, const struct plugin *detector, void *options,
-	struct unset *unset)
+static void read_text(const struct yaml_node *value, const struct scope *scope,
+	const struct plugin *detector, void *options, struct unset *unset)
 {
 	struct error error;
 	const char *missing = NULL;
-	const char *text = loader_expand(loader, value, false, &missing);
+	const char *text = loader_expand(scope->loader, value, false, &missing);
 	if (missing) {
 		if (!unset->variable)
 			*unset = (struct unset){missing, value};
 		return;
 	}
-	if (combine_parse(loader->source->schema, detector, text, loader->arena, options, &error))
+	if (combine_parse(scope->loader->source->schema, detector, text, scope->loader->arena,
+		    options, &error))
 		return;
 	if (text == value->text)
-		loader_report(
-			loader, false, value, subject, "%s", error.text + strlen("combine: "));
+		loader_error(value, scope, "%s", error.text + strlen("combine: "));
 	else
-		loader_report(loader, false, value, subject, "\"%.80s\": expected the form %s",
-			value->text, shape);
+		loader_error(value, scope, "\"%.80s\": expected the form %s", value->text, shape);
 }
 
-void combine_read(struct loader *loader, const struct yaml_node *value,
-	const struct error_context *subject, const struct plugin *detector, void *options,
-	struct unset *unset)
+void combine_read(const struct yaml_node *value, const struct scope *scope,
+	const struct plugin *detector, void *options, struct unset *unset)
 {
-	struct error_context part = *subject;
+	struct scope part = *scope;
 	part.part = "detection: combine";
 	if (value->kind == YAML_SCALAR) {
-		read_text(loader, value, &part, detector, options, unset);
+		read_text(value, &part, detector, options, unset);
 		return;
 	}
 	if (value->kind != YAML_MAP) {
-		loader_report(loader, false, value, &part, "expected a map");
+		loader_error(value, &part, "expected a map");
 		return;
 	}
-	const struct yaml_entry *entry = find_list(loader, value, &part);
+	const struct yaml_entry *entry = find_list(value, &part);
 	const char *const other_keys[] = {
 		entry ? entry->key->text : "any", entry ? NULL : "all", NULL};
 	struct reading reading = {
-		.subject = part, .tables = {{detector->fields, options}}, .other_keys = other_keys};
-	struct unset own = options_read(loader, value, value, &reading);
+		.scope = part, .tables = {{detector->fields, options}}, .other_keys = other_keys};
+	struct unset own = options_read(value, value, &reading);
 	if (own.variable && !unset->variable)
 		*unset = own;
 	if (entry)
-		read_members(loader, entry, &part, options, unset);
+		read_members(entry, &part, options, unset);
 }
 
 size_t combine_members(

@@ -126,11 +126,10 @@ static void add_entry(struct loader *loader, struct section *section, const char
 {
 	const void **place = dict_place(&section->names, entry->key->text);
 	const struct yaml_node *first = *place;
-	struct error_context subject = {.kind = kind};
+	struct scope scope = {.loader = loader, .kind = kind};
 	if (first) {
-		loader_report(loader, false, entry->key, &subject,
-			"\"%.200s\" is already defined at %s:%d", entry->key->text, first->file,
-			first->line);
+		loader_error(entry->key, &scope, "\"%.200s\" is already defined at %s:%d",
+			entry->key->text, first->file, first->line);
 		return;
 	}
 	*place = entry->key;
@@ -141,18 +140,16 @@ static void add_entry(struct loader *loader, struct section *section, const char
 
 static void add_names(struct sections *sections, size_t which, const struct yaml_node *map)
 {
-	struct error_context subject = {.kind = merged_sections[which]};
-	if (loader_is_null(sections->loader, map, &subject, NULL))
+	struct scope scope = {.loader = sections->loader, .kind = merged_sections[which]};
+	if (loader_is_null(map, &scope, NULL))
 		return;
 	if (map->kind != YAML_MAP) {
-		loader_report(sections->loader, false, map, &subject,
-			"expected a map from names to definitions");
+		loader_error(map, &scope, "expected a map from names to definitions");
 		return;
 	}
 	sections->merged[which].last = map;
 	for (size_t i = 0; i < map->count; i++)
-		add_entry(
-			sections->loader, &sections->merged[which], subject.kind, &map->entries[i]);
+		add_entry(sections->loader, &sections->merged[which], scope.kind, &map->entries[i]);
 }
 
 /* The merged section as a map, or NULL if no file has it. */
@@ -171,7 +168,7 @@ static const struct yaml_node *merged_map(const struct sections *sections, const
 static void add_file(struct sections *sections, const struct yaml_node *root)
 {
 	if (root->kind != YAML_MAP) {
-		loader_report(sections->loader, false, root, NULL,
+		loader_error(root, &sections->loader->root,
 			"expected a map of sections: tests, templates, ...");
 		return;
 	}
@@ -225,46 +222,44 @@ static void read_files(struct sections *sections, const char *path)
 
 /* SQLite takes an empty name, ":memory:" and "file:...?mode=memory" for databases that end with the
  * process: each start would announce everything again. */
-static void check_state(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *state)
+static void check_state(const struct yaml_node *map, const struct scope *scope, const char *state)
 {
 	if (!*state || strcmp(state, ":memory:") == 0 || strncasecmp(state, "file:", 5) == 0)
-		loader_report(loader, false, yaml_get(map, "state"), subject,
+		loader_error(yaml_get(map, "state"), scope,
 			"state: expected the path of a persistent file");
 }
 
 /* From here on the state's address has the password file. */
-static void take_password_file(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, struct agent_settings *agent)
+static void take_password_file(
+	const struct yaml_node *map, const struct scope *scope, struct agent_settings *agent)
 {
 	if (!agent->state_password_file)
 		return;
 	if (database_is(agent->state)) {
-		services_check_secret(loader, yaml_get(map, "state_password_file"), subject,
+		services_check_secret(yaml_get(map, "state_password_file"), scope,
 			"state_password_file", agent->state_password_file);
 		agent->state = database_with_password_file(
-			loader->arena, agent->state, agent->state_password_file);
+			scope->loader->arena, agent->state, agent->state_password_file);
 	} else {
-		loader_report(loader, false, yaml_get(map, "state_password_file"), subject,
+		loader_error(yaml_get(map, "state_password_file"), scope,
 			"state_password_file: no effect, as the state is a file");
 	}
 }
 
 /* The name appears in pages, messages and metrics. */
-static void check_name(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *name)
+static void check_name(const struct yaml_node *map, const struct scope *scope, const char *name)
 {
 	enum { NAME_MOST = 200 };
 
 	if (name && (!*name || strlen(name) > NAME_MOST || strpbrk(name, "\r\n\t")))
-		loader_report(loader, false, yaml_get(map, "name"), subject,
+		loader_error(yaml_get(map, "name"), scope,
 			"name: expected 1 to %d bytes in one line", NAME_MOST);
 }
 
 enum { LISTEN_MOST = 8 };
 
-static void check_address(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *key, const char *listen)
+static void check_address(
+	const struct yaml_node *map, const struct scope *scope, const char *key, const char *listen)
 {
 	const char *colon = strrchr(listen, ':');
 	char *end = NULL;
@@ -272,24 +267,23 @@ static void check_address(struct loader *loader, const struct yaml_node *map,
 		colon && colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 65536;
 
 	if (port > 65535 || *end)
-		loader_report(loader, false, yaml_get(map, key), subject,
+		loader_error(yaml_get(map, key), scope,
 			"%s: \"%.80s\": expected an address and a port, like 127.0.0.1:9469", key,
 			listen);
 }
 
-static void check_listen(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct strings *listen)
+static void check_listen(
+	const struct yaml_node *map, const struct scope *scope, const struct strings *listen)
 {
 	const struct yaml_node *where = yaml_get(map, "listen");
 
 	if (listen->count == 0 || listen->count > LISTEN_MOST)
-		loader_report(loader, false, where, subject, "listen: expected 1 to %d addresses",
-			LISTEN_MOST);
+		loader_error(where, scope, "listen: expected 1 to %d addresses", LISTEN_MOST);
 	for (size_t i = 0; i < listen->count; i++) {
 		if (strncmp(listen->items[i], "unix:", 5) != 0)
-			check_address(loader, map, subject, "listen", listen->items[i]);
+			check_address(map, scope, "listen", listen->items[i]);
 		else if (listen->items[i][5] != '/')
-			loader_report(loader, false, where, subject,
+			loader_error(where, scope,
 				"listen: \"%.80s\": expected an absolute path, like "
 				"unix:/run/hunter-c/api.sock",
 				listen->items[i]);
@@ -305,17 +299,17 @@ static bool has_socket(const struct strings *listen)
 }
 
 /* Who can open the socket is an admin. */
-static void check_socket(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct agent_settings *agent)
+static void check_socket(
+	const struct yaml_node *map, const struct scope *scope, const struct agent_settings *agent)
 {
 	const char *mode = agent->socket_mode;
 	size_t length = strspn(mode, "01234567");
 
 	if (mode[length] || length < 3 || length > 4 || (length == 4 && *mode != '0'))
-		loader_report(loader, false, yaml_get(map, "socket_mode"), subject,
+		loader_error(yaml_get(map, "socket_mode"), scope,
 			"socket_mode: \"%.80s\": expected an octal mode, like 0660", mode);
 	else if (mode[length - 1] != '0' && has_socket(&agent->listen))
-		loader_report(loader, true, yaml_get(map, "socket_mode"), subject,
+		loader_warn(yaml_get(map, "socket_mode"), scope,
 			"socket_mode: %.4s makes every user of this machine an admin "
 			"through the socket: use 0660, and socket_owner for a group",
 			mode);
@@ -323,14 +317,13 @@ static void check_socket(struct loader *loader, const struct yaml_node *map,
 		const char *key = i == 0 ? "socket_mode" : "socket_owner";
 
 		if (yaml_get(map, key))
-			loader_report(loader, false, yaml_get(map, key), subject,
+			loader_error(yaml_get(map, key), scope,
 				"%s: no effect without a unix: address in listen", key);
 	}
 }
 
 /* Its host is compared with browsers' headers, so it must be plain. */
-static void check_external(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *url)
+static void check_external(const struct yaml_node *map, const struct scope *scope, const char *url)
 {
 	const char *host = strstr(url, "://");
 	const char *problem = transfer_url_problem(url);
@@ -340,35 +333,34 @@ static void check_external(struct loader *loader, const struct yaml_node *map,
 	if (!problem && strcspn(host + 3, "@") < strcspn(host + 3, "/?#"))
 		problem = "it contains a user name";
 	if (problem)
-		loader_report(loader, false, yaml_get(map, "external_url"), subject,
-			"external_url: %s", problem);
+		loader_error(yaml_get(map, "external_url"), scope, "external_url: %s", problem);
 }
 
 static void read_agent(struct loader *loader, const struct yaml_node *map)
 {
 	struct agent_settings *agent = &loader->config->agent;
-	struct reading reading = {.subject = {.kind = "agent"}, .tables = {{agent_fields, agent}}};
+	struct reading reading = {
+		.scope = {.loader = loader, .kind = "agent"}, .tables = {{agent_fields, agent}}};
 	if (yaml_is_null(map))
 		return;
 	if (map->kind != YAML_MAP) {
-		loader_report(loader, false, map, &reading.subject, "expected a map");
+		loader_error(map, &reading.scope, "expected a map");
 		return;
 	}
-	struct unset unset = options_read(loader, map, map, &reading);
+	struct unset unset = options_read(map, map, &reading);
 	if (unset.variable)
-		loader_missing(loader, &reading.subject, &unset);
-	check_state(loader, map, &reading.subject, agent->state);
-	take_password_file(loader, map, &reading.subject, agent);
-	check_name(loader, map, &reading.subject, agent->name);
-	loader_check_links(loader, map, &reading.subject, &agent->links);
-	loader_check_environment(loader, map, &reading.subject, agent->environment);
-	check_listen(loader, map, &reading.subject, &agent->listen);
-	check_socket(loader, map, &reading.subject, agent);
+		loader_missing(&reading.scope, &unset);
+	check_state(map, &reading.scope, agent->state);
+	take_password_file(map, &reading.scope, agent);
+	check_name(map, &reading.scope, agent->name);
+	loader_check_links(map, &reading.scope, &agent->links);
+	loader_check_environment(map, &reading.scope, agent->environment);
+	check_listen(map, &reading.scope, &agent->listen);
+	check_socket(map, &reading.scope, agent);
 	if (agent->external_url)
-		check_external(loader, map, &reading.subject, agent->external_url);
+		check_external(map, &reading.scope, agent->external_url);
 	if (agent->metrics_listen)
-		check_address(
-			loader, map, &reading.subject, "metrics_listen", agent->metrics_listen);
+		check_address(map, &reading.scope, "metrics_listen", agent->metrics_listen);
 }
 
 /* Whether the words differ by one edit: a letter missing, added or replaced, or two swapped. */
@@ -432,13 +424,14 @@ static void report_section(struct loader *loader, const struct yaml_node *key)
 	if (strncmp(key->text, "x-", 2) == 0 || key->text[0] == '.')
 		return;
 	struct section_names names = section_names(loader->source->schema, key->text);
-	loader_report(loader, !names.near, key, NULL, "unknown section \"%.80s\"%s", key->text,
+	(!names.near ? loader_warn : loader_error)(key, &loader->root,
+		"unknown section \"%.80s\"%s", key->text,
 		loader_hint(loader, key->text, names.items, names.count));
 }
 
 static void read_sections(struct loader *loader, const struct sections *sections)
 {
-	struct error_context file = {0};
+	struct scope file = {.loader = loader};
 	struct unset unset = {0};
 	for (size_t i = 0; i < sections->plain.count; i++) {
 		const struct yaml_entry *section = &sections->plain.entries[i];
@@ -446,7 +439,7 @@ static void read_sections(struct loader *loader, const struct sections *sections
 			read_agent(loader, section->value);
 		else if (strcmp(section->key->text, "detection") == 0)
 			loader->config->detection = detection_read(
-				loader, section->value, &file, &loader->config->detection, &unset);
+				section->value, &file, &loader->config->detection, &unset);
 		else if (strcmp(section->key->text, "routes") == 0)
 			loader->routes = section->value;
 		else if (strcmp(section->key->text, "known_changes") == 0)
@@ -457,9 +450,8 @@ static void read_sections(struct loader *loader, const struct sections *sections
 			report_section(loader, section->key);
 	}
 	if (unset.variable)
-		loader_report(loader, false, unset.where,
-			&(struct error_context){.part = "detection"}, "${%s} is not set",
-			unset.variable);
+		loader_error(unset.where, &(struct scope){.loader = loader, .part = "detection"},
+			"${%s} is not set", unset.variable);
 }
 
 static struct config *new_config(const char *path)
@@ -510,7 +502,8 @@ struct config *config_load(
 	struct config *config = new_config(path);
 	struct dict *tests = arena_alloc(config->arena, sizeof *tests);
 	struct dict *written = arena_alloc(config->arena, sizeof *written);
-	struct loader loader = {.arena = config->arena,
+	struct loader loader = {.root = {.loader = &loader},
+		.arena = config->arena,
 		.source = source,
 		.problems = problems,
 		.config = config,

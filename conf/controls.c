@@ -15,20 +15,20 @@ const char *const control_keys[] = {
 struct noted_control {
 	struct control_rule *rule;
 	const struct yaml_node *where;
-	struct error_context subject;
+	struct scope scope;
 	enum { UNSEEN, OPEN, SEEN } state; /* for the detection of cycles */
 	struct noted_control *next;
 };
 
-const struct control_rule *control_note(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct control_options *options,
-	const struct control_rule *base)
+const struct control_rule *control_note(const struct yaml_node *map, const struct scope *scope,
+	const struct control_options *options, const struct control_rule *base)
 {
+	struct loader *loader = scope->loader;
 	enum control_mode mode = options->explained_by ? CONTROL_LOAD : CONTROL_RATIO;
 	const char *text = options->explained_by ? options->explained_by : options->relative_to;
 	if (options->explained_by && options->relative_to && *options->explained_by &&
 		*options->relative_to)
-		loader_report(loader, false, yaml_get(map, control_keys[CONTROL_RATIO]), subject,
+		loader_error(yaml_get(map, control_keys[CONTROL_RATIO]), scope,
 			"relative_to and explained_by: use one of them");
 	if (!text)
 		return base;
@@ -42,7 +42,7 @@ const struct control_rule *control_note(struct loader *loader, const struct yaml
 	noted->rule = arena_alloc(loader->arena, sizeof *noted->rule);
 	*noted->rule = (struct control_rule){.mode = mode, .name = text};
 	noted->where = yaml_get(map, control_keys[mode]);
-	noted->subject = *subject;
+	noted->scope = *scope;
 	*loader->last_control = noted;
 	loader->last_control = &noted->next;
 	return noted->rule;
@@ -99,15 +99,14 @@ static void report_no_test(struct loader *loader, const struct noted_control *no
 	const char *name = noted->rule->name, *slash = strrchr(name, '/');
 	const char **names = arena_array(loader->arena, config->test_count, sizeof *names);
 	if (!slash || slash == name || !slash[1]) {
-		loader_report(loader, false, noted->where, &noted->subject,
-			"%s: \"%.200s\" is not TEST/METRIC", control_keys[noted->rule->mode],
-			noted->where->text);
+		loader_error(noted->where, &noted->scope, "%s: \"%.200s\" is not TEST/METRIC",
+			control_keys[noted->rule->mode], noted->where->text);
 		return;
 	}
 	for (size_t i = 0; i < config->test_count; i++)
 		names[i] = config->tests[i].name;
 	name = arena_strndup(loader->arena, name, (size_t)(slash - name));
-	loader_report(loader, false, noted->where, &noted->subject, "%s: unknown test \"%.200s\"%s",
+	loader_error(noted->where, &noted->scope, "%s: unknown test \"%.200s\"%s",
 		control_keys[noted->rule->mode], shown(noted, name),
 		loader_hint(loader, name, names, config->test_count));
 }
@@ -121,7 +120,7 @@ static bool check_metric(struct loader *loader, const struct noted_control *note
 		return true;
 	for (size_t i = 0; i < test->metric_count; i++)
 		names[i] = test->metrics[i].name;
-	loader_report(loader, false, noted->where, &noted->subject,
+	loader_error(noted->where, &noted->scope,
 		"%s: the test \"%.200s\" has no metric \"%.200s\"%s",
 		control_keys[noted->rule->mode], test->name, shown(noted, metric),
 		loader_hint(loader, metric, names, test->metric_count));
@@ -131,7 +130,7 @@ static bool check_metric(struct loader *loader, const struct noted_control *note
 static void look_up(struct loader *loader, struct noted_control *noted)
 {
 	struct control_rule *rule = noted->rule;
-	const char *metric = "", *own = noted->subject.metric;
+	const char *metric = "", *own = noted->scope.metric;
 	const struct test *test = split(loader, rule, &metric);
 	if (!test) {
 		report_no_test(loader, noted);
@@ -139,9 +138,9 @@ static void look_up(struct loader *loader, struct noted_control *noted)
 	}
 	if (!check_metric(loader, noted, test, metric))
 		return;
-	if (own && strcmp(test->name, noted->subject.name) == 0 && strcmp(metric, own) == 0) {
-		loader_report(loader, false, noted->where, &noted->subject,
-			"%s: the metric refers to itself", control_keys[rule->mode]);
+	if (own && strcmp(test->name, noted->scope.name) == 0 && strcmp(metric, own) == 0) {
+		loader_error(noted->where, &noted->scope, "%s: the metric refers to itself",
+			control_keys[rule->mode]);
 		return;
 	}
 	rule->test = test;
@@ -191,7 +190,7 @@ static int compare_rules(const void *a, const void *b)
 }
 
 /* Each rule leads to at most one other, so a walk either ends or returns to itself. */
-static void find_circles(struct loader *loader, struct noted_control *const *sorted, size_t count)
+static void find_circles(struct noted_control *const *sorted, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct noted_control *at = sorted[i];
@@ -201,7 +200,7 @@ static void find_circles(struct loader *loader, struct noted_control *const *sor
 			at = next ? noted_of(sorted, count, next) : NULL;
 		}
 		if (at && at->state == OPEN)
-			loader_report(loader, false, at->where, &at->subject,
+			loader_error(at->where, &at->scope,
 				"%s: cycle: \"%.200s\" depends on this metric",
 				control_keys[at->rule->mode], at->where->text);
 		for (at = sorted[i]; at && at->state == OPEN;) {
@@ -223,5 +222,5 @@ void controls_read(struct loader *loader)
 		sorted[count++] = at;
 	if (count > 0)
 		qsort(sorted, count, sizeof *sorted, compare_rules);
-	find_circles(loader, sorted, count);
+	find_circles(sorted, count);
 }

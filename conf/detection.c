@@ -138,21 +138,22 @@ static void note_unset(struct unset *unset, const char *variable, const struct y
 
 /* The layer's detector, by default the one below; NULL if that is unusable, which has been reported
  * or noted. */
-static const struct plugin *layer_detector(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct plugin *below, struct unset *unset)
+static const struct plugin *layer_detector(const struct yaml_node *map, const struct scope *scope,
+	const struct plugin *below, struct unset *unset)
 {
+	struct loader *loader = scope->loader;
 	const struct yaml_node *value = yaml_get(map, "detector");
 	const struct yaml_node *combine = yaml_get(map, DETECTION_COMBINE);
 	struct error error;
-	if (combine && !loader_is_null(loader, combine, subject, DETECTION_COMBINE)) {
+	if (combine && !loader_is_null(combine, scope, DETECTION_COMBINE)) {
 		if (value && !yaml_is_null(value))
-			loader_report(loader, false, value, subject, "%s", only_one);
+			loader_error(value, scope, "%s", only_one);
 		return plugin_find(loader->source->schema->detectors, DETECTION_COMBINE);
 	}
 	if (!value || yaml_is_null(value))
 		return below;
 	if (value->kind != YAML_SCALAR) {
-		loader_report(loader, false, value, subject, "detector: expected a name");
+		loader_error(value, scope, "detector: expected a name");
 		return NULL;
 	}
 	const char *missing = NULL;
@@ -164,7 +165,7 @@ static const struct plugin *layer_detector(struct loader *loader, const struct y
 	const struct plugin *detector = plugin_find(loader->source->schema->detectors, name);
 	if (!detector) {
 		unknown_detector(loader->source->schema, name, value->text, &error);
-		loader_report(loader, false, value, subject, "%s", error.text);
+		loader_error(value, scope, "%s", error.text);
 	}
 	return detector;
 }
@@ -176,9 +177,8 @@ static const char *text_of(const struct yaml_node *map, const char *name)
 }
 
 /* Applies the layer's confirmation options; a text is NULL where the layer has none. */
-static void layer_belief(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *confirm, const char *fdr,
-	struct detection *out)
+static void layer_belief(const struct yaml_node *map, const struct scope *scope,
+	const char *confirm, const char *fdr, struct detection *out)
 {
 	struct confirm_rule rule;
 	struct error error;
@@ -186,17 +186,16 @@ static void layer_belief(struct loader *loader, const struct yaml_node *map,
 	if (confirm && confirm_parse(confirm, &rule, &error))
 		out->confirm = rule;
 	else if (confirm && !confirm_parse(text_of(map, "confirm"), &rule, &error))
-		loader_complain(loader, map, subject, &error);
+		loader_complain(map, scope, &error);
 	if (fdr && fdr_parse(fdr, &share, &error))
 		out->fdr = share;
 	else if (fdr && !fdr_parse(text_of(map, "fdr"), &share, &error))
-		loader_complain(loader, map, subject, &error);
+		loader_complain(map, scope, &error);
 }
 
 /* The same for kinds and seasons. */
-static void layer_season(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct season_options *season,
-	struct detection *out)
+static void layer_season(const struct yaml_node *map, const struct scope *scope,
+	const struct season_options *season, struct detection *out)
 {
 	enum series_kind kind;
 	enum season_mode mode;
@@ -205,85 +204,84 @@ static void layer_season(struct loader *loader, const struct yaml_node *map,
 	if (season->kind && season_parse_kind(season->kind, &kind, &error))
 		out->kind = kind;
 	else if (season->kind && !season_parse_kind(text_of(map, "kind"), &kind, &error))
-		loader_complain(loader, map, subject, &error);
+		loader_complain(map, scope, &error);
 	if (season->season && season_parse(season->season, &mode, &error))
 		out->season = mode;
 	else if (season->season && !season_parse(text_of(map, "season"), &mode, &error))
-		loader_complain(loader, map, subject, &error);
-	if (season->zone && zone_read(loader->arena, NULL, season->zone, &zone, &error))
+		loader_complain(map, scope, &error);
+	if (season->zone && zone_read(scope->loader->arena, NULL, season->zone, &zone, &error))
 		out->zone = zone;
 	else if (season->zone &&
-		 !zone_read(loader->arena, NULL, text_of(map, "zone"), &zone, &error)) {
+		 !zone_read(scope->loader->arena, NULL, text_of(map, "zone"), &zone, &error)) {
 		(void)error_prefix(&error, "zone: ");
-		loader_complain(loader, map, subject, &error);
+		loader_complain(map, scope, &error);
 	}
 	const struct yaml_node *holidays = yaml_get(map, "holidays");
 	if (holidays && !yaml_is_null(holidays))
-		out->holidays = holidays_read(loader, holidays, subject, season->holidays);
+		out->holidays = holidays_read(holidays, scope, season->holidays);
 }
 
-struct detection detection_layer(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct detection *base, struct unset *unset)
+struct detection detection_layer(const struct yaml_node *map, const struct scope *scope,
+	const struct detection *base, struct unset *unset)
 {
 	static const char *const other_keys[] = {"detector", DETECTION_COMBINE, NULL};
 	if (yaml_is_null(map))
 		return *base;
 	if (map->kind != YAML_MAP) {
-		loader_report(loader, false, map, subject, "expected a map");
+		loader_error(map, scope, "expected a map");
 		return *base;
 	}
-	const struct plugin *detector = layer_detector(loader, map, subject, base->detector, unset);
+	const struct plugin *detector = layer_detector(map, scope, base->detector, unset);
 	if (!detector)
 		return *base;
 	struct confirm_options confirm = {0};
 	struct fdr_options fdr = {0};
 	struct season_options season = {0};
-	void *options = base_options(base, detector, loader->arena);
-	struct reading reading = {.subject = *subject,
+	void *options = base_options(base, detector, scope->loader->arena);
+	struct reading reading = {.scope = *scope,
 		.tables = {{detector->fields, options}, {confirm_fields, &confirm},
 			{fdr_fields, &fdr}, {season_fields, &season}},
 		.other_keys = other_keys};
-	struct unset own = options_read(loader, map, map, &reading);
+	struct unset own = options_read(map, map, &reading);
 	note_unset(unset, own.variable, own.where);
 	const struct yaml_node *combine = yaml_get(map, DETECTION_COMBINE);
 	if (combine && !yaml_is_null(combine))
-		combine_read(loader, combine, subject, detector, options, unset);
+		combine_read(combine, scope, detector, options, unset);
 	struct detection out = *base;
 	out.detector = detector;
 	out.options = options;
-	layer_belief(loader, map, subject, confirm.confirm, fdr.fdr, &out);
-	layer_season(loader, map, subject, &season, &out);
+	layer_belief(map, scope, confirm.confirm, fdr.fdr, &out);
+	layer_season(map, scope, &season, &out);
 	return out;
 }
 
-void detection_check(struct loader *loader, const struct yaml_node *last,
-	const struct error_context *subject, const struct detection *detection,
-	const struct unset *unset)
+void detection_check(const struct yaml_node *last, const struct scope *scope,
+	const struct detection *detection, const struct unset *unset)
 {
 	struct error error;
 	const struct plugin *detector = detection->detector;
 	if (!detector || !detector->check || unset->variable || last->kind != YAML_MAP)
 		return;
 	if (!detector->check(detection->options, &error))
-		loader_complain(loader, last, subject, &error);
+		loader_complain(last, scope, &error);
 }
 
-struct detection detection_read(struct loader *loader, const struct yaml_node *node,
-	const struct error_context *subject, const struct detection *base, struct unset *unset)
+struct detection detection_read(const struct yaml_node *node, const struct scope *scope,
+	const struct detection *base, struct unset *unset)
 {
 	struct detection out = *base;
-	struct error_context part = *subject;
+	struct scope part = *scope;
 	part.part = "detection";
 	if (!node)
 		return out;
 	bool many = detection_is_layers(node);
 	const struct yaml_node *const *layers = many ? node->items : &node;
 	size_t count = many ? node->count : 1;
-	size_t errors = loader->problems->errors;
+	size_t errors = scope->loader->problems->errors;
 	for (size_t i = 0; i < count; i++)
-		out = detection_layer(loader, layers[i], &part, &out, unset);
-	if (count > 0 && loader->problems->errors == errors)
-		detection_check(loader, layers[count - 1], &part, &out, unset);
+		out = detection_layer(layers[i], &part, &out, unset);
+	if (count > 0 && scope->loader->problems->errors == errors)
+		detection_check(layers[count - 1], &part, &out, unset);
 	return out;
 }
 

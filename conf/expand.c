@@ -56,7 +56,7 @@ static void keep_name(struct expansion *expansion, const char *text, size_t leng
 		return;
 	const void **place = dict_place(&loader->unexpanded, name);
 	if (!*place)
-		loader_report(loader, true, expansion->where, NULL,
+		loader_warn(expansion->where, &loader->root,
 			"\"$%.80s\" is not expanded here: write ${%.80s}", name, name);
 	*place = name;
 }
@@ -77,7 +77,7 @@ static const char *expand_reference(struct expansion *expansion, const char *tex
 			return text + reference.length;
 		case REFERENCE_TEXT: break;
 		case REFERENCE_BAD:
-			loader_report(expansion->loader, false, expansion->where, NULL,
+			loader_error(expansion->where, &expansion->loader->root,
 				"\"%.*s\" %s; write $${ for a literal ${",
 				(int)(end - text < SHOWN ? end - text : SHOWN), text, problem);
 			expansion->failed = true;
@@ -158,10 +158,10 @@ static const char *get(void *context, const char *name)
 	return loader_variable(context, name);
 }
 
-void loader_set_variables(struct loader *loader, const struct field *fields, void *options,
-	const struct yaml_node *where, const struct error_context *subject)
+void loader_set_variables(const struct field *fields, void *options, const struct yaml_node *where,
+	const struct scope *scope)
 {
 	struct error error;
-	if (!field_variables(fields, options, get, loader, loader->arena, &error))
-		loader_report(loader, true, where, subject, "%s", error.text);
+	if (!field_variables(fields, options, get, scope->loader, scope->loader->arena, &error))
+		loader_warn(where, scope, "%s", error.text);
 }

@@ -43,7 +43,7 @@ static void add_test(struct groups *groups, struct group_state *group, const str
 }
 
 static void report_unknown(struct groups *groups, const struct yaml_node *where,
-	const struct error_context *subject, const char *name)
+	const struct scope *scope, const char *name)
 {
 	const struct config *config = groups->loader->config;
 	size_t count = config->test_count + groups->count;
@@ -55,16 +55,16 @@ static void report_unknown(struct groups *groups, const struct yaml_node *where,
 		for (size_t i = 0; i < groups->count; i++)
 			groups->candidates[config->test_count + i] = groups->items[i].name;
 	}
-	loader_report(groups->loader, false, where, subject, "unknown test \"%.200s\"%s",
-		where->text, loader_hint(groups->loader, name, groups->candidates, count));
+	loader_error(where, scope, "unknown test \"%.200s\"%s", where->text,
+		loader_hint(groups->loader, name, groups->candidates, count));
 }
 
 static void add_group(struct groups *groups, struct group_state *group,
-	const struct yaml_node *where, const struct error_context *subject,
-	struct group_state *member, int depth)
+	const struct yaml_node *where, const struct scope *scope, struct group_state *member,
+	int depth)
 {
 	if (member->open || depth > CHAIN_MAX) {
-		loader_report(groups->loader, false, where, subject,
+		loader_error(where, scope,
 			member->open ? "the group \"%.200s\" contains itself"
 				     : "more than 50 groups deep at \"%.200s\"",
 			member->name);
@@ -78,7 +78,7 @@ static void add_group(struct groups *groups, struct group_state *group,
 static void resolve(struct groups *groups, struct group_state *group, int depth)
 {
 	struct loader *loader = groups->loader;
-	struct error_context subject = {.kind = "group", .name = group->name};
+	struct scope scope = {.loader = loader, .kind = "group", .name = group->name};
 	if (group->done)
 		return;
 	group->open = true;
@@ -86,21 +86,21 @@ static void resolve(struct groups *groups, struct group_state *group, int depth)
 		const struct yaml_node *item = group->node->items[i];
 		const char *missing = NULL;
 		if (item->kind != YAML_SCALAR) {
-			loader_report(loader, false, item, &subject, "expected the name of a test");
+			loader_error(item, &scope, "expected the name of a test");
 			continue;
 		}
 		const char *name = loader_expand(loader, item, false, &missing);
 		const struct test *test = dict_get(loader->tests, name);
 		const struct group_state *member = dict_get(&groups->names, name);
 		if (missing)
-			loader_report(loader, false, item, &subject, "${%s} is not set", missing);
+			loader_error(item, &scope, "${%s} is not set", missing);
 		else if (test)
 			add_test(groups, group, test);
 		else if (member)
-			add_group(groups, group, item, &subject,
+			add_group(groups, group, item, &scope,
 				groups->items + (member - groups->items), depth);
 		else
-			report_unknown(groups, item, &subject, name);
+			report_unknown(groups, item, &scope, name);
 	}
 	group->open = false;
 	group->done = true;
@@ -119,23 +119,20 @@ static const struct field plain_fields[] = {
 static const char *const plain_keys[] = {"tests", NULL};
 
 /* A list of tests with settings; without a type. */
-static void read_plain(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, struct group_state *group)
+static void read_plain(
+	const struct yaml_node *map, const struct scope *scope, struct group_state *group)
 {
 	struct plain_options options = {0};
-	struct reading reading = {.subject = *subject,
-		.tables = {{plain_fields, &options}},
-		.other_keys = plain_keys};
-	struct unset unset = options_read(loader, map, map, &reading);
+	struct reading reading = {
+		.scope = *scope, .tables = {{plain_fields, &options}}, .other_keys = plain_keys};
+	struct unset unset = options_read(map, map, &reading);
 
 	if (unset.variable)
-		loader_report(
-			loader, false, unset.where, subject, "${%s} is not set", unset.variable);
-	group->mute = mutes_read(loader, map, subject, &options.mute);
+		loader_error(unset.where, scope, "${%s} is not set", unset.variable);
+	group->mute = mutes_read(map, scope, &options.mute);
 	group->node = yaml_get(map, "tests");
-	if (group->node->kind != YAML_LIST &&
-		!loader_is_null(loader, group->node, subject, "tests"))
-		loader_report(loader, false, group->node, subject, "expected a list of tests");
+	if (group->node->kind != YAML_LIST && !loader_is_null(group->node, scope, "tests"))
+		loader_error(group->node, scope, "expected a list of tests");
 }
 
 static void read_group(struct groups *groups, const struct yaml_entry *entry)
@@ -146,20 +143,19 @@ static void read_group(struct groups *groups, const struct yaml_entry *entry)
 	group->name = loader_expand(loader, entry->key, false, &missing);
 	group->node = entry->value;
 	group->members.arena = loader->arena;
-	struct error_context subject = {.kind = "group", .name = group->name};
+	struct scope scope = {.loader = loader, .kind = "group", .name = group->name};
 	if (entry->value->kind == YAML_MAP && yaml_get(entry->value, "type")) {
-		loader_check_name(loader, entry->key, &subject, group->name);
-		group->cluster = cluster_read(loader, entry->value, &subject, &group->node);
+		loader_check_name(entry->key, &scope, group->name);
+		group->cluster = cluster_read(entry->value, &scope, &group->node);
 		group->mute = group->cluster->mute;
 	} else if (yaml_get(entry->value, "tests")) {
-		read_plain(loader, entry->value, &subject, group);
-	} else if (entry->value->kind != YAML_LIST &&
-		   !loader_is_null(loader, entry->value, &subject, NULL))
-		loader_report(loader, false, entry->value, &subject, "expected a list of tests");
+		read_plain(entry->value, &scope, group);
+	} else if (entry->value->kind != YAML_LIST && !loader_is_null(entry->value, &scope, NULL))
+		loader_error(entry->value, &scope, "expected a list of tests");
 	group->done = !group->node || group->node->kind != YAML_LIST;
 	const void **place = dict_place(&groups->names, group->name);
 	if (*place)
-		loader_report(loader, false, entry->key, &subject, "already defined");
+		loader_error(entry->key, &scope, "already defined");
 	*place = group;
 }
 
@@ -168,14 +164,14 @@ static void read_group(struct groups *groups, const struct yaml_entry *entry)
 static void check_hiding(
 	struct groups *groups, const struct group_state *group, const struct yaml_node *where)
 {
-	struct error_context subject = {.kind = "group", .name = group->name};
+	struct scope scope = {.loader = groups->loader, .kind = "group", .name = group->name};
 	const struct test *test = dict_get(groups->loader->tests, group->name);
 	if (test && group->cluster)
-		loader_report(groups->loader, false, where, &subject,
-			"a cluster cannot have the name of a test: %s:%d", test->file, test->line);
+		loader_error(where, &scope, "a cluster cannot have the name of a test: %s:%d",
+			test->file, test->line);
 	else if (test && !(group->count == 1 && group->tests[0] == test))
-		loader_report(groups->loader, true, where, &subject,
-			"hides the test of the same name at %s:%d", test->file, test->line);
+		loader_warn(where, &scope, "hides the test of the same name at %s:%d", test->file,
+			test->line);
 }
 
 static void add_members(struct group_state *group)

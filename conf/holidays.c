@@ -119,10 +119,10 @@ bool holidays_parse(
 	return good || error_prefix(error, "holidays: ");
 }
 
-struct holidays holidays_read(struct loader *loader, const struct yaml_node *node,
-	const struct error_context *subject, struct strings texts)
+struct holidays holidays_read(
+	const struct yaml_node *node, const struct scope *scope, struct strings texts)
 {
-	struct list list = list_new(loader->arena);
+	struct list list = list_new(scope->loader->arena);
 
 	for (size_t i = 0; i < texts.count; i++) {
 		const struct yaml_node *where =
@@ -133,16 +133,16 @@ struct holidays holidays_read(struct loader *loader, const struct yaml_node *nod
 		struct error error;
 		bool good =
 			is_date(text)
-				? read_line(&list, arena_strdup(loader->arena, text), &error)
+				? read_line(&list, arena_strdup(scope->loader->arena, text), &error)
 				: read_file(&list,
-					  *text == '/' ? text : loader_beside(loader, where, text),
+					  *text == '/' ? text
+						       : loader_beside(scope->loader, where, text),
 					  &error);
 
 		if (!good)
-			loader_report(loader, false, where, subject, "holidays: %s", error.text);
+			loader_error(where, scope, "holidays: %s", error.text);
 		else if (list.count == before)
-			loader_report(loader, true, where, subject, "holidays: %.200s has no dates",
-				text);
+			loader_warn(where, scope, "holidays: %.200s has no dates", text);
 	}
 	return in_order(list);
 }

@@ -83,8 +83,8 @@ static bool listed(const char *const *names, const char *name)
 	return false;
 }
 
-void kind_check(struct loader *loader, const struct compat_type *kind, const struct yaml_node *map,
-	const struct error_context *subject)
+void kind_check(
+	const struct compat_type *kind, const struct yaml_node *map, const struct scope *scope)
 {
 	static const char *const lists[] = {
 		"attributes", "suffixes", "channel", "channels", "csv_options", NULL};
@@ -92,8 +92,7 @@ void kind_check(struct loader *loader, const struct compat_type *kind, const str
 		const char *key = map->entries[i].key->text;
 		const struct yaml_node *value = map->entries[i].value;
 		if (listed(kind->keys, key) && !listed(lists, key) && value->kind != YAML_SCALAR)
-			loader_report(loader, false, value, subject,
-				"%s: expected one value, not a %s", key,
+			loader_error(value, scope, "%s: expected one value, not a %s", key,
 				value->kind == YAML_MAP ? "map" : "list");
 	}
 }

@@ -53,20 +53,19 @@ const struct field known_change_fields[] = {
 };
 
 /* Reads an absolute date. */
-static bool read_date(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *key, const char *text, int64_t *out)
+static bool read_date(const struct yaml_node *map, const struct scope *scope, const char *key,
+	const char *text, int64_t *out)
 {
 	struct error error;
 	int64_t other;
 
 	if (!when_parse(text, 0, out, &error)) {
-		loader_report(
-			loader, false, yaml_get(map, key), subject, "%s: %s", key, error.text);
+		loader_error(yaml_get(map, key), scope, "%s: %s", key, error.text);
 		return false;
 	}
 	if (when_parse(text, 100000 * DAY_MS + 1, &other, &error) && other == *out)
 		return true;
-	loader_report(loader, false, yaml_get(map, key), subject,
+	loader_error(yaml_get(map, key), scope,
 		"%s: \"%.80s\" is relative; expected an absolute date such as 2026-12-01", key,
 		text);
 	return false;
@@ -78,24 +77,22 @@ static bool is_day(const char *text)
 	return strlen(text) == 10 && strspn(text, "0123456789-") == 10;
 }
 
-static void check_text(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *key, const char *text)
+static void check_text(
+	const struct yaml_node *map, const struct scope *scope, const char *key, const char *text)
 {
 	if (text && !text[strspn(text, " \t\r\n")])
-		loader_report(loader, false, yaml_get(map, key), subject, "%s: it is empty", key);
+		loader_error(yaml_get(map, key), scope, "%s: it is empty", key);
 }
 
-static bool read_times(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct options *options,
-	struct known_change *entry)
+static bool read_times(const struct yaml_node *map, const struct scope *scope,
+	const struct options *options, struct known_change *entry)
 {
 	if (options->time) {
-		if (!read_date(loader, map, subject, "time", options->time, &entry->from))
+		if (!read_date(map, scope, "time", options->time, &entry->from))
 			return false;
 		entry->to = entry->from + (is_day(options->time) ? DAY_MS - 1 : 0);
 	}
-	return !options->until ||
-	       read_date(loader, map, subject, "until", options->until, &entry->until);
+	return !options->until || read_date(map, scope, "until", options->until, &entry->until);
 }
 
 /* Changes of the configuration's hash are shown. */
@@ -129,31 +126,30 @@ static void read_entry(struct loader *loader, const struct yaml_node *map)
 {
 	static const int signs[] = {0, 1, -1};
 	struct options options = {0};
-	struct reading reading = {
-		.subject = {.kind = "known_changes"}, .tables = {{known_change_fields, &options}}};
+	struct reading reading = {.scope = {.loader = loader, .kind = "known_changes"},
+		.tables = {{known_change_fields, &options}}};
 	size_t errors = loader->problems->errors;
 	struct unset unset;
 
 	if (map->kind != YAML_MAP) {
-		loader_report(loader, false, map, &reading.subject,
+		loader_error(map, &reading.scope,
 			"expected a map with test, commit or time, and reason");
 		return;
 	}
 	field_defaults(known_change_fields, &options);
-	unset = options_read(loader, map, map, &reading);
+	unset = options_read(map, map, &reading);
 	if (unset.variable)
-		loader_report(loader, false, unset.where, &reading.subject, "${%s} is not set",
-			unset.variable);
-	check_text(loader, map, &reading.subject, "test", options.test);
-	check_text(loader, map, &reading.subject, "metric", options.metric);
-	check_text(loader, map, &reading.subject, "commit", options.commit);
+		loader_error(unset.where, &reading.scope, "${%s} is not set", unset.variable);
+	check_text(map, &reading.scope, "test", options.test);
+	check_text(map, &reading.scope, "metric", options.metric);
+	check_text(map, &reading.scope, "commit", options.commit);
 	if (options.commit && known_commit_is_short(options.commit))
-		loader_report(loader, false, yaml_get(map, "commit"), &reading.subject,
+		loader_error(yaml_get(map, "commit"), &reading.scope,
 			"commit: \"%s\" is too short: expected at least %d digits, or use time",
 			options.commit, KNOWN_COMMIT_LEAST);
-	check_text(loader, map, &reading.subject, "reason", options.reason);
+	check_text(map, &reading.scope, "reason", options.reason);
 	if (!options.commit && !options.time && loader->problems->errors == errors)
-		loader_report(loader, false, map, &reading.subject,
+		loader_error(map, &reading.scope,
 			"\"commit\" or \"time\" is missing: the entry would cover every later "
 			"change as well");
 	struct known_change entry = {.test = options.test,
@@ -168,23 +164,22 @@ static void read_entry(struct loader *loader, const struct yaml_node *map)
 		.file = map->file,
 		.line = map->line,
 		.column = map->column};
-	if (read_times(loader, map, &reading.subject, &options, &entry) &&
-		loader->problems->errors == errors)
+	if (read_times(map, &reading.scope, &options, &entry) && loader->problems->errors == errors)
 		add_entry(loader, &entry);
 }
 
 void known_changes_read(struct loader *loader, const struct yaml_node *list)
 {
-	struct error_context subject = {.kind = "known_changes"};
+	struct scope scope = {.loader = loader, .kind = "known_changes"};
 
-	if (loader_is_null(loader, list, &subject, NULL))
+	if (loader_is_null(list, &scope, NULL))
 		return;
 	if (list->kind != YAML_LIST) {
-		loader_report(loader, false, list, &subject, "expected a list of changes");
+		loader_error(list, &scope, "expected a list of changes");
 		return;
 	}
 	if (loader->config->known_change_count + list->count > ENTRIES_MOST) {
-		loader_report(loader, false, list, &subject, "more than %d entries", ENTRIES_MOST);
+		loader_error(list, &scope, "more than %d entries", ENTRIES_MOST);
 		return;
 	}
 	for (size_t i = 0; i < list->count; i++)
@@ -201,7 +196,7 @@ void known_changes_read_file(struct loader *loader, const char *path)
 			content.data ? content.data : "", content.length, loader->problems);
 	buf_free(&content);
 	if (root && root->kind != YAML_MAP) {
-		loader_report(loader, false, root, NULL, "expected known_changes: and a list");
+		loader_error(root, &loader->root, "expected known_changes: and a list");
 		return;
 	}
 	for (size_t i = 0; root && i < root->count; i++) {
@@ -211,8 +206,8 @@ void known_changes_read_file(struct loader *loader, const char *path)
 		if (strcmp(key->text, keys[0]) == 0)
 			known_changes_read(loader, root->entries[i].value);
 		else
-			loader_report(loader, false, key, NULL, "unknown key \"%.80s\"%s",
-				key->text, loader_hint(loader, key->text, keys, 1));
+			loader_error(key, &loader->root, "unknown key \"%.80s\"%s", key->text,
+				loader_hint(loader, key->text, keys, 1));
 	}
 }
 
@@ -225,7 +220,7 @@ static int is_serious(const char *path, int problem)
 
 static void read_matches(struct loader *loader, const struct yaml_node *where, const char *pattern)
 {
-	struct error_context subject = {.kind = "known_changes_files"};
+	struct scope scope = {.loader = loader, .kind = "known_changes_files"};
 	glob_t found = {0};
 	int result;
 
@@ -236,11 +231,10 @@ static void read_matches(struct loader *loader, const struct yaml_node *where, c
 	}
 	result = glob(pattern, 0, is_serious, &found);
 	if (result != 0 && result != GLOB_NOMATCH)
-		loader_report(loader, false, where, &subject, "\"%.200s\": a folder cannot be read",
-			pattern);
+		loader_error(where, &scope, "\"%.200s\": a folder cannot be read", pattern);
 	else if (result == 0 && found.gl_pathc > PATTERNS_MOST)
-		loader_report(loader, false, where, &subject, "\"%.200s\": more than %d files",
-			pattern, PATTERNS_MOST);
+		loader_error(
+			where, &scope, "\"%.200s\": more than %d files", pattern, PATTERNS_MOST);
 	else
 		for (size_t i = 0; result == 0 && i < found.gl_pathc; i++)
 			known_changes_read_file(loader, found.gl_pathv[i]);
@@ -249,31 +243,28 @@ static void read_matches(struct loader *loader, const struct yaml_node *where, c
 
 void known_changes_read_files(struct loader *loader, const struct yaml_node *patterns)
 {
-	struct error_context subject = {.kind = "known_changes_files"};
+	struct scope scope = {.loader = loader, .kind = "known_changes_files"};
 	const struct yaml_node *const *items =
 		patterns->kind == YAML_LIST ? patterns->items : &patterns;
 	size_t count = patterns->kind == YAML_LIST ? patterns->count : 1;
 
-	if (loader_is_null(loader, patterns, &subject, NULL))
+	if (loader_is_null(patterns, &scope, NULL))
 		return;
 	if (count > PATTERNS_MOST) {
-		loader_report(
-			loader, false, patterns, &subject, "more than %d patterns", PATTERNS_MOST);
+		loader_error(patterns, &scope, "more than %d patterns", PATTERNS_MOST);
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
 		const char *missing = NULL, *text;
 
 		if (items[i]->kind != YAML_SCALAR || !*items[i]->text) {
-			loader_report(loader, false, items[i], &subject,
-				"expected a list of files or patterns");
+			loader_error(items[i], &scope, "expected a list of files or patterns");
 			continue;
 		}
 		text = loader_expand(loader, items[i], false, &missing);
 		text = loader_path(loader, text, &missing);
 		if (missing)
-			loader_report(
-				loader, false, items[i], &subject, "${%s} is not set", missing);
+			loader_error(items[i], &scope, "${%s} is not set", missing);
 		else
 			read_matches(loader, items[i],
 				*text == '/' ? text : loader_beside(loader, items[i], text));
@@ -628,7 +619,7 @@ static void check_kind(struct loader *loader, const struct yaml_node *root)
 	for (size_t i = 0; !good && i < sizeof keys / sizeof *keys; i++)
 		good = yaml_get(root, keys[i]) != NULL;
 	if (!good)
-		loader_report(loader, false, root->entries[0].key, NULL,
+		loader_error(root->entries[0].key, &loader->root,
 			"cannot add to this file: it is neither a known_changes file nor a "
 			"configuration");
 }
@@ -639,7 +630,8 @@ static bool read_entries(const char *path, const struct buf *content, struct con
 {
 	static const struct config_source source = {0};
 	struct arena *arena = problems->arena;
-	struct loader loader = {.arena = arena,
+	struct loader loader = {.root = {.loader = &loader},
+		.arena = arena,
 		.source = &source,
 		.problems = problems,
 		.config = config,

@@ -36,7 +36,18 @@ struct noted_control;
 struct noted_rename;
 struct known_change;
 
+/*
+ * What is being read, for messages: a test, metric or section, as in `test "x": metric "p99":
+ * detection`, or `slack` (no name).
+ */
+struct scope {
+	struct loader *loader;
+	const char *kind, *name, *metric;
+	const char *part; /* part of it: `detection`, or NULL */
+};
+
 struct loader {
+	struct scope root;   /* for problems of no section */
 	struct arena *arena; /* of the configuration */
 	const struct config_source *source;
 	struct problems *problems;
@@ -66,53 +77,42 @@ struct loader {
 	size_t suggestions; /* made so far among many names */
 };
 
-/*
- * The test, metric or section whose values are read, for messages: `test "x": metric "p99":
- * detection`, or `slack` (no name).
- */
-struct error_context {
-	const char *kind, *name, *metric;
-	const char *part; /* part of it: `detection`, or NULL */
-};
-
 /* Reports a problem at a node. The same problem at the same node is reported once, since tests
  * share the nodes of their templates. */
-void loader_report(struct loader *loader, bool warning, const struct yaml_node *where,
-	const struct error_context *subject, const char *format, ...) PRINTF_LIKE(5, 6);
+void loader_error(const struct yaml_node *where, const struct scope *scope, const char *format, ...)
+	PRINTF_LIKE(3, 4);
+void loader_warn(const struct yaml_node *where, const struct scope *scope, const char *format, ...)
+	PRINTF_LIKE(3, 4);
 
 /* Whether a list or a map has no value (`tags:`, ~ or null), which is ignored with a warning;
  * `name` is its key, or NULL if that is the subject. */
-bool loader_is_null(struct loader *loader, const struct yaml_node *node,
-	const struct error_context *subject, const char *name);
+bool loader_is_null(const struct yaml_node *node, const struct scope *scope, const char *name);
 
 /* Reports a name that is empty or has control characters: names go to terminals, Slack and labels.
  */
-void loader_check_name(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *name);
+void loader_check_name(const struct yaml_node *where, const struct scope *scope, const char *name);
 
 /* Reports the error of a plugin's check of the options of `map`, at the option that it names. */
-void loader_complain(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct error *error);
+void loader_complain(
+	const struct yaml_node *map, const struct scope *scope, const struct error *error);
 
 /* Checks the link templates of `map`. */
-void loader_check_links(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct url_templates *links);
+void loader_check_links(
+	const struct yaml_node *map, const struct scope *scope, const struct url_templates *links);
 
 /* Checks the `environment` of `map`. */
-void loader_check_environment(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *name);
+void loader_check_environment(
+	const struct yaml_node *map, const struct scope *scope, const char *name);
 
 /* Notes the first reason why the agent must not start, in config->missing. */
-void loader_note_blocker(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *text);
+void loader_note_blocker(
+	const struct yaml_node *where, const struct scope *scope, const char *text);
 
 /* Notes the first secret's file that is unreadable or empty, in config->unreadable. */
-void loader_unreadable(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *text);
+void loader_unreadable(const struct yaml_node *where, const struct scope *scope, const char *text);
 
 /* Notes the first unset variable that prevents the start, in config->missing. */
-void loader_missing(
-	struct loader *loader, const struct error_context *subject, const struct unset *unset);
+void loader_missing(const struct scope *scope, const struct unset *unset);
 
 /* Charges the budget; false, after a report, if it is spent. */
 bool loader_spend(struct loader *loader, size_t values, const struct yaml_node *where);
@@ -133,8 +133,8 @@ const char *loader_variable(const struct loader *loader, const char *name);
 
 /* Sets the fields from the environment variables that are set (field_variables). An invalid value
  * is a warning at `where`: the variable may be meant for another program. */
-void loader_set_variables(struct loader *loader, const struct field *fields, void *options,
-	const struct yaml_node *where, const struct error_context *subject);
+void loader_set_variables(const struct field *fields, void *options, const struct yaml_node *where,
+	const struct scope *scope);
 
 /* The path with a leading `~/` replaced by $HOME. */
 const char *loader_path(struct loader *loader, const char *text, const char **missing);
@@ -151,7 +151,7 @@ struct option_table {
 enum { READING_TABLES = 4 };
 
 struct reading {
-	struct error_context subject;
+	struct scope scope;
 	struct option_table tables[READING_TABLES];
 	const char *const *other_keys;    /* keys read elsewhere, NULL-terminated; or NULL */
 	const char *const *harmless_keys; /* ignored keys: a warning if in `own`, else silent */
@@ -166,8 +166,8 @@ struct reading {
  * values and missing required keys (at `where`). Values with unset variables stay at their
  * defaults; the first of them is returned.
  */
-struct unset options_read(struct loader *loader, const struct yaml_node *map,
-	const struct yaml_node *where, const struct reading *reading);
+struct unset options_read(
+	const struct yaml_node *map, const struct yaml_node *where, const struct reading *reading);
 
 /* ` (did you mean "x"?)` among `count` names, or "". Limited to a number of calls where there are
  * many names. */
@@ -183,16 +183,16 @@ void services_finish(struct loader *loader);
 
 /* Checks the address, headers and secrets of options that begin with a struct endpoint, read from
  * `map`. */
-void services_check_endpoint(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct plugin *plugin, void *options);
+void services_check_endpoint(const struct yaml_node *map, const struct scope *scope,
+	const struct plugin *plugin, void *options);
 
 /* Warns if a secret's file cannot be read or has none. */
-void services_check_secret(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *option, const char *path);
+void services_check_secret(const struct yaml_node *where, const struct scope *scope,
+	const char *option, const char *path);
 
 /* bisect.c: the `bisect` of a test, or NULL; the first unset variable is noted. */
-const struct bisect_settings *bisect_read(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct test *test, struct unset *unset);
+const struct bisect_settings *bisect_read(const struct yaml_node *map, const struct scope *scope,
+	const struct test *test, struct unset *unset);
 
 /* receivers.c: the options of all receivers, and what they mean for this one; `digest` is the key
  * of `map` that is read there. */
@@ -202,13 +202,12 @@ struct receiver_options {
 	int64_t remind_after;
 };
 
-void receiver_settle(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct receiver_options *options,
-	struct receiver *receiver);
+void receiver_settle(const struct yaml_node *map, const struct scope *scope,
+	const struct receiver_options *options, struct receiver *receiver);
 
 /* The events in `events` of `map`, which must be among `able`, as bits. */
-unsigned events_read(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct strings *given, unsigned able);
+unsigned events_read(const struct yaml_node *map, const struct scope *scope,
+	const struct strings *given, unsigned able);
 
 /* routes.c: reads the section, once the receivers are known; all_receivers are then those that
  * routes name. Frees what they were compiled to. */
@@ -216,21 +215,20 @@ void routes_read(struct loader *loader);
 void routes_free(const struct config *config);
 
 /* Reports that no receiver has the name. */
-void receiver_report_unknown(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *key, const char *name);
+void receiver_report_unknown(const struct yaml_node *where, const struct scope *scope,
+	const char *key, const char *name);
 
 /* caution.c: warns of careless options of a section, given its options and tables; `endpoint` is
  * the section's, or NULL. services_caution does so for all sections. */
 struct endpoint;
-void caution_options(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct field *fields, const void *options,
-	const struct endpoint *endpoint);
+void caution_options(const struct yaml_node *map, const struct scope *scope,
+	const struct field *fields, const void *options, const struct endpoint *endpoint);
 void services_caution(struct loader *loader);
 
 /* detection.c: lays a `detection:` value (a map, or the layers of templates) over `base`. The first
  * unset variable is noted in *unset, unless it already has one. */
-struct detection detection_read(struct loader *loader, const struct yaml_node *node,
-	const struct error_context *subject, const struct detection *base, struct unset *unset);
+struct detection detection_read(const struct yaml_node *node, const struct scope *scope,
+	const struct detection *base, struct unset *unset);
 struct detection detection_default(const struct schema *schema, struct arena *arena);
 
 /* Lays one map over `base`; an error of the detector's check is reported at the last map.
@@ -238,13 +236,12 @@ struct detection detection_default(const struct schema *schema, struct arena *ar
 extern const char *const detection_belief_keys[];
 
 /* The days that the texts of `node`, a list or one text, name; problems are reported. */
-struct holidays holidays_read(struct loader *loader, const struct yaml_node *node,
-	const struct error_context *subject, struct strings texts);
-struct detection detection_layer(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct detection *base, struct unset *unset);
-void detection_check(struct loader *loader, const struct yaml_node *last,
-	const struct error_context *subject, const struct detection *detection,
-	const struct unset *unset);
+struct holidays holidays_read(
+	const struct yaml_node *node, const struct scope *scope, struct strings texts);
+struct detection detection_layer(const struct yaml_node *map, const struct scope *scope,
+	const struct detection *base, struct unset *unset);
+void detection_check(const struct yaml_node *last, const struct scope *scope,
+	const struct detection *detection, const struct unset *unset);
 
 /* controls.c: notes the control of a test or metric and returns its rule; `base` is the test's for
  * a metric, or NULL. Noted rules are resolved when all tests are known. */
@@ -252,17 +249,15 @@ struct control_options {
 	const char *explained_by, *relative_to;
 };
 
-const struct control_rule *control_note(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct control_options *options,
-	const struct control_rule *base);
+const struct control_rule *control_note(const struct yaml_node *map, const struct scope *scope,
+	const struct control_options *options, const struct control_rule *base);
 void controls_read(struct loader *loader);
 /* The options that lead to the rule, which may be NULL. */
 struct control_options control_options_of(const struct control_rule *rule);
 
 /* Notes that the test or metric had the name `was` (or NULL); renames_read checks them all when the
  * tests are known. */
-void rename_note(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *was);
+void rename_note(const struct yaml_node *map, const struct scope *scope, const char *was);
 void renames_read(struct loader *loader);
 
 /* known_changes.c: the entries of a list; those of the files that patterns name; those of a file.
@@ -274,9 +269,8 @@ void known_changes_read_file(struct loader *loader, const char *path);
 /* combine.c: the detector of this name and the key that selects it. Both forms set the options of
  * that detector; errors of the text form begin with "combine: ". */
 #define DETECTION_COMBINE "combine"
-void combine_read(struct loader *loader, const struct yaml_node *value,
-	const struct error_context *subject, const struct plugin *detector, void *options,
-	struct unset *unset);
+void combine_read(const struct yaml_node *value, const struct scope *scope,
+	const struct plugin *detector, void *options, struct unset *unset);
 bool combine_parse(const struct schema *schema, const struct plugin *detector, const char *text,
 	struct arena *arena, void *options, struct error *error) MUST_USE;
 
@@ -303,10 +297,9 @@ void fingerprint_receiver(struct loader *loader, struct receiver *receiver);
 
 /* test_source.c: a test's type, given or its server's (NULL after a report); its server, named or
  * the only one, or why it has none. */
-const char *test_type_read(
-	struct loader *loader, const struct yaml_node *map, const struct error_context *subject);
-void test_server_find(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *name, struct test *test);
+const char *test_type_read(const struct yaml_node *map, const struct scope *scope);
+void test_server_find(const struct yaml_node *map, const struct scope *scope, const char *name,
+	struct test *test);
 
 /* tests.c, metrics.c, groups.c, cluster.c */
 void tests_read(struct loader *loader, const struct yaml_node *map);
@@ -327,8 +320,8 @@ struct own_options metric_options_of(
 const char *former_name(const struct config *config, const char *test, const char *metric);
 
 /* The receivers in `notify` of `map`, by default all receivers, or those of routes: *routed. */
-struct strings notify_read(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct strings *given, bool *routed);
+struct strings notify_read(const struct yaml_node *map, const struct scope *scope,
+	const struct strings *given, bool *routed);
 
 /*
  * mute_times.c: reads the section; the mute times in `mute` of `map`, whose names are `given`;
@@ -337,15 +330,15 @@ struct strings notify_read(struct loader *loader, const struct yaml_node *map,
  */
 bool mute_clock(const char *text, int64_t *out); /* "22:00" in minutes; at most "24:00" */
 void mute_times_read(struct loader *loader, const struct yaml_node *map);
-struct mutes mutes_read(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct strings *given);
+struct mutes mutes_read(
+	const struct yaml_node *map, const struct scope *scope, const struct strings *given);
 struct mutes mutes_add(struct loader *loader, const struct mutes *mutes, const struct mutes *more,
 	const struct yaml_node *where);
 void mute_times_check(struct loader *loader);
 
 /* Reads a group that is a map: its settings, and the list of its tests or NULL after a report. */
-struct cluster_settings *cluster_read(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct yaml_node **tests);
+struct cluster_settings *cluster_read(
+	const struct yaml_node *map, const struct scope *scope, const struct yaml_node **tests);
 
 /* kinds.c: types of tests and sections that Hunter and Otava have and this binary may have no
  * plugin for. */
@@ -357,8 +350,8 @@ struct compat_type {
 };
 
 /* Reports a map or list where the type has a single value, and the reverse. */
-void kind_check(struct loader *loader, const struct compat_type *kind, const struct yaml_node *map,
-	const struct error_context *subject);
+void kind_check(
+	const struct compat_type *kind, const struct yaml_node *map, const struct scope *scope);
 
 const struct compat_type *kind_find(const char *name);    /* of a test, or NULL */
 const struct compat_type *kind_section(const char *name); /* of a section, or NULL */

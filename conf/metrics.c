@@ -73,26 +73,25 @@ struct metrics_reading {
 
 /* `map` is NULL for a bare name. */
 static void read_options(struct metrics_reading *metrics, const struct yaml_node *key,
-	const struct yaml_node *map, const struct error_context *subject, struct metric *metric,
+	const struct yaml_node *map, const struct scope *scope, struct metric *metric,
 	const struct control_rule **control)
 {
 	static const char *const other_keys[] = {"detection", NULL};
 	struct loader *loader = metrics->loader;
 	struct metric_options options = {0};
-	struct reading reading = {.subject = *subject,
+	struct reading reading = {.scope = *scope,
 		.tables = {{metric_fields, &options}},
 		.other_keys = other_keys,
 		.lenient = metrics->hunters};
 	field_defaults(metric_fields, &options);
 	options.direction = metrics->hunters ? 1 : 0;
-	struct unset unset = options_read(loader, map, key, &reading);
+	struct unset unset = options_read(map, key, &reading);
 	if (!metrics->unset.variable)
 		metrics->unset = unset;
 	if (options.direction != -1 && options.direction != 0 && options.direction != 1)
-		loader_report(loader, false, key, subject, "direction: %g: expected 1, -1 or 0",
-			options.direction);
+		loader_error(key, scope, "direction: %g: expected 1, -1 or 0", options.direction);
 	if (options.scale == 0)
-		loader_report(loader, false, key, subject, "scale: 0 would make all values equal");
+		loader_error(key, scope, "scale: 0 would make all values equal");
 	fingerprint_fields(loader, &metrics->test->fingerprint, metric_fields, &options);
 	metric->direction = (options.direction > 0) - (options.direction < 0);
 	metric->scale = options.scale;
@@ -101,11 +100,10 @@ static void read_options(struct metrics_reading *metrics, const struct yaml_node
 	metric->suffix = options.suffix;
 	metric->query = options.query;
 	metric->annotate = options.annotate;
-	rename_note(loader, map, subject, options.was);
-	*control = control_note(
-		loader, map, subject, &options.control, metrics->test->detection.control);
+	rename_note(map, scope, options.was);
+	*control = control_note(map, scope, &options.control, metrics->test->detection.control);
 	if (metrics->suffix && !options.suffix && !options.query)
-		loader_report(loader, false, key, subject, "\"suffix\" is missing");
+		loader_error(key, scope, "\"suffix\" is missing");
 }
 
 static void read_metric(struct metrics_reading *metrics, const struct yaml_entry *entry,
@@ -114,20 +112,22 @@ static void read_metric(struct metrics_reading *metrics, const struct yaml_entry
 	struct loader *loader = metrics->loader;
 	const char *missing = NULL;
 	*metric = (struct metric){.name = loader_expand(loader, entry->key, false, &missing)};
-	struct error_context subject = {
-		.kind = "test", .name = metrics->test->name, .metric = metric->name};
+	struct scope scope = {.loader = loader,
+		.kind = "test",
+		.name = metrics->test->name,
+		.metric = metric->name};
 	const struct yaml_node *map = entry->value;
-	loader_check_name(loader, entry->key, &subject, metric->name);
+	loader_check_name(entry->key, &scope, metric->name);
 	if (map && map->kind != YAML_MAP) {
 		if (!yaml_is_null(map))
-			loader_report(loader, false, map, &subject,
-				"expected a map of options, like {direction: -1}");
+			loader_error(
+				map, &scope, "expected a map of options, like {direction: -1}");
 		map = NULL;
 	}
 	const struct control_rule *control;
-	read_options(metrics, entry->key, map, &subject, metric, &control);
-	*detection = detection_read(loader, yaml_get(map, "detection"), &subject,
-		&metrics->test->detection, &metrics->unset);
+	read_options(metrics, entry->key, map, &scope, metric, &control);
+	*detection = detection_read(
+		yaml_get(map, "detection"), &scope, &metrics->test->detection, &metrics->unset);
 	detection->control = control;
 }
 
@@ -136,14 +136,14 @@ static struct yaml_entry *entries_of_list(
 	struct metrics_reading *metrics, const struct yaml_node *list, size_t *count)
 {
 	struct loader *loader = metrics->loader;
-	struct error_context subject = {.kind = "test", .name = metrics->test->name};
+	struct scope scope = {.loader = loader, .kind = "test", .name = metrics->test->name};
 	struct yaml_entry *entries = arena_array(loader->arena, list->count, sizeof *entries);
 	struct dict seen = {.arena = loader->arena};
 	*count = 0;
 	for (size_t i = 0; i < list->count; i++) {
 		const struct yaml_node *item = list->items[i];
 		if (item->kind != YAML_SCALAR || yaml_is_null(item)) {
-			loader_report(loader, false, item, &subject,
+			loader_error(item, &scope,
 				"metrics: a list holds only names; for options use a map, like "
 				"{p99: {direction: -1}}");
 			continue;
@@ -168,10 +168,11 @@ static void read_entries(
 	for (size_t i = 0; i < count; i++) {
 		read_metric(metrics, &entries[i], &metric[i], &detection[i]);
 		const void **place = dict_place(&names, metric[i].name);
-		struct error_context subject = {.kind = "test", .name = metrics->test->name};
+		struct scope scope = {
+			.loader = metrics->loader, .kind = "test", .name = metrics->test->name};
 		if (*place)
-			loader_report(metrics->loader, false, entries[i].key, &subject,
-				"metrics: duplicate name \"%.80s\"", entries[i].key->text);
+			loader_error(entries[i].key, &scope, "metrics: duplicate name \"%.80s\"",
+				entries[i].key->text);
 		*place = &metric[i];
 	}
 	metrics->test->metrics = metric;
@@ -188,8 +189,8 @@ struct unset metrics_read(
 		.where = node,
 		.hunters = kind_find(type) != NULL,
 		.suffix = strcmp(type, "graphite") == 0 && !yaml_get(map, "target")};
-	struct error_context subject = {.kind = "test", .name = test->name};
-	if (!node || loader_is_null(loader, node, &subject, "metrics"))
+	struct scope scope = {.loader = loader, .kind = "test", .name = test->name};
+	if (!node || loader_is_null(node, &scope, "metrics"))
 		return metrics.unset;
 	if (node->kind == YAML_MAP) {
 		read_entries(&metrics, node->entries, node->count);
@@ -198,7 +199,7 @@ struct unset metrics_read(
 		const struct yaml_entry *entries = entries_of_list(&metrics, node, &count);
 		read_entries(&metrics, entries, count);
 	} else {
-		loader_report(loader, false, node, &subject, "metrics: expected a list or a map");
+		loader_error(node, &scope, "metrics: expected a list or a map");
 	}
 	return metrics.unset;
 }

@@ -291,44 +291,44 @@ static size_t items_of(const struct yaml_node *const *node, const struct yaml_no
 	return (*node)->kind == YAML_LIST ? (*node)->count : 1;
 }
 
-static bool is_too_many(struct loader *loader, const struct error_context *subject, const char *key,
-	const struct yaml_node *where, size_t count, size_t most)
+static bool is_too_many(const struct scope *scope, const char *key, const struct yaml_node *where,
+	size_t count, size_t most)
 {
 	if (count <= most && (count > 0 || !*key))
 		return false;
 	if (count == 0)
-		loader_report(loader, false, where, subject, "%s: the list is empty", key);
+		loader_error(where, scope, "%s: the list is empty", key);
 	else
-		loader_report(loader, false, where, subject, "%s%smore than %zu entries", key,
-			*key ? ": " : "", most);
+		loader_error(
+			where, scope, "%s%smore than %zu entries", key, *key ? ": " : "", most);
 	return true;
 }
 
-static struct mute_ranges read_part(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct part_rule *rule)
+static struct mute_ranges read_part(
+	const struct yaml_node *map, const struct scope *scope, const struct part_rule *rule)
 {
 	const struct yaml_node *node = yaml_get(map, rule->key), *const * items;
 	struct mute_range *ranges;
 	size_t count;
 
-	if (!node || loader_is_null(loader, node, subject, rule->key))
+	if (!node || loader_is_null(node, scope, rule->key))
 		return (struct mute_ranges){0};
 	count = items_of(&node, &items);
-	if (is_too_many(loader, subject, rule->key, node, count, RANGES_MOST))
+	if (is_too_many(scope, rule->key, node, count, RANGES_MOST))
 		return (struct mute_ranges){0};
-	ranges = arena_array(loader->arena, count, sizeof *ranges);
+	ranges = arena_array(scope->loader->arena, count, sizeof *ranges);
 	for (size_t i = 0; i < count; i++) {
 		const char *missing = NULL, *problem = NULL;
-		const char *text = loader_expand(loader, items[i], false, &missing);
+		const char *text = loader_expand(scope->loader, items[i], false, &missing);
 
 		if (missing || read_range(rule, text, &ranges[i], &problem))
 			continue;
 		if (problem)
-			loader_report(loader, false, items[i], subject, "%s: \"%.80s\": %s",
-				rule->key, text, problem);
+			loader_error(
+				items[i], scope, "%s: \"%.80s\": %s", rule->key, text, problem);
 		else
-			loader_report(loader, false, items[i], subject,
-				"%s: \"%.80s\": expected %s", rule->key, text, rule->expected);
+			loader_error(items[i], scope, "%s: \"%.80s\": expected %s", rule->key, text,
+				rule->expected);
 	}
 	return (struct mute_ranges){ranges, count};
 }
@@ -348,95 +348,89 @@ bool mute_clock(const char *text, int64_t *out)
 	return text[hours + 1] < '6' && *out <= MINUTES;
 }
 
-static struct mute_range read_time(
-	struct loader *loader, const struct yaml_node *map, const struct error_context *context)
+static struct mute_range read_time(const struct yaml_node *map, const struct scope *context)
 {
-	struct error_context subject = *context;
+	struct scope scope = *context;
 	struct time_options options = {0};
 	struct mute_range range = {0, MINUTES};
 	struct reading reading = {.tables = {{mute_clock_fields, &options}}};
-	size_t errors = loader->problems->errors;
+	size_t errors = context->loader->problems->errors;
 
-	subject.part = "times";
-	reading.subject = subject;
+	scope.part = "times";
+	reading.scope = scope;
 	if (map->kind != YAML_MAP) {
-		loader_report(loader, false, map, &subject,
-			"expected {start_time: \"22:00\", end_time: \"24:00\"}");
+		loader_error(map, &scope, "expected {start_time: \"22:00\", end_time: \"24:00\"}");
 		return range;
 	}
-	if (options_read(loader, map, map, &reading).variable || errors != loader->problems->errors)
+	if (options_read(map, map, &reading).variable ||
+		errors != context->loader->problems->errors)
 		return range;
 	if (!mute_clock(options.start_time, &range.from))
-		loader_report(loader, false, yaml_get(map, "start_time"), &subject,
+		loader_error(yaml_get(map, "start_time"), &scope,
 			"start_time: \"%.80s\": expected a time such as 22:00", options.start_time);
 	else if (!mute_clock(options.end_time, &range.to))
-		loader_report(loader, false, yaml_get(map, "end_time"), &subject,
+		loader_error(yaml_get(map, "end_time"), &scope,
 			"end_time: \"%.80s\": expected a time such as 06:00 or 24:00",
 			options.end_time);
 	else if (range.from >= range.to)
-		loader_report(loader, false, yaml_get(map, "end_time"), &subject,
+		loader_error(yaml_get(map, "end_time"), &scope,
 			"end_time: not after start_time; split times over midnight in two: until "
 			"24:00, and from 00:00 of the next day");
 	return range;
 }
 
-static struct mute_ranges read_times(
-	struct loader *loader, const struct yaml_node *map, const struct error_context *subject)
+static struct mute_ranges read_times(const struct yaml_node *map, const struct scope *scope)
 {
 	const struct yaml_node *node = yaml_get(map, "times"), *const * items;
 	struct mute_range *ranges;
 	size_t count;
 
-	if (!node || loader_is_null(loader, node, subject, "times"))
+	if (!node || loader_is_null(node, scope, "times"))
 		return (struct mute_ranges){0};
 	count = items_of(&node, &items);
-	if (is_too_many(loader, subject, "times", node, count, RANGES_MOST))
+	if (is_too_many(scope, "times", node, count, RANGES_MOST))
 		return (struct mute_ranges){0};
-	ranges = arena_array(loader->arena, count, sizeof *ranges);
+	ranges = arena_array(scope->loader->arena, count, sizeof *ranges);
 	for (size_t i = 0; i < count; i++)
-		ranges[i] = read_time(loader, items[i], subject);
+		ranges[i] = read_time(items[i], scope);
 	return (struct mute_ranges){ranges, count};
 }
 
-static void read_zone(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *name, struct mute_interval *interval)
+static void read_zone(const struct yaml_node *map, const struct scope *scope, const char *name,
+	struct mute_interval *interval)
 {
 	struct error error;
 
-	if (!zone_read(loader->arena, NULL, name, &interval->zone, &error))
-		loader_report(loader, false, yaml_get(map, "location"), subject, "location: %s",
-			error.text);
+	if (!zone_read(scope->loader->arena, NULL, name, &interval->zone, &error))
+		loader_error(yaml_get(map, "location"), scope, "location: %s", error.text);
 }
 
-static void read_interval(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, struct mute_interval *interval)
+static void read_interval(
+	const struct yaml_node *map, const struct scope *scope, struct mute_interval *interval)
 {
 	struct interval_options options = {.location = "UTC"};
-	struct reading reading = {.subject = *subject,
-		.tables = {{mute_fields, &options}},
-		.other_keys = interval_keys};
-	size_t errors = loader->problems->errors, named = 0;
+	struct reading reading = {
+		.scope = *scope, .tables = {{mute_fields, &options}}, .other_keys = interval_keys};
+	size_t errors = scope->loader->problems->errors, named = 0;
 	struct unset unset;
 
 	if (map->kind != YAML_MAP) {
-		loader_report(loader, false, map, subject,
-			"expected a map such as {weekdays: [saturday, sunday]}");
+		loader_error(map, scope, "expected a map such as {weekdays: [saturday, sunday]}");
 		return;
 	}
-	unset = options_read(loader, map, map, &reading);
+	unset = options_read(map, map, &reading);
 	if (unset.variable)
-		loader_report(
-			loader, false, unset.where, subject, "${%s} is not set", unset.variable);
-	if (errors != loader->problems->errors)
+		loader_error(unset.where, scope, "${%s} is not set", unset.variable);
+	if (errors != scope->loader->problems->errors)
 		return;
 	for (size_t i = 0; i < PARTS; i++) {
-		interval->parts[i] = read_part(loader, map, subject, &part_rules[i]);
+		interval->parts[i] = read_part(map, scope, &part_rules[i]);
 		named += interval->parts[i].count;
 	}
-	interval->times = read_times(loader, map, subject);
-	read_zone(loader, map, subject, options.location, interval);
-	if (named + interval->times.count == 0 && errors == loader->problems->errors)
-		loader_report(loader, false, map, subject,
+	interval->times = read_times(map, scope);
+	read_zone(map, scope, options.location, interval);
+	if (named + interval->times.count == 0 && errors == scope->loader->problems->errors)
+		loader_error(map, scope,
 			"always in effect; give weekdays, days_of_month, months, years or "
 			"times");
 }
@@ -446,27 +440,26 @@ static void read_mute_time(
 {
 	const char *missing = NULL;
 	const char *name = loader_expand(loader, entry->key, false, &missing);
-	struct error_context subject = {.kind = "mute time", .name = name};
+	struct scope scope = {.loader = loader, .kind = "mute time", .name = name};
 	const struct yaml_node *const *items;
 	struct mute_interval *intervals;
 
 	mute->name = name;
 	mute->where = entry->key;
-	loader_check_name(loader, entry->key, &subject, name);
+	loader_check_name(entry->key, &scope, name);
 	*dict_place(&loader->mute_times, name) = mute;
 	if (yaml_is_null(entry->value) ||
 		(entry->value->kind == YAML_LIST && entry->value->count == 0)) {
-		loader_report(loader, false, entry->value, &subject,
-			"expected an interval, or a list of them");
+		loader_error(entry->value, &scope, "expected an interval, or a list of them");
 		return;
 	}
 	mute->count = items_of(&entry->value, &items);
-	if (is_too_many(loader, &subject, "", entry->value, mute->count, INTERVALS_MOST))
+	if (is_too_many(&scope, "", entry->value, mute->count, INTERVALS_MOST))
 		mute->count = 0;
 	intervals = arena_array(loader->arena, mute->count, sizeof *intervals);
 	mute->intervals = intervals;
 	for (size_t i = 0; i < mute->count; i++)
-		read_interval(loader, items[i], &subject, &intervals[i]);
+		read_interval(items[i], &scope, &intervals[i]);
 }
 
 void mute_times_read(struct loader *loader, const struct yaml_node *map)
@@ -479,20 +472,22 @@ void mute_times_read(struct loader *loader, const struct yaml_node *map)
 		read_mute_time(loader, &map->entries[i], &loader->mute_list[i]);
 }
 
-static void report_unknown(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *name)
+static void report_unknown(
+	const struct yaml_node *where, const struct scope *scope, const char *name)
 {
+	struct loader *loader = scope->loader;
 	const char **names = arena_array(loader->arena, loader->mute_count, sizeof *names);
 
 	for (size_t i = 0; i < loader->mute_count; i++)
 		names[i] = loader->mute_list[i].name;
-	loader_report(loader, false, where, subject, "mute: no mute time \"%.80s\"%s", name,
+	loader_error(where, scope, "mute: no mute time \"%.80s\"%s", name,
 		loader_hint(loader, name, names, loader->mute_count));
 }
 
-struct mutes mutes_read(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct strings *given)
+struct mutes mutes_read(
+	const struct yaml_node *map, const struct scope *scope, const struct strings *given)
 {
+	struct loader *loader = scope->loader;
 	const struct mute_time **found = arena_array(loader->arena, given->count, sizeof *found);
 	const struct yaml_node *node = yaml_get(map, "mute"), *const *items = NULL;
 	size_t count = 0, nodes = node ? items_of(&node, &items) : 0;
@@ -505,7 +500,7 @@ struct mutes mutes_read(struct loader *loader, const struct yaml_node *map,
 
 		if (name && !missing && !yaml_is_null(items[i]) &&
 			!dict_get(&loader->mute_times, name))
-			report_unknown(loader, items[i], subject, name);
+			report_unknown(items[i], scope, name);
 	}
 	for (size_t i = 0; i < given->count; i++) {
 		const struct mute_time *mute = dict_get(&loader->mute_times, given->items[i]);
@@ -544,8 +539,9 @@ void mute_times_check(struct loader *loader)
 		const struct mute_time *mute = &loader->mute_list[i];
 
 		if (!mute->used)
-			loader_report(loader, true, mute->where,
-				&(struct error_context){.kind = "mute time", .name = mute->name},
+			loader_warn(mute->where,
+				&(struct scope){
+					.loader = loader, .kind = "mute time", .name = mute->name},
 				"unused: not referenced in `mute` of any test or group");
 	}
 }

@@ -62,13 +62,13 @@ static void read_list(struct loader *loader, const struct field *field,
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (items[i]->kind != YAML_SCALAR) {
-			loader_report(loader, false, items[i], &reading->subject,
-				"%s: expected a list of words", field->name);
+			loader_error(items[i], &reading->scope, "%s: expected a list of words",
+				field->name);
 			return;
 		}
 		if (yaml_is_null(items[i])) {
-			loader_report(loader, false, items[i], &reading->subject,
-				"%s: an entry has no value", field->name);
+			loader_error(items[i], &reading->scope, "%s: an entry has no value",
+				field->name);
 			return;
 		}
 		const char *lacks = NULL;
@@ -93,8 +93,8 @@ static void read_pairs(struct loader *loader, const struct field *field,
 {
 	bool dollar = reading->dollar || field->flags & FIELD_ENV;
 	if (value->kind != YAML_MAP) {
-		loader_report(loader, false, value, &reading->subject,
-			"%s: expected a map from names to values", field->name);
+		loader_error(value, &reading->scope, "%s: expected a map from names to values",
+			field->name);
 		return;
 	}
 	if (!loader_spend(loader, value->count, value))
@@ -104,12 +104,12 @@ static void read_pairs(struct loader *loader, const struct field *field,
 	for (size_t i = 0; i < value->count; i++) {
 		const struct yaml_entry *entry = &value->entries[i];
 		if (entry->value->kind != YAML_SCALAR) {
-			loader_report(loader, false, entry->value, &reading->subject,
-				"%s: \"%.80s\" takes one value", field->name, entry->key->text);
+			loader_error(entry->value, &reading->scope, "%s: \"%.80s\" takes one value",
+				field->name, entry->key->text);
 			return;
 		}
 		if (yaml_is_null(entry->value))
-			loader_report(loader, true, entry->key, &reading->subject,
+			loader_warn(entry->key, &reading->scope,
 				"%s: \"%.80s\" has no value and is ignored", field->name,
 				entry->key->text);
 		else
@@ -170,9 +170,8 @@ static void read_scalar(struct loader *loader, const struct field *field,
 	struct error error;
 	bool dollar = reading->dollar || field->flags & FIELD_ENV;
 	if (value->kind != YAML_SCALAR) {
-		loader_report(loader, false, value, &reading->subject,
-			"%s: expected one value, not a %s", field->name,
-			value->kind == YAML_MAP ? "map" : "list");
+		loader_error(value, &reading->scope, "%s: expected one value, not a %s",
+			field->name, value->kind == YAML_MAP ? "map" : "list");
 		return;
 	}
 	loader->in_command = (field->flags & FIELD_COMMAND) != 0;
@@ -186,8 +185,7 @@ static void read_scalar(struct loader *loader, const struct field *field,
 	if (is_beside(field, text))
 		text = loader_beside(loader, value, text);
 	if (!*value->text && field->flags & FIELD_REQUIRED) {
-		loader_report(
-			loader, false, value, &reading->subject, "%s: it is empty", field->name);
+		loader_error(value, &reading->scope, "%s: it is empty", field->name);
 		return;
 	}
 	if (field_parse(field, options, text, loader->arena, &error)) {
@@ -197,7 +195,7 @@ static void read_scalar(struct loader *loader, const struct field *field,
 	}
 	if (text != value->text)
 		hide(&error, text, value->text);
-	loader_report(loader, false, value, &reading->subject, "%s", error.text);
+	loader_error(value, &reading->scope, "%s", error.text);
 }
 
 static void read_value(struct loader *loader, const struct field *field,
@@ -222,29 +220,30 @@ static void report_unknown(
 		return;
 	if (listed(reading->harmless_keys, key->text)) {
 		if (reading->own && yaml_get(reading->own, key->text))
-			loader_report(loader, true, key, &reading->subject,
+			loader_warn(key, &reading->scope,
 				"\"%.80s\" has no effect on a test of type %s", key->text,
 				reading->type);
 		return;
 	}
-	loader_report(loader, reading->lenient, key, &reading->subject, "unknown key \"%.80s\"%s",
-		key->text, key_hint(loader, key->text, reading));
+	(reading->lenient ? loader_warn : loader_error)(key, &reading->scope,
+		"unknown key \"%.80s\"%s", key->text, key_hint(loader, key->text, reading));
 }
 
-static void check_required(struct loader *loader, const struct yaml_node *where,
-	const struct reading *reading, const struct dict *given)
+static void check_required(
+	const struct yaml_node *where, const struct reading *reading, const struct dict *given)
 {
 	for (size_t i = 0; i < READING_TABLES; i++)
 		for (const struct field *field = reading->tables[i].fields; field && field->name;
 			field++)
 			if (field->flags & FIELD_REQUIRED && !dict_get(given, field->name))
-				loader_report(loader, false, where, &reading->subject,
-					"\"%s\" is missing", field->name);
+				loader_error(
+					where, &reading->scope, "\"%s\" is missing", field->name);
 }
 
-struct unset options_read(struct loader *loader, const struct yaml_node *map,
-	const struct yaml_node *where, const struct reading *reading)
+struct unset options_read(
+	const struct yaml_node *map, const struct yaml_node *where, const struct reading *reading)
 {
+	struct loader *loader = reading->scope.loader;
 	struct unset unset = {0};
 	struct dict given = {.arena = loader->arena};
 	if (map && !loader_spend(loader, map->count, map))
@@ -259,18 +258,18 @@ struct unset options_read(struct loader *loader, const struct yaml_node *map,
 			continue;
 		}
 		bool several = field->type == FIELD_LIST || field->type == FIELD_MAP;
-		if (several ? loader_is_null(loader, value, &reading->subject, field->name)
+		if (several ? loader_is_null(value, &reading->scope, field->name)
 			    : yaml_is_null(value))
 			continue;
 		const void **place = dict_place(&given, field->name);
 		const struct yaml_node *before = *place;
 		*place = key;
 		if (before)
-			loader_report(loader, false, key, &reading->subject,
-				"\"%.80s\" repeats \"%.80s\"", key->text, before->text);
+			loader_error(key, &reading->scope, "\"%.80s\" repeats \"%.80s\"", key->text,
+				before->text);
 		else
 			read_value(loader, field, value, reading, options, &unset);
 	}
-	check_required(loader, where, reading, &given);
+	check_required(where, reading, &given);
 	return unset;
 }

@@ -59,10 +59,10 @@ static const struct yaml_node *find_item(const struct yaml_node *list, const cha
 	return list;
 }
 
-unsigned events_read(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct strings *given, unsigned able)
+unsigned events_read(const struct yaml_node *map, const struct scope *scope,
+	const struct strings *given, unsigned able)
 {
-	const struct schema *schema = loader->source->schema;
+	const struct schema *schema = scope->loader->source->schema;
 	const struct yaml_node *list = yaml_get(map, "events");
 	unsigned events = 0;
 
@@ -71,20 +71,18 @@ unsigned events_read(struct loader *loader, const struct yaml_node *map,
 		const struct yaml_node *where = find_item(list, given->items[i]);
 
 		if (bit == 0)
-			loader_report(loader, false, where, subject,
-				"events: unknown event \"%.80s\"%s",
+			loader_error(where, scope, "events: unknown event \"%.80s\"%s",
 				where->kind == YAML_SCALAR ? where->text : "",
-				loader_hint(loader, given->items[i], schema->events,
+				loader_hint(scope->loader, given->items[i], schema->events,
 					schema->event_count));
 		else if ((bit & able) == 0)
-			loader_report(loader, false, where, subject,
+			loader_error(where, scope,
 				"events: not supported by receivers of this kind: \"%.80s\"",
 				given->items[i]);
 		events |= bit;
 	}
 	if (list && given->count == 0 && list->kind == YAML_LIST)
-		loader_report(loader, false, list, subject,
-			"events: the list is empty; omit it for the default");
+		loader_error(list, scope, "events: the list is empty; omit it for the default");
 	return events;
 }
 
@@ -114,63 +112,61 @@ static bool read_days(const char *text, unsigned *days)
 }
 
 static const struct digest_times *read_digest(
-	struct loader *loader, const struct yaml_node *map, const struct error_context *context)
+	const struct yaml_node *map, const struct scope *context)
 {
-	struct error_context subject = *context;
+	struct scope scope = *context;
 	struct digest_options options = {0};
-	struct digest_times *times = arena_alloc(loader->arena, sizeof *times);
+	struct digest_times *times = arena_alloc(context->loader->arena, sizeof *times);
 	struct reading reading = {.tables = {{digest_fields, &options}}};
 	const struct yaml_node *days;
 	uint64_t ignored = 0;
 	struct error error;
 
-	subject.part = "digest";
-	reading.subject = subject;
+	scope.part = "digest";
+	reading.scope = scope;
 	field_defaults(digest_fields, &options);
 	if (map && map->kind != YAML_MAP) {
-		loader_report(loader, false, map, &subject,
-			"expected a map such as {at: \"09:00\", days: [mon]}");
+		loader_error(map, &scope, "expected a map such as {at: \"09:00\", days: [mon]}");
 		return NULL;
 	}
-	if (options_read(loader, map, map, &reading).variable)
+	if (options_read(map, map, &reading).variable)
 		return NULL;
-	fingerprint_fields(loader, &ignored, digest_fields, &options);
+	fingerprint_fields(context->loader, &ignored, digest_fields, &options);
 	if (!mute_clock(options.at, &times->at) || times->at == INT64_C(1440))
-		loader_report(loader, false, yaml_get(map, "at"), &subject,
+		loader_error(yaml_get(map, "at"), &scope,
 			"at: \"%.80s\": expected a time such as 09:00", options.at);
-	if (!zone_read(loader->arena, NULL, options.zone, &times->zone, &error))
-		loader_report(
-			loader, false, yaml_get(map, "zone"), &subject, "zone: %s", error.text);
+	if (!zone_read(context->loader->arena, NULL, options.zone, &times->zone, &error))
+		loader_error(yaml_get(map, "zone"), &scope, "zone: %s", error.text);
 	days = map ? yaml_get(map, "days") : NULL;
 	for (size_t i = 0; days && i < options.days.count; i++)
 		if (!read_days(options.days.items[i], &times->days))
-			loader_report(loader, false, find_item(days, options.days.items[i]),
-				&subject, "days: expected days such as mon, or mon:fri");
+			loader_error(find_item(days, options.days.items[i]), &scope,
+				"days: expected days such as mon, or mon:fri");
 	if (times->days == 0)
 		times->days = ALL_DAYS;
 	return times;
 }
 
-static void need_event(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *key, unsigned bit, unsigned able)
+static void need_event(const struct yaml_node *map, const struct scope *scope, const char *key,
+	unsigned bit, unsigned able)
 {
 	if ((bit & able) == 0)
-		loader_report(loader, false, map ? yaml_get(map, key) : map, subject,
+		loader_error(map ? yaml_get(map, key) : map, scope,
 			"%s: not supported by receivers of this kind", key);
 }
 
 /* Follow-up events go only to receivers that get the change. */
-static void check_sequels(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, unsigned events)
+static void check_sequels(const struct yaml_node *map, const struct scope *scope, unsigned events)
 {
 	static const char *const sequels[] = {
 		"updated", "recovered", "withdrawn", "triaged", "reminder"};
 
-	if (!map || !yaml_get(map, "events") || events & event_bit(loader->source->schema, "new"))
+	if (!map || !yaml_get(map, "events") ||
+		events & event_bit(scope->loader->source->schema, "new"))
 		return;
 	for (size_t i = 0; i < sizeof sequels / sizeof *sequels; i++)
-		if (events & event_bit(loader->source->schema, sequels[i])) {
-			loader_report(loader, true, yaml_get(map, "events"), subject,
+		if (events & event_bit(scope->loader->source->schema, sequels[i])) {
+			loader_warn(yaml_get(map, "events"), scope,
 				"events: \"%s\" has no effect without \"new\": only receivers of "
 				"a change get its later events",
 				sequels[i]);
@@ -178,11 +174,10 @@ static void check_sequels(struct loader *loader, const struct yaml_node *map,
 		}
 }
 
-void receiver_settle(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct receiver_options *options,
-	struct receiver *receiver)
+void receiver_settle(const struct yaml_node *map, const struct scope *scope,
+	const struct receiver_options *options, struct receiver *receiver)
 {
-	const struct schema *schema = loader->source->schema;
+	const struct schema *schema = scope->loader->source->schema;
 	const struct yaml_node *digest = map ? yaml_get(map, "digest") : NULL;
 	unsigned able, reminder = event_bit(schema, "reminder");
 	unsigned digests = event_bit(schema, "digest"), beats = event_bit(schema, "heartbeat");
@@ -192,9 +187,9 @@ void receiver_settle(struct loader *loader, const struct yaml_node *map,
 	receiver->events &= ~(reminder | digests | beats);
 	receiver->chose_events = options->events.count > 0;
 	if (map && yaml_get(map, "events"))
-		receiver->events = events_read(loader, map, subject, &options->events, able);
+		receiver->events = events_read(map, scope, &options->events, able);
 	if (options->remind_after > 0 && options->remind_after != INT64_MAX) {
-		need_event(loader, map, subject, "remind_after", reminder, able);
+		need_event(map, scope, "remind_after", reminder, able);
 		receiver->events |= reminder;
 		receiver->remind_after = options->remind_after;
 	} else if (options->remind_after == INT64_MAX) {
@@ -203,24 +198,25 @@ void receiver_settle(struct loader *loader, const struct yaml_node *map,
 		receiver->remind_after = REMIND_AFTER;
 	}
 	if (digest && !yaml_is_null(digest)) {
-		need_event(loader, map, subject, "digest", digests, able);
+		need_event(map, scope, "digest", digests, able);
 		receiver->events |= digests;
 	}
 	if (receiver->events & digests)
-		receiver->digest = read_digest(
-			loader, digest && yaml_is_null(digest) ? NULL : digest, subject);
+		receiver->digest =
+			read_digest(digest && yaml_is_null(digest) ? NULL : digest, scope);
 	if (options->heartbeat != 0) {
-		need_event(loader, map, subject, "heartbeat", beats, able);
+		need_event(map, scope, "heartbeat", beats, able);
 		receiver->events |= beats;
 	}
 	receiver->heartbeat = (receiver->events & beats) != 0;
-	check_sequels(loader, map, subject, receiver->events);
-	fingerprint_fields(loader, &ignored, receiver_fields, options);
+	check_sequels(map, scope, receiver->events);
+	fingerprint_fields(scope->loader, &ignored, receiver_fields, options);
 }
 
-void receiver_report_unknown(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *key, const char *name)
+void receiver_report_unknown(
+	const struct yaml_node *where, const struct scope *scope, const char *key, const char *name)
 {
+	struct loader *loader = scope->loader;
 	const char **names = arena_array(loader->arena, loader->receivers.count + 1, sizeof *names);
 	size_t count = 0;
 
@@ -228,6 +224,6 @@ void receiver_report_unknown(struct loader *loader, const struct yaml_node *wher
 		names[count++] = d->receiver.name;
 	if (!dict_get(&loader->receivers, "stdout"))
 		names[count++] = "stdout";
-	loader_report(loader, false, where, subject, "%s: no receiver \"%.80s\"%s", key, name,
+	loader_error(where, scope, "%s: no receiver \"%.80s\"%s", key, name,
 		loader_hint(loader, name, names, count));
 }

@@ -9,23 +9,22 @@
 struct noted_rename {
 	struct rename rename;
 	const struct yaml_node *where;
-	struct error_context subject;
+	struct scope scope;
 	struct noted_rename *next;
 };
 
-void rename_note(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *was)
+void rename_note(const struct yaml_node *map, const struct scope *scope, const char *was)
 {
 	struct noted_rename *noted;
 
 	if (!was)
 		return;
-	noted = arena_alloc(loader->arena, sizeof *noted);
-	*noted = (struct noted_rename){.rename = {subject->name, subject->metric, was},
+	noted = arena_alloc(scope->loader->arena, sizeof *noted);
+	*noted = (struct noted_rename){.rename = {scope->name, scope->metric, was},
 		.where = yaml_get(map, "was"),
-		.subject = *subject};
-	*loader->last_rename = noted;
-	loader->last_rename = &noted->next;
+		.scope = *scope};
+	*scope->loader->last_rename = noted;
+	scope->loader->last_rename = &noted->next;
 }
 
 static bool is_metric(const struct test *test, const char *name)
@@ -47,18 +46,18 @@ static void check(struct loader *loader, const struct noted_rename *noted, struc
 	const struct noted_rename *other = *heir;
 
 	if (before)
-		loader_report(loader, false, noted->where, &noted->subject,
+		loader_error(noted->where, &noted->scope,
 			"was: the test \"%.200s\" still exists, at %s:%d", rename->was,
 			before->file, before->line);
 	else if (rename->metric && test && is_metric(test, rename->was))
-		loader_report(loader, false, noted->where, &noted->subject,
-			"was: the metric \"%.200s\" still exists", rename->was);
+		loader_error(noted->where, &noted->scope, "was: the metric \"%.200s\" still exists",
+			rename->was);
 	else if (other)
-		loader_report(loader, false, noted->where, &noted->subject,
+		loader_error(noted->where, &noted->scope,
 			"was: \"%.200s\" is already the former name of \"%.200s\"", rename->was,
 			other->rename.metric ? other->rename.metric : other->rename.test);
 	else if (!*rename->was)
-		loader_report(loader, false, noted->where, &noted->subject, "was: expected a name");
+		loader_error(noted->where, &noted->scope, "was: expected a name");
 	*heir = noted;
 }
 

@@ -12,17 +12,17 @@
 enum { SUGGESTIONS = 20, MANY_NAMES = 200, TOLD_MAX = 10000 };
 
 /* `test "x": metric "p99": ` */
-static void subject_text(const struct error_context *subject, struct buf *out)
+static void scope_text(const struct scope *scope, struct buf *out)
 {
-	if (!subject || (!subject->kind && !subject->part))
+	if (!scope->kind && !scope->part)
 		return;
-	buf_text(out, subject->kind ? subject->kind : "");
-	if (subject->name)
-		buf_printf(out, " \"%.200s\"", subject->name);
-	if (subject->metric)
-		buf_printf(out, ": metric \"%.200s\"", subject->metric);
-	if (subject->part)
-		buf_printf(out, "%s%s", subject->kind ? ": " : "", subject->part);
+	buf_text(out, scope->kind ? scope->kind : "");
+	if (scope->name)
+		buf_printf(out, " \"%.200s\"", scope->name);
+	if (scope->metric)
+		buf_printf(out, ": metric \"%.200s\"", scope->metric);
+	if (scope->part)
+		buf_printf(out, "%s%s", scope->kind ? ": " : "", scope->part);
 	buf_text(out, ": ");
 }
 
@@ -38,16 +38,15 @@ static bool told_before(struct loader *loader, const struct yaml_node *where, co
 	return before;
 }
 
-void loader_report(struct loader *loader, bool warning, const struct yaml_node *where,
-	const struct error_context *subject, const char *format, ...)
+static void report(bool warning, const struct yaml_node *where, const struct scope *scope,
+	const char *format, va_list arguments)
 {
+	struct loader *loader = scope->loader;
 	struct buf text = {0}, prefix = {0};
-	va_list arguments;
-	va_start(arguments, format);
+
 	buf_vprintf(&text, format, arguments);
-	va_end(arguments);
 	if (!loader->exhausted && !told_before(loader, where, text.data)) {
-		subject_text(subject, &prefix);
+		scope_text(scope, &prefix);
 		problems_add(loader->problems, warning, where, "%s%s",
 			prefix.data ? prefix.data : "", text.data);
 	}
@@ -55,24 +54,40 @@ void loader_report(struct loader *loader, bool warning, const struct yaml_node *
 	buf_free(&prefix);
 }
 
-void loader_check_name(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *name)
+void loader_error(const struct yaml_node *where, const struct scope *scope, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	report(false, where, scope, format, arguments);
+	va_end(arguments);
+}
+
+void loader_warn(const struct yaml_node *where, const struct scope *scope, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	report(true, where, scope, format, arguments);
+	va_end(arguments);
+}
+
+void loader_check_name(const struct yaml_node *where, const struct scope *scope, const char *name)
 {
 	size_t n = 0;
 	while ((unsigned char)name[n] >= 0x20 && name[n] != 0x7f)
 		n++;
 	if (n == 0 || name[n])
-		loader_report(loader, false, where, subject,
-			"a name must not be empty or contain control characters");
+		loader_error(
+			where, scope, "a name must not be empty or contain control characters");
 }
 
-bool loader_is_null(struct loader *loader, const struct yaml_node *node,
-	const struct error_context *subject, const char *name)
+bool loader_is_null(const struct yaml_node *node, const struct scope *scope, const char *name)
 {
 	bool null = yaml_is_null(node);
 	if (null)
-		loader_report(loader, true, node, subject, "%s%sit has no value and is ignored",
-			name ? name : "", name ? ": " : "");
+		loader_warn(node, scope, "%s%sit has no value and is ignored", name ? name : "",
+			name ? ": " : "");
 	return null;
 }
 
@@ -92,15 +107,15 @@ static const struct yaml_node *place_of(const struct yaml_node *map, const char 
 	return map;
 }
 
-void loader_complain(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct error *error)
+void loader_complain(
+	const struct yaml_node *map, const struct scope *scope, const struct error *error)
 {
-	loader_report(loader, error->kind == ERROR_DATA, place_of(map, error->text), subject, "%s",
-		error->text);
+	(error->kind == ERROR_DATA ? loader_warn : loader_error)(
+		place_of(map, error->text), scope, "%s", error->text);
 }
 
-void loader_check_links(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct url_templates *links)
+void loader_check_links(
+	const struct yaml_node *map, const struct scope *scope, const struct url_templates *links)
 {
 	const struct {
 		const char *key, *value;
@@ -116,53 +131,50 @@ void loader_check_links(struct loader *loader, const struct yaml_node *map,
 		const char *key = templates[i].key, *value = templates[i].value;
 		struct error error;
 		if (yaml_get(map, key) && value && !templates[i].check(key, value, &error))
-			loader_complain(loader, map, subject, &error);
+			loader_complain(map, scope, &error);
 	}
 }
 
-void loader_check_environment(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *name)
+void loader_check_environment(
+	const struct yaml_node *map, const struct scope *scope, const char *name)
 {
 	const struct yaml_node *value = yaml_get(map, "environment");
 
 	if (value && name && *name && !label_is_name(name, strlen(name)))
-		loader_report(loader, false, value, subject,
+		loader_error(value, scope,
 			"environment: \"%.80s\" expected the name of a label, tag or attribute, or "
 			"a part of a path like \"path[2]\"",
 			name);
 }
 
-static void note_first(struct loader *loader, const char **note, const struct yaml_node *where,
-	const struct error_context *subject, const char *text)
+static void note_first(const char **note, const struct yaml_node *where, const struct scope *scope,
+	const char *text)
 {
 	if (*note)
 		return;
 	struct buf prefix = {0};
-	subject_text(subject, &prefix);
-	*note = arena_printf(loader->arena, "%s:%d:%d: %s%s", where->file, where->line,
+	scope_text(scope, &prefix);
+	*note = arena_printf(scope->loader->arena, "%s:%d:%d: %s%s", where->file, where->line,
 		where->column, prefix.data ? prefix.data : "", text);
 	buf_free(&prefix);
 }
 
-void loader_note_blocker(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *text)
+void loader_note_blocker(const struct yaml_node *where, const struct scope *scope, const char *text)
 {
-	note_first(loader, &loader->config->missing, where, subject, text);
+	note_first(&scope->loader->config->missing, where, scope, text);
 }
 
-void loader_unreadable(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *text)
+void loader_unreadable(const struct yaml_node *where, const struct scope *scope, const char *text)
 {
-	note_first(loader, &loader->config->unreadable, where, subject, text);
+	note_first(&scope->loader->config->unreadable, where, scope, text);
 }
 
-void loader_missing(
-	struct loader *loader, const struct error_context *subject, const struct unset *unset)
+void loader_missing(const struct scope *scope, const struct unset *unset)
 {
-	if (loader->config->missing)
+	if (scope->loader->config->missing)
 		return;
-	loader_note_blocker(loader, unset->where, subject,
-		arena_printf(loader->arena, "${%s} is not set", unset->variable));
+	loader_note_blocker(unset->where, scope,
+		arena_printf(scope->loader->arena, "${%s} is not set", unset->variable));
 }
 
 bool loader_spend(struct loader *loader, size_t values, const struct yaml_node *where)
@@ -170,7 +182,7 @@ bool loader_spend(struct loader *loader, size_t values, const struct yaml_node *
 	loader->spent += values;
 	if (loader->spent <= LOADER_BUDGET)
 		return true;
-	loader_report(loader, false, where, NULL,
+	loader_error(where, &loader->root,
 		"too large: more than 20,000,000 values once templates and groups are expanded");
 	loader->exhausted = true;
 	return false;

@@ -42,11 +42,10 @@ const struct field route_fields[] = {
 
 static const char *const other_keys[] = {"routes", NULL};
 
-static const struct error_context subject = {.kind = "routes"};
-
 /* State while the tree is read. */
 struct reader {
 	struct loader *loader;
+	struct scope scope;
 	struct dict numbers; /* of receivers, by name: places in `named` */
 	size_t errors;       /* before */
 	bool *named;         /* for each receiver: whether a route names it */
@@ -76,12 +75,11 @@ static void add_matchers(struct reader *reader, const struct yaml_node *where, c
 	struct error error;
 
 	if (!matchers_parse_any(text, loader->arena, &matchers, &error)) {
-		loader_report(loader, false, where, &subject, "match: %s", error.text);
+		loader_error(where, &reader->scope, "match: %s", error.text);
 		return;
 	}
 	if (route->match.count + matchers.count > MATCHERS_MOST) {
-		loader_report(loader, false, where, &subject, "match: more than %d matchers",
-			MATCHERS_MOST);
+		loader_error(where, &reader->scope, "match: more than %d matchers", MATCHERS_MOST);
 		matchers_free(&matchers);
 		return;
 	}
@@ -117,10 +115,10 @@ static void read_size(
 	double value = text ? strtod(text, &end) : 0;
 
 	if (text && (end == text || (*end && strcmp(end, "%") != 0) || !(value > 0) || value > 1e9))
-		loader_report(reader->loader, false, yaml_get(map, "at_least"), &subject,
+		loader_error(yaml_get(map, "at_least"), &reader->scope,
 			"at_least: expected a size such as 10%%");
 	else if (text && !*end && value < 1)
-		loader_report(reader->loader, false, yaml_get(map, "at_least"), &subject,
+		loader_error(yaml_get(map, "at_least"), &reader->scope,
 			"at_least: %s would be %s%%: write %g%%, or %s%% if that is meant", text,
 			text, 100 * value, text);
 	else
@@ -145,7 +143,7 @@ static void read_receivers(struct reader *reader, const struct yaml_node *map,
 
 		if (name && !missing && !dict_get(&reader->numbers, name) &&
 			!dict_get(&loader->receivers, name))
-			receiver_report_unknown(loader, item, &subject, "receivers", item->text);
+			receiver_report_unknown(item, &reader->scope, "receivers", item->text);
 	}
 	numbers = arena_array(loader->arena, given->count, sizeof *numbers);
 	route->receiver_count = 0;
@@ -169,11 +167,11 @@ static void read_names(struct reader *reader, const struct yaml_node *map,
 	if (!node || yaml_is_null(node))
 		return;
 	if (given->count > ROUTE_NAMES_MOST)
-		loader_report(reader->loader, false, node, &subject, "group_by: more than %d names",
-			ROUTE_NAMES_MOST);
+		loader_error(
+			node, &reader->scope, "group_by: more than %d names", ROUTE_NAMES_MOST);
 	for (size_t i = 0; i < given->count; i++)
 		if (!label_is_name(given->items[i], strlen(given->items[i])))
-			loader_report(reader->loader, false, node, &subject,
+			loader_error(node, &reader->scope,
 				"group_by: expected names such as commit, test, environment or "
 				"region");
 	route->group_by = *given;
@@ -200,19 +198,19 @@ static void read_options(struct reader *reader, const struct yaml_node *map,
 	static const int signs[] = {0, 1, -1};
 	struct loader *loader = reader->loader;
 	struct route_options options = {0};
-	struct reading reading = {
-		.subject = subject, .tables = {{route_fields, &options}}, .other_keys = other_keys};
-	struct unset unset = options_read(loader, map, map, &reading);
+	struct reading reading = {.scope = reader->scope,
+		.tables = {{route_fields, &options}},
+		.other_keys = other_keys};
+	struct unset unset = options_read(map, map, &reading);
 
 	if (unset.variable) {
-		loader_report(
-			loader, false, unset.where, &subject, "${%s} is not set", unset.variable);
+		loader_error(unset.where, &reader->scope, "${%s} is not set", unset.variable);
 		return;
 	}
 	read_match(reader, map, route);
 	read_size(reader, map, options.at_least, &route->at_least);
 	route->verdict = signs[options.verdict];
-	route->events = events_read(loader, map, &subject, &options.events, UINT_MAX);
+	route->events = events_read(map, &reader->scope, &options.events, UINT_MAX);
 	route->go_on = options.go_on;
 	read_receivers(reader, map, &options.receivers, route);
 	read_names(reader, map, &options.group_by, route);
@@ -229,12 +227,11 @@ static bool has_conditions(const struct notify_route *route)
 static void read_route(struct reader *reader, const struct yaml_node *map,
 	struct notify_route *route, size_t depth)
 {
-	struct loader *loader = reader->loader;
 
 	route->file = map->file;
 	route->line = map->line;
 	if (map->kind != YAML_MAP) {
-		loader_report(loader, false, map, &subject,
+		loader_error(map, &reader->scope,
 			"expected a route such as {match: ['test=~\"db.*\"'], receivers: [db]}");
 		return;
 	}
@@ -246,7 +243,7 @@ static void read_route(struct reader *reader, const struct yaml_node *map,
 static void report_limit(struct reader *reader, const struct yaml_node *where, const char *limit)
 {
 	if (!reader->exhausted)
-		loader_report(reader->loader, false, where, &subject, "%s", limit);
+		loader_error(where, &reader->scope, "%s", limit);
 	reader->exhausted = true;
 }
 
@@ -257,10 +254,10 @@ static void read_routes(struct reader *reader, const struct yaml_node *list,
 	const struct notify_route *last = NULL; /* matches everything */
 	struct notify_route *routes;
 
-	if (loader_is_null(loader, list, &subject, NULL))
+	if (loader_is_null(list, &reader->scope, NULL))
 		return;
 	if (list->kind != YAML_LIST) {
-		loader_report(loader, false, list, &subject, "expected a list of routes");
+		loader_error(list, &reader->scope, "expected a list of routes");
 		return;
 	}
 	if (depth > ROUTE_DEPTH_MOST)
@@ -280,7 +277,7 @@ static void read_routes(struct reader *reader, const struct yaml_node *list,
 		parent->count++;
 		read_route(reader, list->items[i], &routes[i], depth);
 		if (last && loader->problems->errors == reader->errors)
-			loader_report(loader, true, list->items[i], &subject,
+			loader_warn(list->items[i], &reader->scope,
 				"never reached: the route at %s:%d matches everything", last->file,
 				last->line);
 		else if (!last && !has_conditions(&routes[i]) && !routes[i].go_on)
@@ -303,11 +300,11 @@ static void check_root(
 	struct loader *loader = reader->loader;
 
 	if (has_conditions(root) || root->go_on)
-		loader_report(loader, false, node, &subject,
+		loader_error(node, &reader->scope,
 			"the first route matches everything: put its conditions into one of its "
 			"`routes`");
 	else if (loader->source->cautious && loses(root))
-		loader_report(loader, true, node, &subject,
+		loader_warn(node, &reader->scope,
 			"changes that match no route are not announced: add a final route without "
 			"conditions, or use {receivers: [...], routes: [...]}");
 }
@@ -331,13 +328,14 @@ void routes_read(struct loader *loader)
 	struct config *config = loader->config;
 	const struct yaml_node *node = loader->routes;
 	struct reader reader = {.loader = loader,
+		.scope = {.loader = loader, .kind = "routes"},
 		.errors = loader->problems->errors,
 		.numbers = {.arena = loader->arena},
 		.named = arena_array(loader->arena, config->receiver_count, sizeof(bool))};
 	struct notify_route *root;
 	struct strings named;
 
-	if (!node || loader->source->stdout_only || loader_is_null(loader, node, &subject, NULL))
+	if (!node || loader->source->stdout_only || loader_is_null(node, &reader.scope, NULL))
 		return;
 	for (size_t i = 0; i < config->receiver_count; i++)
 		*dict_place(&reader.numbers, config->receivers[i].name) = &reader.named[i];
@@ -354,7 +352,7 @@ void routes_read(struct loader *loader)
 	if (named.count > 0)
 		loader->all_receivers = named;
 	else if (!config->missing)
-		loader_report(loader, false, node, &subject, "no route names a receiver");
+		loader_error(node, &reader.scope, "no route names a receiver");
 }
 
 static void free_routes(const struct notify_route *routes, size_t count)

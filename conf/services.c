@@ -39,25 +39,25 @@ static const char *file_problem(
 	return problem;
 }
 
-static void report_file(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *problem)
+static void report_file(
+	const struct yaml_node *where, const struct scope *scope, const char *problem)
 {
 	if (!problem)
 		return;
-	loader_report(loader, true, where, subject, "%s", problem);
-	loader_unreadable(loader, where, subject, problem);
+	loader_warn(where, scope, "%s", problem);
+	loader_unreadable(where, scope, problem);
 }
 
-void services_check_secret(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *option, const char *path)
+void services_check_secret(const struct yaml_node *where, const struct scope *scope,
+	const char *option, const char *path)
 {
-	report_file(loader, where, subject, file_problem(loader, option, path, true));
+	report_file(where, scope, file_problem(scope->loader, option, path, true));
 }
 
 /* At most one of a secret and its file may be given, and the file must contain a secret: otherwise
  * the mistake would surface only when a message is sent. */
-static void check_files(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct option_table *table)
+static void check_files(
+	const struct yaml_node *map, const struct scope *scope, const struct option_table *table)
 {
 	for (const struct field *field = table->fields; field && field->name; field++) {
 		size_t length = strlen(field->name);
@@ -67,20 +67,20 @@ static void check_files(struct loader *loader, const struct yaml_node *map,
 		const char *path = string_at(field, table->options);
 		if (!path)
 			continue;
-		char *base = arena_strndup(loader->arena, field->name, length - 5);
+		char *base = arena_strndup(scope->loader->arena, field->name, length - 5);
 		const struct field *secret = field_find(table->fields, base);
 		if (secret && secret->type == FIELD_SECRET && string_at(secret, table->options))
-			loader_report(loader, false, map, subject,
-				"\"%s\" and \"%s\" are both given", base, field->name);
-		report_file(loader, map, subject,
-			file_problem(
-				loader, field->name, path, secret && secret->type == FIELD_SECRET));
+			loader_error(
+				map, scope, "\"%s\" and \"%s\" are both given", base, field->name);
+		report_file(map, scope,
+			file_problem(scope->loader, field->name, path,
+				secret && secret->type == FIELD_SECRET));
 	}
 }
 
 /* A secret is one non-empty line; an empty password counts as none. */
-static void check_secrets(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct option_table *table)
+static void check_secrets(
+	const struct yaml_node *map, const struct scope *scope, const struct option_table *table)
 {
 	for (const struct field *field = table->fields; field && field->name; field++) {
 		struct error error;
@@ -89,22 +89,22 @@ static void check_secrets(struct loader *loader, const struct yaml_node *map,
 		const char *secret = string_at(field, table->options);
 		if (secret && (*secret || !(field->flags & FIELD_EMPTY)) &&
 			!secret_check(field->name, secret, &error))
-			loader_complain(loader, map, subject, &error);
+			loader_complain(map, scope, &error);
 	}
 }
 
 /* A line break would end the header and start another. */
-static void check_headers(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct endpoint *endpoint)
+static void check_headers(
+	const struct yaml_node *map, const struct scope *scope, const struct endpoint *endpoint)
 {
 	const struct yaml_node *node = yaml_get(map, "headers");
 	for (size_t i = 0; node && i < endpoint->headers.count; i++) {
 		const struct pair *header = &endpoint->headers.items[i];
 		if (!*header->key || strpbrk(header->key, " \t\r\n:"))
-			loader_report(loader, false, node, subject,
-				"headers: \"%.80s\" is not a valid header name", header->key);
+			loader_error(node, scope, "headers: \"%.80s\" is not a valid header name",
+				header->key);
 		else if (strpbrk(header->value, "\r\n"))
-			loader_report(loader, false, node, subject,
+			loader_error(node, scope,
 				"headers: the value of \"%.80s\" contains a line break",
 				header->key);
 	}
@@ -117,7 +117,7 @@ static void check_headers(struct loader *loader, const struct yaml_node *map,
 static void set_variables(struct loader *loader, const struct yaml_node *map,
 	const struct reading *reading, const struct field *fields, void *options)
 {
-	loader_set_variables(loader, fields, options, map, &reading->subject);
+	loader_set_variables(fields, options, map, &reading->scope);
 	for (const struct field *field = fields; field && field->name; field++) {
 		const char *file = arena_printf(loader->arena, "%s_file", field->name);
 		if (field->variable && field->type == FIELD_SECRET && yaml_get(map, file))
@@ -149,93 +149,90 @@ static const void *read_options(struct loader *loader, const struct yaml_node *m
 			(struct option_table){loader->source->schema->endpoint_fields, options};
 	for (size_t i = 0; i < count; i++)
 		field_defaults(reading.tables[i].fields, reading.tables[i].options);
-	if (!reading.subject.name)
+	if (!reading.scope.name)
 		set_variables(loader, map, &reading, fields, options);
-	*unset = options_read(loader, map, map, &reading);
+	*unset = options_read(map, map, &reading);
 	struct error error;
 	if (endpoint)
 		note_shown(loader, options);
 	if (endpoint && !unset->variable && !endpoint_check(options, &error))
-		loader_complain(loader, map, &reading.subject, &error);
+		loader_complain(map, &reading.scope, &error);
 	if (endpoint)
-		check_headers(loader, map, &reading.subject, options);
+		check_headers(map, &reading.scope, options);
 	for (size_t i = 0; i < count; i++) {
-		check_secrets(loader, map, &reading.subject, &reading.tables[i]);
-		check_files(loader, map, &reading.subject, &reading.tables[i]);
+		check_secrets(map, &reading.scope, &reading.tables[i]);
+		check_files(map, &reading.scope, &reading.tables[i]);
 	}
 	return options;
 }
 
-void services_check_endpoint(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct plugin *plugin, void *options)
+void services_check_endpoint(const struct yaml_node *map, const struct scope *scope,
+	const struct plugin *plugin, void *options)
 {
-	const struct option_table tables[] = {
-		{plugin->fields, options}, {loader->source->schema->endpoint_fields, options}};
+	const struct option_table tables[] = {{plugin->fields, options},
+		{scope->loader->source->schema->endpoint_fields, options}};
 	struct error error;
 
-	note_shown(loader, options);
+	note_shown(scope->loader, options);
 	if (!endpoint_check(options, &error))
-		loader_complain(loader, map, subject, &error);
-	check_headers(loader, map, subject, options);
+		loader_complain(map, scope, &error);
+	check_headers(map, scope, options);
 	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-		check_secrets(loader, map, subject, &tables[i]);
-		check_files(loader, map, subject, &tables[i]);
+		check_secrets(map, scope, &tables[i]);
+		check_files(map, scope, &tables[i]);
 	}
 }
 
-static bool need_map(
-	struct loader *loader, const struct yaml_node *node, const struct error_context *subject)
+static bool need_map(const struct yaml_node *node, const struct scope *scope)
 {
 	if (node->kind == YAML_MAP)
 		return true;
-	loader_report(loader, false, node, subject, "expected a map");
+	loader_error(node, scope, "expected a map");
 	return false;
 }
 
 /* An address, if given, must be valid for libcurl; `mail`: one of a mail server. */
-static void check_url(struct loader *loader, const struct yaml_node *map, const char *url,
-	bool mail, const struct reading *reading)
+static void check_url(
+	const struct yaml_node *map, const char *url, bool mail, const struct reading *reading)
 {
 	const struct yaml_node *where = yaml_get(map, "url");
 	const char *problem = mail ? transfer_mail_url_problem(url) : transfer_url_problem(url);
 	if (transfer_url_ambiguous(url))
-		loader_report(loader, false, where, &reading->subject,
+		loader_error(where, &reading->scope,
 			"url: in a password write \"/\", \"?\" and \"#\" as %%2F, %%3F and %%23, "
 			"and after the host \"@\" as %%40; or use username and password");
 	else if (problem)
-		loader_report(
-			loader, reading->lenient, where, &reading->subject, "url: %s", problem);
+		(reading->lenient ? loader_warn : loader_error)(
+			where, &reading->scope, "url: %s", problem);
 }
 
 /* A server needs an address, except in Hunter's files. */
-static void check_server(struct loader *loader, const struct declared_section *declared,
-	const struct reading *reading)
+static void check_server(const struct declared_section *declared, const struct reading *reading)
 {
 	const struct endpoint *endpoint = declared->server.options;
 	if (declared->unset.variable)
 		return;
 	if (endpoint->url && *endpoint->url)
-		check_url(loader, declared->node, endpoint->url, false, reading);
+		check_url(declared->node, endpoint->url, false, reading);
 	else
-		loader_report(loader, reading->lenient, declared->node, &reading->subject,
-			"\"url\" is missing");
+		(reading->lenient ? loader_warn : loader_error)(
+			declared->node, &reading->scope, "\"url\" is missing");
 }
 
 /* For receivers; the notifier's own check decides whether one is required. */
-static void check_address(struct loader *loader, const struct declared_section *declared,
-	const struct reading *reading)
+static void check_address(const struct declared_section *declared, const struct reading *reading)
 {
 	const struct endpoint *endpoint = declared->receiver.options;
 	if (!declared->unset.variable && endpoint->url && *endpoint->url)
-		check_url(loader, declared->node, endpoint->url, declared->receiver.notifier->mail,
-			reading);
+		check_url(
+			declared->node, endpoint->url, declared->receiver.notifier->mail, reading);
 }
 
 static void add_server(struct loader *loader, const struct yaml_node *map,
 	const struct plugin *plugin, const struct reading *reading, const char *name)
 {
 	if (loader->servers.count == SERVERS_MAX) {
-		loader_report(loader, false, map, NULL, "more than 1,000 servers");
+		loader_error(map, &loader->root, "more than 1,000 servers");
 		return;
 	}
 	struct declared_section *declared = arena_alloc(loader->arena, sizeof *declared);
@@ -245,20 +242,19 @@ static void add_server(struct loader *loader, const struct yaml_node *map,
 	declared->server.options = read_options(loader, map, reading, plugin->server_fields,
 		plugin->server_size, plugin->endpoint, NULL, &declared->unset);
 	if (plugin->endpoint)
-		check_server(loader, declared, reading);
+		check_server(declared, reading);
 	*dict_place(&loader->servers, name) = declared;
 	*loader->last_server = declared;
 	loader->last_server = &declared->next;
 }
 
 /* Warns of a server's settings that receivers share but ignore. */
-static void check_unheeded(
-	struct loader *loader, const struct yaml_node *map, const struct error_context *subject)
+static void check_unheeded(const struct yaml_node *map, const struct scope *scope)
 {
 	static const char *const keys[] = {"retry_for", "max_points"};
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (yaml_get(map, keys[i]))
-			loader_report(loader, true, yaml_get(map, keys[i]), subject,
+			loader_warn(yaml_get(map, keys[i]), scope,
 				"%s: applies to sources only and has no effect here", keys[i]);
 }
 
@@ -270,7 +266,7 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 	size_t errors = loader->problems->errors;
 	struct error error;
 	if (loader->receivers.count == RECEIVERS_MAX) {
-		loader_report(loader, false, map, NULL, "more than 1,000 receivers");
+		loader_error(map, &loader->root, "more than 1,000 receivers");
 		return;
 	}
 	declared = arena_alloc(loader->arena, sizeof *declared);
@@ -280,10 +276,10 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 	declared->receiver.options = read_options(loader, map, reading, plugin->fields,
 		plugin->options_size, plugin->endpoint,
 		&(struct option_table){receiver_fields, &common}, &declared->unset);
-	receiver_settle(loader, map, &reading->subject, &common, &declared->receiver);
+	receiver_settle(map, &reading->scope, &common, &declared->receiver);
 	if (plugin->endpoint) {
-		check_address(loader, declared, reading);
-		check_unheeded(loader, map, &reading->subject);
+		check_address(declared, reading);
+		check_unheeded(map, &reading->scope);
 	}
 	declared->on_demand = reading->lenient && plugin->on_demand &&
 			      plugin->on_demand(declared->receiver.options);
@@ -291,8 +287,8 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 		errors == loader->problems->errors && plugin->check &&
 		!plugin->check(declared->receiver.options, &error)) {
 		declared->useless = true;
-		loader_complain(loader, map, &reading->subject, &error);
-		loader_note_blocker(loader, map, &reading->subject, error.text);
+		loader_complain(map, &reading->scope, &error);
+		loader_note_blocker(map, &reading->scope, error.text);
 	}
 	*dict_place(&loader->receivers, name) = declared;
 	*loader->last_receiver = declared;
@@ -303,18 +299,18 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 static void check_keys(
 	struct loader *loader, const struct yaml_node *map, const struct compat_type *kind)
 {
-	struct reading reading = {
-		.subject = {.kind = kind->name}, .other_keys = kind->keys, .lenient = true};
-	options_read(loader, map, map, &reading);
-	kind_check(loader, kind, map, &reading.subject);
+	struct reading reading = {.scope = {.loader = loader, .kind = kind->name},
+		.other_keys = kind->keys,
+		.lenient = true};
+	options_read(map, map, &reading);
+	kind_check(kind, map, &reading.scope);
 	const struct yaml_node *url = yaml_get(map, "url");
 	const char *missing = NULL;
 	if (!url || url->kind != YAML_SCALAR || yaml_is_null(url))
 		return;
 	const char *text = loader_expand(loader, url, true, &missing);
 	if (!missing && *text && transfer_url_problem(text))
-		loader_report(
-			loader, true, url, &reading.subject, "url: %s", transfer_url_problem(text));
+		loader_warn(url, &reading.scope, "url: %s", transfer_url_problem(text));
 }
 
 /* The keys and that of the digest, which is no option: its value is a map of its own. */
@@ -337,14 +333,14 @@ bool services_section(struct loader *loader, const struct yaml_entry *section)
 	const struct plugin *source = plugin_find(schema->sources, name);
 	const struct plugin *notifier = plugin_find(schema->notifiers, name);
 	const struct compat_type *kind = kind_section(name);
-	struct reading reading = {.subject = {.kind = name},
+	struct reading reading = {.scope = {.loader = loader, .kind = name},
 		.other_keys = kind ? kind->keys : NULL,
 		.lenient = kind != NULL,
 		.dollar = kind != NULL};
 	bool server = source && source->server_size > 0;
 	if (!server && !notifier && !kind)
 		return false;
-	if (yaml_is_null(section->value) || !need_map(loader, section->value, &reading.subject))
+	if (yaml_is_null(section->value) || !need_map(section->value, &reading.scope))
 		return true;
 	if (server)
 		add_server(loader, section->value, source, &reading, name);
@@ -359,38 +355,38 @@ bool services_section(struct loader *loader, const struct yaml_entry *section)
 	return true;
 }
 
-static void report_type(
-	struct loader *loader, const struct yaml_node *where, const struct error_context *subject)
+static void report_type(const struct yaml_node *where, const struct scope *scope)
 {
 	const char *names[PLUGIN_NAMES];
-	size_t count = plugin_names(loader->source->schema->sources, true, names);
+	size_t count = plugin_names(scope->loader->source->schema->sources, true, names);
 	const char *word = where->kind == YAML_SCALAR ? where->text : "";
-	loader_report(loader, false, where, subject, "type: unknown type of server \"%.80s\"%s",
-		word, loader_hint(loader, word, names, count));
+	loader_error(where, scope, "type: unknown type of server \"%.80s\"%s", word,
+		loader_hint(scope->loader, word, names, count));
 }
 
 static void read_source(struct loader *loader, const struct yaml_entry *entry)
 {
 	static const char *const other_keys[] = {"type", NULL};
 	struct reading reading = {
-		.subject = {.kind = "source", .name = entry->key->text}, .other_keys = other_keys};
-	if (!need_map(loader, entry->value, &reading.subject))
+		.scope = {.loader = loader, .kind = "source", .name = entry->key->text},
+		.other_keys = other_keys};
+	if (!need_map(entry->value, &reading.scope))
 		return;
 	const struct yaml_node *type = yaml_get(entry->value, "type");
 	if (!type) {
-		loader_report(loader, false, entry->key, &reading.subject, "\"type\" is missing");
+		loader_error(entry->key, &reading.scope, "\"type\" is missing");
 		return;
 	}
 	const struct plugin *plugin =
 		type->kind == YAML_SCALAR ? plugin_find(loader->source->schema->sources, type->text)
 					  : NULL;
 	if (!plugin || plugin->server_size == 0) {
-		report_type(loader, type, &reading.subject);
+		report_type(type, &reading.scope);
 		return;
 	}
 	const struct declared_section *before = dict_get(&loader->servers, entry->key->text);
 	if (before) {
-		loader_report(loader, false, entry->key, &reading.subject,
+		loader_error(entry->key, &reading.scope,
 			"the section at %s:%d defines a server of the same name",
 			before->node->file, before->node->line);
 		return;
@@ -404,41 +400,39 @@ void services_sources(struct loader *loader, const struct yaml_node *map)
 		read_source(loader, &map->entries[i]);
 }
 
-static void report_kind(
-	struct loader *loader, const struct yaml_node *key, const struct error_context *subject)
+static void report_kind(const struct yaml_node *key, const struct scope *scope)
 {
 	const char *names[PLUGIN_NAMES];
-	size_t count = plugin_names(loader->source->schema->notifiers, false, names);
-	loader_report(loader, false, key, subject, "unknown kind of receiver \"%.80s\"%s",
-		key->text, loader_hint(loader, key->text, names, count));
+	size_t count = plugin_names(scope->loader->source->schema->notifiers, false, names);
+	loader_error(key, scope, "unknown kind of receiver \"%.80s\"%s", key->text,
+		loader_hint(scope->loader, key->text, names, count));
 }
 
 /* The entry with the kind; NULL after a report. A section's name is taken by its kind. */
-static const struct yaml_entry *find_kind(struct loader *loader, const struct yaml_entry *entry,
-	const struct error_context *subject, const char *name)
+static const struct yaml_entry *find_kind(
+	const struct yaml_entry *entry, const struct scope *scope, const char *name)
 {
-	const struct schema *schema = loader->source->schema;
+	const struct schema *schema = scope->loader->source->schema;
 	const struct yaml_node *map = entry->value;
-	const struct declared_section *before = dict_get(&loader->receivers, name);
+	const struct declared_section *before = dict_get(&scope->loader->receivers, name);
 	if (map->kind != YAML_MAP || map->count != 1) {
-		loader_report(loader, false, entry->key, subject,
+		loader_error(entry->key, scope,
 			"expected one kind with its options, like {slack: {channels: "
 			"[\"#perf\"]}}");
 		return NULL;
 	}
 	if (!plugin_find(schema->notifiers, map->entries[0].key->text)) {
-		report_kind(loader, map->entries[0].key, subject);
+		report_kind(map->entries[0].key, scope);
 		return NULL;
 	}
 	if (before) {
-		loader_report(loader, false, entry->key, subject,
+		loader_error(entry->key, scope,
 			"the section at %s:%d defines a receiver of the same name",
 			before->node->file, before->node->line);
 		return NULL;
 	}
 	if (plugin_find(schema->notifiers, name) && strcmp(name, map->entries[0].key->text) != 0) {
-		loader_report(loader, false, entry->key, subject,
-			"a receiver of another kind has this name");
+		loader_error(entry->key, scope, "a receiver of another kind has this name");
 		return NULL;
 	}
 	return &map->entries[0];
@@ -448,10 +442,10 @@ static void read_receiver(struct loader *loader, const struct yaml_entry *entry)
 {
 	const char *missing = NULL;
 	const char *name = loader_expand(loader, entry->key, false, &missing);
-	struct reading reading = {.subject = {.kind = "receiver", .name = name},
+	struct reading reading = {.scope = {.loader = loader, .kind = "receiver", .name = name},
 		.other_keys = with_digest(loader, NULL)};
-	loader_check_name(loader, entry->key, &reading.subject, name);
-	const struct yaml_entry *kind = find_kind(loader, entry, &reading.subject, name);
+	loader_check_name(entry->key, &reading.scope, name);
+	const struct yaml_entry *kind = find_kind(entry, &reading.scope, name);
 	if (!kind)
 		return;
 	struct yaml_node empty = *kind->key;
@@ -463,7 +457,7 @@ static void read_receiver(struct loader *loader, const struct yaml_entry *entry)
 		*copy = empty;
 		map = copy;
 	}
-	if (need_map(loader, map, &reading.subject))
+	if (need_map(map, &reading.scope))
 		add_receiver(loader, map,
 			plugin_find(loader->source->schema->notifiers, kind->key->text), &reading,
 			name);
@@ -476,23 +470,22 @@ void services_receivers(struct loader *loader, const struct yaml_node *map)
 }
 
 /* How problems of a receiver are introduced. */
-static struct error_context receiver_subject(const struct receiver *receiver)
+static struct scope receiver_scope(struct loader *loader, const struct receiver *receiver)
 {
 	bool section = strcmp(receiver->name, receiver->notifier->name) == 0;
-	return (struct error_context){.kind = section ? receiver->name : "receiver",
+	return (struct scope){.loader = loader,
+		.kind = section ? receiver->name : "receiver",
 		.name = section ? NULL : receiver->name};
 }
 
-static void caution(struct loader *loader, const struct declared_section *declared,
-	const struct error_context *subject, const struct field *fields, const void *options,
-	bool endpoint)
+static void caution(const struct declared_section *declared, const struct scope *scope,
+	const struct field *fields, const void *options, bool endpoint)
 {
-	const struct field *shared = loader->source->schema->endpoint_fields;
+	const struct field *shared = scope->loader->source->schema->endpoint_fields;
 	if (fields)
-		caution_options(loader, declared->node, subject, fields, options,
-			endpoint ? options : NULL);
+		caution_options(declared->node, scope, fields, options, endpoint ? options : NULL);
 	if (endpoint)
-		caution_options(loader, declared->node, subject, shared, options, options);
+		caution_options(declared->node, scope, shared, options, options);
 }
 
 void services_caution(struct loader *loader)
@@ -500,15 +493,16 @@ void services_caution(struct loader *loader)
 	for (const struct declared_section *d = loader->first_server; d; d = d->next) {
 		const struct server *server = &d->server;
 		bool section = strcmp(server->name, server->source->name) == 0;
-		struct error_context subject = {.kind = section ? server->name : "source",
+		struct scope scope = {.loader = loader,
+			.kind = section ? server->name : "source",
 			.name = section ? NULL : server->name};
-		caution(loader, d, &subject, server->source->server_fields, server->options,
+		caution(d, &scope, server->source->server_fields, server->options,
 			server->source->endpoint);
 	}
 	for (const struct declared_section *d = loader->first_receiver; d; d = d->next) {
 		const struct receiver *receiver = &d->receiver;
-		struct error_context subject = receiver_subject(receiver);
-		caution(loader, d, &subject, receiver->notifier->fields, receiver->options,
+		struct scope scope = receiver_scope(loader, receiver);
+		caution(d, &scope, receiver->notifier->fields, receiver->options,
 			receiver->notifier->endpoint);
 	}
 }
@@ -525,11 +519,11 @@ void services_finish(struct loader *loader)
 	for (const struct declared_section *d = loader->first_server; d; d = d->next)
 		servers[config->server_count++] = d->server;
 	for (const struct declared_section *d = loader->first_receiver; d; d = d->next) {
-		struct error_context subject = receiver_subject(&d->receiver);
+		struct scope scope = receiver_scope(loader, &d->receiver);
 		if (loader->source->stdout_only && strcmp(d->receiver.name, "stdout") != 0)
 			continue;
 		if (d->unset.variable && !d->on_demand)
-			loader_missing(loader, &subject, &d->unset);
+			loader_missing(&scope, &d->unset);
 		else if (!d->useless && !d->on_demand)
 			receivers[config->receiver_count++] = d->receiver;
 		else {
@@ -543,7 +537,7 @@ void services_finish(struct loader *loader)
 		field_defaults(out->fields, options);
 		struct receiver receiver = {
 			.name = "stdout", .notifier = out, .options = options, .implicit = true};
-		receiver_settle(loader, NULL, &(struct error_context){.kind = "stdout"},
+		receiver_settle(NULL, &(struct scope){.loader = loader, .kind = "stdout"},
 			&(struct receiver_options){0}, &receiver);
 		receivers[config->receiver_count++] = receiver;
 	}

@@ -21,8 +21,8 @@ struct template
 	bool open, done;
 };
 
-static const struct yaml_node *resolve(struct loader *loader, const struct error_context *subject,
-	const struct yaml_node *map, int depth);
+static const struct yaml_node *resolve(
+	const struct scope *scope, const struct yaml_node *map, int depth);
 
 static const struct yaml_node *merge_maps(
 	struct loader *loader, const struct yaml_node *below, const struct yaml_node *above);
@@ -99,35 +99,36 @@ static const struct yaml_node *merge_maps(
 	return map;
 }
 
-static void report_unknown(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *name)
+static void report_unknown(
+	const struct yaml_node *where, const struct scope *scope, const char *name)
 {
 	const char *names[1000];
 	size_t count = 0;
-	for (; count < loader->template_count && count < 1000; count++)
-		names[count] = loader->template_list[count].name;
-	loader_report(loader, false, where, subject, "inherit: unknown template \"%.80s\"%s",
-		where->text, loader_hint(loader, name, names, count));
+	for (; count < scope->loader->template_count && count < 1000; count++)
+		names[count] = scope->loader->template_list[count].name;
+	loader_error(where, scope, "inherit: unknown template \"%.80s\"%s", where->text,
+		loader_hint(scope->loader, name, names, count));
 }
 
 /* The template with all it inherits, or NULL if it is unusable, which has been reported. */
-static const struct yaml_node *resolve_template(struct loader *loader,
-	const struct error_context *subject, const struct yaml_node *where, int depth)
+static const struct yaml_node *resolve_template(
+	const struct scope *scope, const struct yaml_node *where, int depth)
 {
+	struct loader *loader = scope->loader;
 	const char *missing = NULL;
 	const char *name = loader_expand(loader, where, false, &missing);
 	if (missing) {
-		loader_report(loader, false, where, subject, "inherit: ${%s} is not set", missing);
+		loader_error(where, scope, "inherit: ${%s} is not set", missing);
 		return NULL;
 	}
 	const struct template *found = dict_get(&loader->templates, name);
 	if (!found) {
-		report_unknown(loader, where, subject, name);
+		report_unknown(where, scope, name);
 		return NULL;
 	}
 	struct template *template = loader->template_list + (found - loader->template_list);
 	if (template->open || depth > CHAIN_MAX) {
-		loader_report(loader, false, where, subject,
+		loader_error(where, scope,
 			template->open ? "inherit: the template \"%.80s\" inherits from itself"
 				       : "inherit: more than 50 templates deep at \"%.80s\"",
 			where->text);
@@ -135,36 +136,35 @@ static const struct yaml_node *resolve_template(struct loader *loader,
 	}
 	if (template->done)
 		return template->resolved;
-	struct error_context self = {.kind = "template", .name = name};
+	struct scope self = {.loader = loader, .kind = "template", .name = name};
 	template->open = true;
-	template->resolved = resolve(loader, &self, template->node, depth + 1);
+	template->resolved = resolve(&self, template->node, depth + 1);
 	template->open = false;
 	template->done = true;
 	return template->resolved;
 }
 
-static const struct yaml_node *resolve(struct loader *loader, const struct error_context *subject,
-	const struct yaml_node *map, int depth)
+static const struct yaml_node *resolve(
+	const struct scope *scope, const struct yaml_node *map, int depth)
 {
 	const struct yaml_node *inherit = yaml_get(map, "inherit");
 	const struct yaml_node *sum = NULL;
-	if (!inherit || loader_is_null(loader, inherit, subject, "inherit"))
+	if (!inherit || loader_is_null(inherit, scope, "inherit"))
 		return map;
 	const struct yaml_node *const *items =
 		inherit->kind == YAML_LIST ? inherit->items : &inherit;
 	size_t count = inherit->kind == YAML_LIST ? inherit->count : 1;
 	for (size_t i = 0; i < count; i++) {
 		if (items[i]->kind != YAML_SCALAR) {
-			loader_report(loader, false, items[i], subject,
-				"inherit: expected the name of a template");
+			loader_error(items[i], scope, "inherit: expected the name of a template");
 			return NULL;
 		}
-		const struct yaml_node *part = resolve_template(loader, subject, items[i], depth);
+		const struct yaml_node *part = resolve_template(scope, items[i], depth);
 		if (!part)
 			return NULL;
-		sum = sum ? merge_maps(loader, sum, part) : part;
+		sum = sum ? merge_maps(scope->loader, sum, part) : part;
 	}
-	return sum ? merge_maps(loader, sum, map) : map;
+	return sum ? merge_maps(scope->loader, sum, map) : map;
 }
 
 /* A template without content, used where one is empty or not a map. */
@@ -189,15 +189,15 @@ void templates_read(struct loader *loader, const struct yaml_node *map)
 		const char *missing = NULL;
 		struct template *template = &loader->template_list[i];
 		template->name = loader_expand(loader, entry->key, false, &missing);
-		struct error_context subject = {.kind = "template", .name = template->name};
+		struct scope scope = {.loader = loader, .kind = "template", .name = template->name};
 		if (entry->value->kind != YAML_MAP && !yaml_is_null(entry->value))
-			loader_report(loader, false, entry->value, &subject, "expected a map");
+			loader_error(entry->value, &scope, "expected a map");
 		template->node = entry->value->kind == YAML_MAP
 					 ? entry->value
 					 : empty_map(loader->arena, entry->key);
 		const void **place = dict_place(&loader->templates, template->name);
 		if (*place)
-			loader_report(loader, false, entry->key, &subject, "already defined");
+			loader_error(entry->key, &scope, "already defined");
 		*place = template;
 	}
 }
@@ -205,6 +205,6 @@ void templates_read(struct loader *loader, const struct yaml_node *map)
 const struct yaml_node *templates_resolve(
 	struct loader *loader, const char *name, const struct yaml_node *test)
 {
-	struct error_context subject = {.kind = "test", .name = name};
-	return resolve(loader, &subject, test, 1);
+	struct scope scope = {.loader = loader, .kind = "test", .name = name};
+	return resolve(&scope, test, 1);
 }

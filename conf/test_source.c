@@ -6,32 +6,32 @@
 
 #include "conf/load.h"
 
-static void report_type(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *type)
+static void report_type(const struct yaml_node *where, const struct scope *scope, const char *type)
 {
 	static const char *const hunters[] = {"bigquery", "influxdb"};
 	const char *names[PLUGIN_NAMES + 2];
-	size_t count = plugin_names(loader->source->schema->sources, false, names);
+	size_t count = plugin_names(scope->loader->source->schema->sources, false, names);
 	for (size_t i = 0; i < sizeof hunters / sizeof *hunters; i++)
 		names[count++] = hunters[i];
-	loader_report(loader, false, where, subject, "type: unknown type \"%.80s\"%s", where->text,
-		loader_hint(loader, type, names, count));
+	loader_error(where, scope, "type: unknown type \"%.80s\"%s", where->text,
+		loader_hint(scope->loader, type, names, count));
 }
 
-static void report_server(struct loader *loader, const struct yaml_node *where,
-	const struct error_context *subject, const char *name)
+static void report_server(
+	const struct yaml_node *where, const struct scope *scope, const char *name)
 {
 	const char *names[100];
 	size_t count = 0;
-	for (const struct declared_section *d = loader->first_server; d && count < 100; d = d->next)
+	for (const struct declared_section *d = scope->loader->first_server; d && count < 100;
+		d = d->next)
 		names[count++] = d->server.name;
-	loader_report(loader, false, where, subject, "source: unknown server \"%.80s\"%s",
-		where->text, loader_hint(loader, name, names, count));
+	loader_error(where, scope, "source: unknown server \"%.80s\"%s", where->text,
+		loader_hint(scope->loader, name, names, count));
 }
 
-const char *test_type_read(
-	struct loader *loader, const struct yaml_node *map, const struct error_context *subject)
+const char *test_type_read(const struct yaml_node *map, const struct scope *scope)
 {
+	struct loader *loader = scope->loader;
 	const struct yaml_node *type = yaml_get(map, "type");
 	const struct yaml_node *source = yaml_get(map, "source");
 	const char *missing = NULL;
@@ -41,7 +41,7 @@ const char *test_type_read(
 			(plugin_find(loader->source->schema->sources, name) || kind_find(name)))
 			return name;
 		if (!missing) {
-			report_type(loader, type, subject, name);
+			report_type(type, scope, name);
 			return NULL;
 		}
 	} else if (source && source->kind == YAML_SCALAR) {
@@ -50,15 +50,15 @@ const char *test_type_read(
 		if (!missing && declared)
 			return declared->server.source->name;
 		if (!missing) {
-			report_server(loader, source, subject, name);
+			report_server(source, scope, name);
 			return NULL;
 		}
 		type = source;
 	}
 	if (missing)
-		loader_report(loader, false, type, subject, "${%s} is not set", missing);
+		loader_error(type, scope, "${%s} is not set", missing);
 	else
-		loader_report(loader, false, map, subject, "\"type\" is missing");
+		loader_error(map, scope, "\"type\" is missing");
 	return NULL;
 }
 
@@ -78,20 +78,18 @@ static const struct declared_section *only_server(
 }
 
 /* The server that `source:` names, or NULL after a report. */
-static const struct declared_section *named_server(struct loader *loader,
-	const struct yaml_node *map, const struct error_context *subject,
-	const struct plugin *plugin, const char *name)
+static const struct declared_section *named_server(const struct yaml_node *map,
+	const struct scope *scope, const struct plugin *plugin, const char *name)
 {
-	const struct declared_section *declared = dict_get(&loader->servers, name);
+	const struct declared_section *declared = dict_get(&scope->loader->servers, name);
 	const struct yaml_node *where = yaml_get(map, "source");
 	if (declared && declared->server.source == plugin)
 		return declared;
 	if (declared)
-		loader_report(loader, false, where, subject,
-			"source: \"%.80s\" is of type %s, not %s", where->text,
+		loader_error(where, scope, "source: \"%.80s\" is of type %s, not %s", where->text,
 			declared->server.source->name, plugin->name);
 	else
-		report_server(loader, where, subject, name);
+		report_server(where, scope, name);
 	return NULL;
 }
 
@@ -104,41 +102,41 @@ static bool any_server(const struct loader *loader, const struct plugin *plugin)
 }
 
 /* A server that needs no configured address: the environment provides it (PGHOST). */
-static const struct server *default_server(struct loader *loader, const struct plugin *plugin,
-	const struct yaml_node *map, const struct error_context *subject)
+static const struct server *default_server(
+	const struct plugin *plugin, const struct yaml_node *map, const struct scope *scope)
 {
-	struct server *server = arena_alloc(loader->arena, sizeof *server);
-	void *options = arena_alloc(loader->arena, plugin->server_size);
+	struct server *server = arena_alloc(scope->loader->arena, sizeof *server);
+	void *options = arena_alloc(scope->loader->arena, plugin->server_size);
 	field_defaults(plugin->server_fields, options);
-	loader_set_variables(loader, plugin->server_fields, options, map, subject);
+	loader_set_variables(plugin->server_fields, options, map, scope);
 	*server = (struct server){plugin->name, plugin, options};
 	return server;
 }
 
-void test_server_find(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const char *name, struct test *test)
+void test_server_find(
+	const struct yaml_node *map, const struct scope *scope, const char *name, struct test *test)
 {
+	struct loader *loader = scope->loader;
 	const struct plugin *plugin = test->source;
 	const struct declared_section *declared =
-		name ? named_server(loader, map, subject, plugin, name)
-		     : only_server(loader, plugin);
+		name ? named_server(map, scope, plugin, name) : only_server(loader, plugin);
 	if (declared) {
 		test->server = &declared->server;
 		if (!declared->unset.variable)
 			return;
-		loader_missing(loader, &(struct error_context){.kind = declared->server.name},
+		loader_missing(&(struct scope){.loader = loader, .kind = declared->server.name},
 			&declared->unset);
-		loader_report(loader, true, declared->unset.where,
-			&(struct error_context){.kind = declared->server.name},
+		loader_warn(declared->unset.where,
+			&(struct scope){.loader = loader, .kind = declared->server.name},
 			"${%s} is not set: its tests cannot run", declared->unset.variable);
 		test->unsupported =
 			arena_printf(loader->arena, "${%s} is not set", declared->unset.variable);
 	} else if (!name && !plugin->endpoint && !any_server(loader, plugin)) {
-		test->server = default_server(loader, plugin, map, subject);
+		test->server = default_server(plugin, map, scope);
 	} else if (!name && kind_find(plugin->name) && plugin->endpoint) {
 		test->unsupported = arena_printf(loader->arena, "no section \"%s\"", plugin->name);
 	} else if (!name) {
-		loader_report(loader, false, map, subject,
-			"no server: add a section \"%s\" or \"source: NAME\"", plugin->name);
+		loader_error(map, scope, "no server: add a section \"%s\" or \"source: NAME\"",
+			plugin->name);
 	}
 }

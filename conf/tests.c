@@ -150,9 +150,10 @@ static bool is_csv_option(const char *name)
 }
 
 /* Drops keys without effect and adds those of Otava's section `csv`, which override the tests'. */
-static void complete_csv_options(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct field *field, void *options)
+static void complete_csv_options(const struct yaml_node *map, const struct scope *scope,
+	const struct field *field, void *options)
 {
+	struct loader *loader = scope->loader;
 	struct pairs *given = (struct pairs *)(void *)((char *)options + field->offset);
 	const struct yaml_node *nested = yaml_get(map, "csv_options");
 	size_t more = loader->csv ? loader->csv->count : 0, count = 0;
@@ -162,7 +163,7 @@ static void complete_csv_options(struct loader *loader, const struct yaml_node *
 			pairs[count++] = given->items[i];
 	for (size_t i = 0; nested && nested->kind == YAML_MAP && i < nested->count; i++)
 		if (!is_csv_option(nested->entries[i].key->text))
-			loader_report(loader, true, nested->entries[i].key, subject,
+			loader_warn(nested->entries[i].key, scope,
 				"csv_options: unknown key \"%.80s\"", nested->entries[i].key->text);
 	for (size_t i = 0; i < more; i++) {
 		const struct yaml_entry *entry = &loader->csv->entries[i];
@@ -175,15 +176,13 @@ static void complete_csv_options(struct loader *loader, const struct yaml_node *
 }
 
 /* Notes an unset variable as a blocker if the test could run otherwise. */
-static void note_unset(struct loader *loader, const struct error_context *subject,
-	const struct unset *unset, struct test *test)
+static void note_unset(const struct scope *scope, const struct unset *unset, struct test *test)
 {
 	if (!unset->variable || test->unsupported)
 		return;
-	loader_missing(loader, subject, unset);
-	loader_report(loader, true, unset->where, subject, "${%s} is not set: the test cannot run",
-		unset->variable);
-	test->unsupported = arena_printf(loader->arena, "${%s} is not set", unset->variable);
+	loader_missing(scope, unset);
+	loader_warn(unset->where, scope, "${%s} is not set: the test cannot run", unset->variable);
+	test->unsupported = arena_printf(scope->loader->arena, "${%s} is not set", unset->variable);
 }
 
 /* A type of Hunter or Otava that this binary has no source for: its keys are checked and otherwise
@@ -193,10 +192,9 @@ static void keep_unsupported(struct loader *loader, const struct yaml_node *map,
 {
 	for (const char *const *key = kind->required; *key; key++)
 		if (!yaml_get(map, *key))
-			loader_report(
-				loader, false, map, &reading->subject, "\"%s\" is missing", *key);
-	options_read(loader, map, map, reading);
-	kind_check(loader, kind, map, &reading->subject);
+			loader_error(map, &reading->scope, "\"%s\" is missing", *key);
+	options_read(map, map, reading);
+	kind_check(kind, map, &reading->scope);
 	if (kind->never)
 		test->unsupported = kind->never;
 	else
@@ -224,8 +222,8 @@ static bool may_have_attribute(const struct test *test, const char *name)
 
 /* The agent's default may be meant for other tests and is not reported. A part of a path, path[2],
  * refers to the name of a series. */
-static void check_environment(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct test *test)
+static void check_environment(
+	const struct yaml_node *map, const struct scope *scope, const struct test *test)
 {
 	struct error error;
 
@@ -236,33 +234,30 @@ static void check_environment(struct loader *loader, const struct yaml_node *map
 	error_set(&error, ERROR_DATA,
 		"environment: \"%.80s\" is not an attribute of the test; add it to attributes",
 		test->environment);
-	loader_complain(loader, map, subject, &error);
+	loader_complain(map, scope, &error);
 }
 
 /* The file that the test reads, if it is watched. */
-static void read_watch(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, struct test *test)
+static void read_watch(const struct yaml_node *map, const struct scope *scope, struct test *test)
 {
 	const struct field *file = test->source ? field_find(test->source->fields, "file") : NULL;
 	if (file && file->type == FIELD_STRING && test->options)
 		test->watched = *(const char *const *)(const void *)((const char *)test->options +
 								     file->offset);
 	else
-		loader_report(loader, false, yaml_get(map, "watch"), subject,
-			"watch: the test reads no file");
+		loader_error(yaml_get(map, "watch"), scope, "watch: the test reads no file");
 }
 
 /* Runs the plugin's check on options and metrics that were read without an error. */
-static void check(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct test *test)
+static void check(const struct yaml_node *map, const struct scope *scope, const struct test *test)
 {
 	const struct plugin *plugin = test->source;
 	struct error error;
 	if (plugin->check && !plugin->check(test->options, &error))
-		loader_complain(loader, map, subject, &error);
+		loader_complain(map, scope, &error);
 	else if (plugin->check_metrics &&
 		 !plugin->check_metrics(test->options, test->metrics, test->metric_count, &error))
-		loader_complain(loader, map, subject, &error);
+		loader_complain(map, scope, &error);
 }
 
 /* True if all variables that its options need are set. */
@@ -274,24 +269,25 @@ static bool read_options(struct loader *loader, const struct yaml_node *map,
 	field_defaults(plugin->fields, options);
 	test->options = options;
 	reading->tables[1] = (struct option_table){plugin->fields, options};
-	struct unset unset = options_read(loader, map, map, reading);
-	note_unset(loader, &reading->subject, &unset, test);
+	struct unset unset = options_read(map, map, reading);
+	note_unset(&reading->scope, &unset, test);
 	const struct field *csv = field_find(plugin->fields, "csv_options");
 	if (csv && csv->type == FIELD_MAP)
-		complete_csv_options(loader, map, &reading->subject, csv, options);
+		complete_csv_options(map, &reading->scope, csv, options);
 	if (plugin->server_size > 0)
-		test_server_find(loader, map, &reading->subject, common->source, test);
+		test_server_find(map, &reading->scope, common->source, test);
 	else if (common->source)
-		loader_report(loader, kind_find(plugin->name) != NULL, yaml_get(map, "source"),
-			&reading->subject, "source: tests of type \"%s\" use no server",
-			plugin->name);
+		(kind_find(plugin->name) != NULL ? loader_warn : loader_error)(
+			yaml_get(map, "source"), &reading->scope,
+			"source: tests of type \"%s\" use no server", plugin->name);
 	return !unset.variable;
 }
 
 /* The default is all receivers, or stdout if there are none. */
-struct strings notify_read(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct strings *given, bool *routed)
+struct strings notify_read(const struct yaml_node *map, const struct scope *scope,
+	const struct strings *given, bool *routed)
 {
+	struct loader *loader = scope->loader;
 	const struct yaml_node *node = yaml_get(map, "notify");
 	bool list = node && node->kind == YAML_LIST;
 	*routed = loader->config->routes != NULL && given->count == 0;
@@ -300,11 +296,11 @@ struct strings notify_read(struct loader *loader, const struct yaml_node *map,
 		const char *missing = NULL;
 		const char *name = loader_expand(loader, item, false, &missing);
 		if (!missing && strcmp(name, "stdout") != 0 && !dict_get(&loader->receivers, name))
-			receiver_report_unknown(loader, item, subject, "notify", item->text);
+			receiver_report_unknown(item, scope, "notify", item->text);
 	}
 	if (list && node->count == 0)
-		loader_report(loader, false, node, subject,
-			"notify: empty list; leave notify out to use all receivers");
+		loader_error(
+			node, scope, "notify: empty list; leave notify out to use all receivers");
 	if (given->count == 0 || loader->source->stdout_only)
 		return loader->all_receivers;
 	return *given;
@@ -313,15 +309,15 @@ struct strings notify_read(struct loader *loader, const struct yaml_node *map,
 static void read_test(struct loader *loader, const struct yaml_node *map,
 	const struct yaml_node *own, const char *name, struct test *test)
 {
-	struct error_context subject = {.kind = "test", .name = name};
+	struct scope scope = {.loader = loader, .kind = "test", .name = name};
 	const struct agent_settings *agent = &loader->config->agent;
 	struct test_options common = test_defaults(agent);
-	const char *type = test_type_read(loader, map, &subject);
+	const char *type = test_type_read(map, &scope);
 	if (!type)
 		return;
 	test->fingerprint = HASH_START;
 	const struct compat_type *kind = kind_find(type);
-	struct reading reading = {.subject = subject,
+	struct reading reading = {.scope = scope,
 		.tables = {{test_fields, &common}},
 		.other_keys = other_keys,
 		.harmless_keys = kind ? kind_all_keys : NULL,
@@ -338,7 +334,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	fingerprint_fields(loader, &test->fingerprint, test_fields, &common);
 	test->interval = loader->source->interval ? loader->source->interval : common.interval;
 	if (common.watch)
-		read_watch(loader, map, &subject, test);
+		read_watch(map, &scope, test);
 	test->evaluation_delay = common.evaluation_delay;
 	test->stale_after = common.stale_after;
 	test->allow_empty = common.allow_empty;
@@ -350,35 +346,35 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	test->tags = common.tags;
 	test->annotate = common.annotate;
 	test->links = common.links;
-	loader_check_links(loader, map, &subject, &common.links);
-	loader_check_environment(loader, map, &subject, common.environment);
+	loader_check_links(map, &scope, &common.links);
+	loader_check_environment(map, &scope, common.environment);
 	test->environment = common.environment && *common.environment ? common.environment : NULL;
 	test->repository = common.repository && *common.repository ? common.repository : NULL;
 	if (whole)
-		check_environment(loader, map, &subject, test);
-	rename_note(loader, map, &subject, common.was);
+		check_environment(map, &scope, test);
+	rename_note(map, &scope, common.was);
 	struct unset unset = {0};
 	test->detection = detection_read(
-		loader, yaml_get(map, "detection"), &subject, &loader->config->detection, &unset);
-	note_unset(loader, &subject, &unset, test);
+		yaml_get(map, "detection"), &scope, &loader->config->detection, &unset);
+	note_unset(&scope, &unset, test);
 	unset = (struct unset){0};
-	test->bisect = bisect_read(loader, yaml_get(map, "bisect"), &subject, test, &unset);
-	note_unset(loader, &subject, &unset, test);
-	test->detection.control = control_note(loader, map, &subject, &common.control, NULL);
-	test->notify = notify_read(loader, map, &subject, &common.notify, &test->routed);
-	test->mute = mutes_read(loader, map, &subject, &common.mute);
+	test->bisect = bisect_read(yaml_get(map, "bisect"), &scope, test, &unset);
+	note_unset(&scope, &unset, test);
+	test->detection.control = control_note(map, &scope, &common.control, NULL);
+	test->notify = notify_read(map, &scope, &common.notify, &test->routed);
+	test->mute = mutes_read(map, &scope, &common.mute);
 	unset = metrics_read(loader, map, type, test);
-	note_unset(loader, &subject, &unset, test);
+	note_unset(&scope, &unset, test);
 	fingerprint_test(loader, test);
 	if (whole && !unset.variable && errors == loader->problems->errors)
-		check(loader, map, &subject, test);
+		check(map, &scope, test);
 }
 
 static void read_entry(struct loader *loader, const struct yaml_entry *entry, struct test *test)
 {
 	const char *missing = NULL;
 	const char *name = loader_expand(loader, entry->key, false, &missing);
-	struct error_context subject = {.kind = "test", .name = name};
+	struct scope scope = {.loader = loader, .kind = "test", .name = name};
 	const struct yaml_node *merged = NULL;
 	test->name = name;
 	test->file = entry->key->file;
@@ -387,13 +383,13 @@ static void read_entry(struct loader *loader, const struct yaml_entry *entry, st
 	const struct test *before = *place;
 	*place = test;
 	if (before)
-		loader_report(loader, false, entry->key, &subject, "already defined at %s:%d",
-			before->file, before->line);
-	loader_check_name(loader, entry->key, &subject, name);
+		loader_error(
+			entry->key, &scope, "already defined at %s:%d", before->file, before->line);
+	loader_check_name(entry->key, &scope, name);
 	if (entry->value->kind == YAML_MAP)
 		merged = templates_resolve(loader, name, entry->value);
 	else
-		loader_report(loader, false, entry->key, &subject, "expected a map");
+		loader_error(entry->key, &scope, "expected a map");
 	if (merged)
 		read_test(loader, merged, entry->value, name, test);
 }

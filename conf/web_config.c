@@ -87,13 +87,12 @@ static const char *no_variable(void *context, const char *name)
 	return NULL;
 }
 
-static void read_map(
-	struct reader *reader, const struct yaml_node *map, const struct reading *reading)
+static void read_map(const struct yaml_node *map, const struct reading *reading)
 {
-	struct unset unset = options_read(&reader->loader, map, map, reading);
+	struct unset unset = options_read(map, map, reading);
 
 	if (unset.variable)
-		loader_report(&reader->loader, false, unset.where, &reading->subject,
+		loader_error(unset.where, &reading->scope,
 			"environment variables are not expanded here");
 }
 
@@ -124,8 +123,8 @@ static void read_tls(struct reader *reader, const struct yaml_node *root)
 	if (!map)
 		return;
 	field_defaults(web_tls_fields, &options);
-	read_map(reader, map,
-		&(struct reading){.subject = {.kind = "tls_server_config"},
+	read_map(map,
+		&(struct reading){.scope = {.loader = &reader->loader, .kind = "tls_server_config"},
 			.tables = {{web_tls_fields, &options}}});
 	reader->config->cert_file = options.cert_file;
 	reader->config->key_file = options.key_file;
@@ -145,8 +144,8 @@ static int cost_of(const char *hash)
 }
 
 /* Messages do not show the value, which may be a password. */
-static bool check_hash(struct reader *reader, const struct yaml_node *value,
-	const struct error_context *subject, struct web_user *user)
+static bool check_hash(
+	const struct yaml_node *value, const struct scope *scope, struct web_user *user)
 {
 	const char *problem = NULL;
 
@@ -158,10 +157,10 @@ static bool check_hash(struct reader *reader, const struct yaml_node *value,
 	else if (user->cost < 4 || user->cost > MOST_COST)
 		problem = "the cost of the bcrypt hash must be from 4 to 15";
 	if (problem)
-		loader_report(&reader->loader, false, value, subject, "%s", problem);
+		loader_error(value, scope, "%s", problem);
 	else if (user->cost < 10)
-		loader_report(&reader->loader, true, value, subject,
-			"the cost of the bcrypt hash is below 10: too easy to guess");
+		loader_warn(
+			value, scope, "the cost of the bcrypt hash is below 10: too easy to guess");
 	return !problem;
 }
 
@@ -184,15 +183,15 @@ static void read_users(struct reader *reader, const struct yaml_node *root)
 
 	for (size_t i = 0; map && i < map->count; i++) {
 		const struct yaml_node *key = map->entries[i].key;
-		struct error_context subject = {.kind = "basic_auth_users", .name = key->text};
+		struct scope scope = {
+			.loader = &reader->loader, .kind = "basic_auth_users", .name = key->text};
 		struct web_user *user = &users[config->user_count];
 
-		loader_check_name(&reader->loader, key, &subject, key->text);
+		loader_check_name(key, &scope, key->text);
 		if (strchr(key->text, ':'))
-			loader_report(&reader->loader, false, key, &subject,
-				"a name of basic authentication has no colon");
+			loader_error(key, &scope, "a name of basic authentication has no colon");
 		user->name = key->text;
-		config->user_count += check_hash(reader, map->entries[i].value, &subject, user);
+		config->user_count += check_hash(map->entries[i].value, &scope, user);
 	}
 	config->users = users;
 	if (map)
@@ -215,16 +214,15 @@ static void read_roles(struct reader *reader, const struct yaml_node *root)
 
 	for (size_t i = 0; map && i < map->count; i++) {
 		const struct yaml_node *key = map->entries[i].key, *value = map->entries[i].value;
-		struct error_context subject = {.kind = "roles", .name = key->text};
+		struct scope scope = {
+			.loader = &reader->loader, .kind = "roles", .name = key->text};
 		const char *word = value->kind == YAML_SCALAR ? value->text : "";
 		enum role role = role_parse(word, strlen(word));
 
 		if (role == ROLE_UNSET)
-			loader_report(&reader->loader, false, value, &subject,
-				"expected viewer, triager or admin");
+			loader_error(value, &scope, "expected viewer, triager or admin");
 		else if (!knows(config, key->text) && config->proxy_count == 0)
-			loader_report(&reader->loader, true, key, &subject,
-				"no such user in basic_auth_users");
+			loader_warn(key, &scope, "no such user in basic_auth_users");
 		given[config->role_count++] = (struct web_role){key->text, role};
 	}
 	config->roles = given;
@@ -245,23 +243,23 @@ static void read_token(
 {
 	struct web_config *config = reader->config;
 	struct token_options options = {0};
-	struct reading reading = {
-		.subject = {.kind = "tokens"}, .tables = {{web_token_fields, &options}}};
+	struct reading reading = {.scope = {.loader = &reader->loader, .kind = "tokens"},
+		.tables = {{web_token_fields, &options}}};
 
 	if (node->kind != YAML_MAP) {
-		loader_report(&reader->loader, false, node, &reading.subject, "expected a map");
+		loader_error(node, &reading.scope, "expected a map");
 		return;
 	}
 	field_defaults(web_token_fields, &options);
-	read_map(reader, node, &reading);
+	read_map(node, &reading);
 	if (!options.name || !options.file)
 		return;
-	reading.subject.name = options.name;
-	loader_check_name(&reader->loader, yaml_get(node, "name"), &reading.subject, options.name);
+	reading.scope.name = options.name;
+	loader_check_name(yaml_get(node, "name"), &reading.scope, options.name);
 	for (size_t i = 0; i < config->token_count; i++)
 		if (strcmp(tokens[i].name, options.name) == 0)
-			loader_report(&reader->loader, false, yaml_get(node, "name"),
-				&reading.subject, "duplicate token name");
+			loader_error(
+				yaml_get(node, "name"), &reading.scope, "duplicate token name");
 	tokens[config->token_count++] = (struct web_token){.name = options.name,
 		.file = beside(reader, options.file, node->file),
 		.role = (enum role)(ROLE_VIEWER + options.role)};
@@ -330,8 +328,9 @@ static void read_top(struct reader *reader, const struct yaml_node *root)
 	struct top_options options = {0};
 
 	field_defaults(web_fields, &options);
-	read_map(reader, root,
-		&(struct reading){.tables = {{web_fields, &options}}, .other_keys = others});
+	read_map(root, &(struct reading){.scope = reader->loader.root,
+			       .tables = {{web_fields, &options}},
+			       .other_keys = others});
 	read_proxies(reader, root, &options.trusted_proxies);
 	reader->config->user_header = options.user_header;
 	reader->config->role_header = options.role_header;
@@ -357,7 +356,8 @@ struct web_config *web_config_parse(
 	static const struct config_source source = {.env = no_variable};
 	struct arena *arena = arena_new();
 	struct reader reader = {.config = arena_alloc(arena, sizeof *reader.config),
-		.loader = {.arena = arena,
+		.loader = {.root = {.loader = &reader.loader},
+			.arena = arena,
 			.source = &source,
 			.problems = problems,
 			.told = {.arena = arena},
