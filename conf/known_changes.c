@@ -1,5 +1,5 @@
 /*
- * Reads known changes, and adds entries to a file of them. libyaml's marks tell where an entry
+ * Reads known changes, and adds entries to a file of them. The list's end tells where an entry
  * goes, so that all else in the file stays as it is; the result is read again before it is used.
  */
 #include "conf/known_changes.h"
@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <yaml.h>
 
 #include "agent/base/hash.h"
 #include "agent/base/number.h"
@@ -21,7 +20,6 @@
 #include "agent/base/when.h"
 #include "conf/files.h"
 #include "conf/load.h"
-#include "conf/reference.h"
 
 enum { ENTRIES_MOST = 10000, PATTERNS_MOST = 1000, FILE_MOST = 10000000 };
 #define DAY_MS INT64_C(86400000)
@@ -71,12 +69,6 @@ static bool read_date(const struct yaml_node *map, const struct scope *scope, co
 	return false;
 }
 
-/* "2026-01-02" is the whole day. */
-static bool is_day(const char *text)
-{
-	return strlen(text) == 10 && strspn(text, "0123456789-") == 10;
-}
-
 static void check_text(
 	const struct yaml_node *map, const struct scope *scope, const char *key, const char *text)
 {
@@ -84,42 +76,39 @@ static void check_text(
 		loader_error(yaml_get(map, key), scope, "%s: it is empty", key);
 }
 
+/* "2026-01-02" is the whole day. */
 static bool read_times(const struct yaml_node *map, const struct scope *scope,
 	const struct options *options, struct known_change *entry)
 {
-	if (options->time) {
-		if (!read_date(map, scope, "time", options->time, &entry->from))
+	const char *time = options->time;
+
+	if (time) {
+		bool day = strlen(time) == 10 && strspn(time, "0123456789-") == 10;
+
+		if (!read_date(map, scope, "time", time, &entry->from))
 			return false;
-		entry->to = entry->from + (is_day(options->time) ? DAY_MS - 1 : 0);
+		entry->to = entry->from + (day ? DAY_MS - 1 : 0);
 	}
 	return !options->until || read_date(map, scope, "until", options->until, &entry->until);
 }
 
-/* Changes of the configuration's hash are shown. */
-static void add_to_hash(struct loader *loader, const struct known_change *entry)
+/* The configuration's hash shows what has changed. */
+static void add_entry(struct loader *loader, const struct known_change *entry)
 {
 	uint64_t ignored = HASH_START;
 	const int64_t numbers[] = {entry->from, entry->to, entry->until, entry->direction};
 	struct config *config = loader->config;
+	struct known_change *entries = arena_grow(
+		loader->arena, loader->known_changes, config->known_change_count, sizeof *entries);
 
+	entries[config->known_change_count++] = *entry;
+	config->known_changes = loader->known_changes = entries;
 	fingerprint_text(loader, &ignored, entry->test);
 	fingerprint_text(loader, &ignored, entry->metric);
 	fingerprint_text(loader, &ignored, entry->commit);
 	fingerprint_text(loader, &ignored, entry->reason);
 	config->hash = hash_add(config->hash, numbers, sizeof numbers);
 	config->hash = hash_add(config->hash, &entry->at_most, sizeof entry->at_most);
-}
-
-static void add_entry(struct loader *loader, const struct known_change *entry)
-{
-	struct config *config = loader->config;
-	struct known_change *entries = arena_grow(
-		loader->arena, loader->known_changes, config->known_change_count, sizeof *entries);
-
-	entries[config->known_change_count++] = *entry;
-	loader->known_changes = entries;
-	config->known_changes = entries;
-	add_to_hash(loader, entry);
 }
 
 static void read_entry(struct loader *loader, const struct yaml_node *map)
@@ -349,235 +338,94 @@ static void put_entry(struct buf *out, int indent, const struct known_change *en
 		buf_char(out, '}');
 }
 
-/* The place for new entries. */
+/* The place for new entries in a document. */
 struct insertion {
-	bool there;    /* the document has known_changes */
-	bool flow;     /* ... in brackets, or null, ... */
-	bool empty;    /* ... without an entry yet */
-	int indent;    /* of the dashes */
-	size_t line;   /* block: before this line, from 0; flow: of the bracket */
-	size_t column; /* flow: of the bracket, in characters */
+	bool there; /* it has known_changes ... */
+	bool fixed; /* ... to which nothing can be added: an alias, or a written null */
+	bool flow;  /* in brackets */
+	int indent; /* of the dashes */
+	size_t entries;
+	size_t line, column; /* from 0: the bracket, or the start of the line; else the end */
 };
 
-enum { DEEPEST = 128 };
-
-/* A walk through the events of a document. */
-struct walk {
-	struct insertion found;
-	bool in_braces[DEEPEST]; /* by depth: flow style */
-	size_t depth, nodes;     /* nodes: of the root map, so far; keys are the even ones */
-	bool next, inside;       /* the next node is the list; we are in it */
-};
-
-/* The line after a node that ends there. */
-static void end_after(struct walk *walk, const yaml_event_t *event)
-{
-	size_t line = event->end_mark.line;
-
-	if (event->end_mark.column > 0 || line == event->start_mark.line)
-		line++;
-	if (walk->found.line < line)
-		walk->found.line = line;
-	walk->found.empty = false;
-}
-
-static void begin_list(struct walk *walk, const yaml_event_t *event)
-{
-	walk->found.there = true;
-	walk->found.empty = true;
-	walk->found.line = event->end_mark.line + 1;
-	walk->found.indent = 2;
-	if (event->type == YAML_SEQUENCE_START_EVENT) {
-		walk->inside = true;
-		walk->found.indent = (int)event->start_mark.column;
-		walk->found.flow = event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
-	} else if (event->type != YAML_SCALAR_EVENT || event->data.scalar.length > 0) {
-		walk->found.flow = true; /* an alias, or a written null: not to be added to */
-		walk->found.line = SIZE_MAX;
-	}
-}
-
-/* False if it is nested too deeply. */
-static bool open_node(struct walk *walk, const yaml_event_t *event)
-{
-	bool sequence = event->type == YAML_SEQUENCE_START_EVENT;
-
-	if (walk->depth + 1 >= DEEPEST)
-		return false;
-	walk->in_braces[++walk->depth] =
-		sequence ? event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE
-			 : event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
-	return true;
-}
-
-static void close_node(struct walk *walk, const yaml_event_t *event)
-{
-	bool in_braces = walk->in_braces[walk->depth--];
-
-	if (!walk->inside)
-		return;
-	if (walk->depth > 1) {
-		if (in_braces)
-			end_after(walk, event);
-		return;
-	}
-	walk->inside = false;
-	if (!walk->found.flow)
-		return;
-	walk->found.line = event->start_mark.line;
-	walk->found.column = event->start_mark.column;
-}
-
-/* A node of the root map: a key, or a value. */
-static void root_node(struct walk *walk, const yaml_event_t *event)
-{
-	bool key = walk->nodes++ % 2 == 0;
-
-	if (walk->next)
-		begin_list(walk, event);
-	walk->next = key && event->type == YAML_SCALAR_EVENT &&
-		     strcmp((const char *)event->data.scalar.value, "known_changes") == 0;
-}
-
-static bool take_event(struct walk *walk, const yaml_event_t *event)
-{
-	bool opens =
-		event->type == YAML_SEQUENCE_START_EVENT || event->type == YAML_MAPPING_START_EVENT;
-	bool plain = event->type == YAML_SCALAR_EVENT || event->type == YAML_ALIAS_EVENT;
-
-	if ((opens || plain) && walk->depth == 1)
-		root_node(walk, event);
-	else if (plain && walk->inside)
-		end_after(walk, event);
-	if (event->type == YAML_SEQUENCE_END_EVENT || event->type == YAML_MAPPING_END_EVENT)
-		close_node(walk, event);
-	return !opens || open_node(walk, event);
-}
-
-static bool find_place(const char *text, size_t length, struct insertion *out)
-{
-	struct buf guarded = {0};
-	bool replaced = references_guard(text, length, &guarded);
-	struct walk walk = {0};
-	bool good = true, over = false;
-	yaml_parser_t parser;
-
-	if (!yaml_parser_initialize(&parser))
-		abort(); /* out of memory */
-	yaml_parser_set_input_string(&parser,
-		(const unsigned char *)(replaced ? guarded.data : text),
-		replaced ? guarded.length : length);
-	while (good && !over) {
-		yaml_event_t event;
-
-		good = yaml_parser_parse(&parser, &event) != 0;
-		if (!good)
-			break;
-		good = take_event(&walk, &event);
-		over = event.type == YAML_STREAM_END_EVENT;
-		yaml_event_delete(&event);
-	}
-	yaml_parser_delete(&parser);
-	buf_free(&guarded);
-	*out = walk.found;
-	return good && (walk.found.line != SIZE_MAX || !walk.found.there);
-}
-
-/* The start of a line, from 0; the end of the text if it has fewer. */
-static size_t line_start(const char *text, size_t length, size_t line)
-{
-	size_t at = 0;
-
-	for (; line > 0 && at < length; line--) {
-		const char *end = memchr(text + at, '\n', length - at);
-
-		at = end ? (size_t)(end - text) + 1 : length;
-	}
-	return at;
-}
-
-static void put_block(struct buf *out, int indent, const struct known_change *entries, size_t count)
-{
-	if (out->length > 0 && out->data[out->length - 1] != '\n')
-		buf_char(out, '\n');
-	for (size_t i = 0; i < count; i++)
-		put_entry(out, indent, &entries[i]);
-}
-
-static void put_flow(struct buf *out, bool empty, const struct known_change *entries, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		buf_text(out, empty && i == 0 ? "" : ", ");
-		put_entry(out, -1, &entries[i]);
-	}
-}
-
-/* The number of entries of a document; false if it is none, with the first problem. */
-static bool count_entries(const char *file, const char *text, size_t length, bool *there,
-	size_t *count, struct error *error)
+/* False if the document cannot have known changes, with the first problem. */
+static bool find_place(const char *file, const char *text, size_t length, struct insertion *out,
+	struct error *error)
 {
 	struct problems problems = {.arena = arena_new()};
 	const struct yaml_node *root = yaml_parse(problems.arena, file, text, length, &problems);
-	const struct yaml_node *list = yaml_get(root, "known_changes");
-	bool good = problems.errors == 0 && (!root || root->kind == YAML_MAP) &&
-		    (!list || list->kind == YAML_LIST || yaml_is_null(list));
+	bool good = !root || root->kind == YAML_MAP;
 
-	*there = list != NULL;
-	*count = list && list->kind == YAML_LIST ? list->count : 0;
+	*out = (struct insertion){.indent = 2, .line = SIZE_MAX};
+	for (size_t i = 0; good && root && i < root->count; i++) {
+		const struct yaml_node *key = root->entries[i].key, *list = root->entries[i].value;
+		bool null = yaml_is_null(list);
+
+		if (strcmp(key->text, "known_changes") != 0)
+			continue;
+		good = null || list->kind == YAML_LIST;
+		*out = (struct insertion){.there = true,
+			.fixed = list->line < key->line ||
+				 (list->line == key->line && list->column < key->column) ||
+				 (null && *list->text),
+			.flow = list->flow,
+			.indent = null ? 2 : list->column - 1,
+			.entries = list->count,
+			.line = null ? (size_t)list->line : list->end_line,
+			.column = list->flow ? list->end_column : 0};
+	}
 	if (problems.errors > 0)
-		error_set(error, ERROR_USAGE, "%s", problems.items[0].text);
+		good = error_set(error, ERROR_USAGE, "%s", problems.items[0].text);
 	else if (!good)
 		error_set(error, ERROR_USAGE, "%s: expected known_changes: and a list", file);
 	arena_free(problems.arena);
 	return good;
 }
 
+/* The byte at the place; the end of the text if it has fewer lines. */
+static size_t place_in(const char *text, size_t length, const struct insertion *place)
+{
+	size_t at = 0;
+
+	for (size_t line = place->line; line > 0 && at < length; line--) {
+		const char *end = memchr(text + at, '\n', length - at);
+
+		at = end ? (size_t)(end - text) + 1 : length;
+	}
+	for (size_t i = 0; i < place->column && at < length; i++)
+		for (at++; at < length && ((unsigned char)text[at] & 0xC0) == 0x80;)
+			at++;
+	return at;
+}
+
 bool known_changes_insert(const char *file, const char *text, size_t length,
 	const struct known_change *entries, size_t count, struct buf *out, struct error *error)
 {
-	struct insertion place;
+	struct insertion place, after;
 	struct error ignored;
-	size_t before, after, at = length;
-	bool there;
+	size_t at;
 
-	if (!count_entries(file, text, length, &there, &before, error))
+	if (!find_place(file, text, length, &place, error))
 		return false;
-	if (!find_place(text, length, &place) || place.there != there)
-		return error_set(error, ERROR_USAGE,
-			"%s: cannot add to its known_changes: expected a block list (lines "
-			"beginning with a dash)",
-			file);
-	if (place.there)
-		at = line_start(text, length, place.line);
-	if (place.there && place.flow)
-		for (size_t i = 0; i < place.column && at < length; i++)
-			for (at++; at < length && ((unsigned char)text[at] & 0xC0) == 0x80;)
-				at++;
+	at = place_in(text, length, &place);
 	buf_append(out, text, at);
-	if (!place.there) {
-		if (out->length > 0)
-			buf_text(out, out->data[out->length - 1] == '\n' ? "\n" : "\n\n");
-		buf_text(out, "known_changes:\n");
+	if (!place.flow && out->length > 0 && out->data[out->length - 1] != '\n')
+		buf_char(out, '\n');
+	if (!place.there)
+		buf_text(out, out->length > 0 ? "\nknown_changes:\n" : "known_changes:\n");
+	for (size_t i = 0; i < count; i++) {
+		if (place.flow && place.entries + i > 0)
+			buf_text(out, ", ");
+		put_entry(out, place.flow ? -1 : place.indent, &entries[i]);
 	}
-	if (place.there && place.flow)
-		put_flow(out, place.empty, entries, count);
-	else
-		put_block(out, place.there ? place.indent : 2, entries, count);
 	buf_append(out, text + at, length - at);
-	if (count_entries(file, out->data, out->length, &there, &after, &ignored) &&
-		after == before + count)
+	if (!place.fixed && find_place(file, out->data, out->length, &after, &ignored) &&
+		after.entries == place.entries + count)
 		return true;
 	return error_set(error, ERROR_USAGE,
 		"%s: cannot add to its known_changes: expected a block list (lines beginning with "
 		"a dash)",
 		file);
-}
-
-static bool is_hunter_folder(const char *folder)
-{
-	const char *slash = strrchr(folder, '/');
-
-	return strcmp(slash ? slash + 1 : folder, ".hunter") == 0;
 }
 
 /* The folder of a file must exist, or be named .hunter: the first file of that makes the folder. */
@@ -586,8 +434,9 @@ static bool check_folder(const char *path, bool make, struct error *error)
 	const char *slash = strrchr(path, '/');
 	char *folder = slash && slash > path ? strndup(path, (size_t)(slash - path)) : NULL;
 	bool there = !folder || access(folder, F_OK) == 0 || errno != ENOENT, good = false;
+	const char *name = folder ? strrchr(folder, '/') : NULL;
 
-	if (!there && !is_hunter_folder(folder))
+	if (!there && strcmp(name ? name + 1 : folder, ".hunter") != 0)
 		error_set(error, ERROR_DATA,
 			"%s: cannot write the file: no folder %s, and only one named "
 			".hunter is created",

@@ -119,6 +119,8 @@ struct reader {
 	struct dict anchors;
 	const struct yaml_node **stack; /* children of the open nodes */
 	size_t stack_count, stack_capacity;
+	yaml_mark_t last; /* start of the last scalar, alias or closing bracket */
+	size_t below;     /* the line below it */
 };
 
 static const struct yaml_node *read_node(struct reader *reader, yaml_event_t *event, int depth);
@@ -271,14 +273,24 @@ static const struct yaml_node *read_scalar(struct reader *reader, const yaml_eve
 	return node;
 }
 
-/* Reads children onto the stack until `end`. */
-static bool read_children(struct reader *reader, yaml_event_type_t end, int depth)
+static void note_last(struct reader *reader, const yaml_event_t *event)
+{
+	yaml_mark_t end = event->end_mark;
+
+	reader->last = event->start_mark;
+	reader->below = end.line + (end.column > 0 || end.line == event->start_mark.line);
+}
+
+/* Reads children onto the stack until `end`, in brackets or not. */
+static bool read_children(struct reader *reader, yaml_event_type_t end, bool flow, int depth)
 {
 	for (;;) {
 		yaml_event_t event;
 		if (!next_event(reader, &event))
 			return false;
 		bool last = event.type == end;
+		if (last ? flow : event.type == YAML_SCALAR_EVENT || event.type == YAML_ALIAS_EVENT)
+			note_last(reader, &event);
 		const struct yaml_node *node = last ? NULL : read_node(reader, &event, depth + 1);
 		yaml_event_delete(&event);
 		if (last)
@@ -293,8 +305,9 @@ static const struct yaml_node *read_list(
 	struct reader *reader, const yaml_event_t *event, int depth)
 {
 	size_t base = reader->stack_count;
+	bool flow = event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
 	if (!check_tag(reader, event, event->data.sequence_start.tag) ||
-		!read_children(reader, YAML_SEQUENCE_END_EVENT, depth))
+		!read_children(reader, YAML_SEQUENCE_END_EVENT, flow, depth))
 		return NULL;
 	struct yaml_node *node = new_node(reader, YAML_LIST, event);
 	node->count = reader->stack_count - base;
@@ -302,6 +315,9 @@ static const struct yaml_node *read_list(
 	for (size_t i = 0; i < node->count; i++)
 		items[i] = reader->stack[base + i];
 	node->items = items;
+	node->flow = flow;
+	node->end_line = flow ? reader->last.line : reader->below;
+	node->end_column = reader->last.column;
 	reader->stack_count = base;
 	return node;
 }
@@ -314,8 +330,9 @@ static bool is_merge_key(const struct yaml_node *key)
 static const struct yaml_node *read_map(struct reader *reader, const yaml_event_t *event, int depth)
 {
 	size_t base = reader->stack_count;
+	bool flow = event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
 	if (!check_tag(reader, event, event->data.mapping_start.tag) ||
-		!read_children(reader, YAML_MAPPING_END_EVENT, depth))
+		!read_children(reader, YAML_MAPPING_END_EVENT, flow, depth))
 		return NULL;
 	const struct yaml_node *merged = NULL;
 	struct yaml_map map = yaml_map_new(reader->arena, (reader->stack_count - base) / 2);

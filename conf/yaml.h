@@ -29,7 +29,10 @@ struct yaml_node {
 	const char *text; /* scalar: NUL-terminated */
 	size_t count;
 	const struct yaml_node *const *items; /* list */
-	const struct yaml_entry *entries;     /* map: in the file's order, without duplicates */
+	bool flow;                            /* a list in brackets */
+	/* Of a list, from 0: the closing bracket, or the line below the last item. */
+	size_t end_line, end_column;
+	const struct yaml_entry *entries; /* map: in the file's order, without duplicates */
 };
 
 /* All problems of a configuration: errors and warnings as "file:line:col: text", in the order
