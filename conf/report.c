@@ -38,6 +38,7 @@ static bool told_before(struct loader *loader, const struct yaml_node *where, co
 	return before;
 }
 
+PRINTF_LIKE(4, 0)
 static void report(bool warning, const struct yaml_node *where, const struct scope *scope,
 	const char *format, va_list arguments)
 {
