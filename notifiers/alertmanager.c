@@ -577,26 +577,25 @@ static struct transfer post(struct attempt *attempt)
 		attempt, &options->endpoint, "POST", url, state->body, (struct pairs){0});
 }
 
-static bool request(struct attempt *attempt, struct transfer *next, struct error *error)
+static bool request(struct attempt *attempt)
 {
 	struct state *state = arena_alloc(attempt->arena, sizeof *state);
 
-	if (!check(attempt->options, error))
+	if (!check(attempt->options, attempt->error))
 		return false;
 	*state = (struct state){.urls = addresses(attempt), .body = alerts(attempt)};
 	attempt->state = state;
-	*next = post(attempt);
+	*attempt->next = post(attempt);
 	return true;
 }
 
-static enum step answer(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error)
+static enum step answer(struct attempt *attempt, const struct reply *reply)
 {
 	struct state *state = attempt->state;
 
-	(void)reply, (void)error;
+	(void)reply;
 	if (++state->at < state->urls.count) {
-		*next = post(attempt);
+		*attempt->next = post(attempt);
 		return STEP_TRANSFER;
 	}
 	attempt->receipt = new_receipt(attempt);
@@ -604,15 +603,13 @@ static enum step answer(struct attempt *attempt, const struct reply *reply, stru
 }
 
 /* A JSON string, or {"code": 601, "message": "..."} */
-static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error)
+static enum step refusal(struct attempt *attempt, const struct reply *reply)
 {
 	json_t *document = json_loadb(reply->body, reply->length, JSON_DECODE_ANY, NULL);
 	const json_t *message = json_object_get(document, "message");
 	const char *words = json_string_value(message ? message : document);
 	enum step step;
 
-	(void)next;
 	if (words && !http_json_passes(reply->status)) {
 		struct buf clean = {0};
 
@@ -621,11 +618,10 @@ static enum step refusal(struct attempt *attempt, const struct reply *reply, str
 		step = notifier_fail(attempt, false,
 			reply->status == 400 || reply->status == 422 ? ERROR_DATA : ERROR_USAGE,
 			arena_printf(attempt->arena, "HTTP status %d: %s", reply->status,
-				clean.data ? clean.data : ""),
-			error);
+				clean.data ? clean.data : ""));
 		buf_free(&clean);
 	} else {
-		step = http_json_refused(attempt, reply, error);
+		step = http_json_refused(attempt, reply);
 	}
 	json_decref(document);
 	return step;
@@ -648,8 +644,7 @@ static bool have_ended(const struct attempt *attempt)
 	return standing > 0;
 }
 
-static enum step follow_up(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+static enum step follow_up(struct attempt *attempt, const struct reply *last)
 {
 	const struct alertmanager_options *options = attempt->options;
 	char duration[WHEN_TEXT];
@@ -660,10 +655,9 @@ static enum step follow_up(struct attempt *attempt, const struct reply *last, st
 			arena_printf(attempt->arena,
 				"alert resolved after firing for %s; the change still stands "
 				"(firing_for)",
-				when_format_duration(options->firing_for, duration)),
-			error);
+				when_format_duration(options->firing_for, duration)));
 	}
-	return http_json_step(attempt, last, next, error);
+	return http_json_step(attempt, last);
 }
 
 static int64_t refresh(const void *context)

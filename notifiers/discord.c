@@ -37,27 +37,25 @@ static bool render(const struct message *message, const void *options, const cha
 }
 
 /* With wait=true Discord answers when the message is saved. */
-static bool request(struct attempt *attempt, struct transfer *next, struct error *error)
+static bool request(struct attempt *attempt)
 {
-	if (!channel_request(attempt, next, error))
+	if (!channel_request(attempt))
 		return false;
-	next->url = arena_printf(
-		attempt->arena, "%s%cwait=true", next->url, strchr(next->url, '?') ? '&' : '?');
+	attempt->next->url = arena_printf(attempt->arena, "%s%cwait=true", attempt->next->url,
+		strchr(attempt->next->url, '?') ? '&' : '?');
 	return true;
 }
 
 /* {"message": "You are being rate limited.", "retry_after": 64.57}: s, also without a header. */
-static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error)
+static enum step refusal(struct attempt *attempt, const struct reply *reply)
 {
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
 	double wait = json_number_value(json_object_get(answer, "retry_after"));
 
-	(void)next;
 	if (reply->status == 429 && reply->retry_after < 0 && wait > 0)
 		attempt->retry_after = (int64_t)(1000 * ceil(fmin(wait, LONGEST_WAIT_S)));
 	json_decref(answer);
-	return http_json_refused(attempt, reply, error);
+	return http_json_refused(attempt, reply);
 }
 
 static const struct http_json discord = {

@@ -482,7 +482,7 @@ static void illustrate(struct attempt *attempt, const char *event, struct mail *
 	mail->html = illustrated(attempt->arena, mail->html, mail->picture_id, &picture);
 }
 
-static enum step send(struct attempt *attempt, struct transfer *next, struct error *error)
+static enum step send(struct attempt *attempt)
 {
 	const struct email_options *options = attempt->options;
 	struct arena *arena = attempt->arena;
@@ -490,8 +490,7 @@ static enum step send(struct attempt *attempt, struct transfer *next, struct err
 	struct mail *mail = arena_alloc(arena, sizeof *mail);
 
 	if (!payload)
-		return notifier_fail(
-			attempt, false, ERROR_DATA, "the stored message is damaged", error);
+		return notifier_fail(attempt, false, ERROR_DATA, "the stored message is damaged");
 	*mail = (struct mail){.from = address_read(arena, options->from).bare,
 		.to = recipients(attempt),
 		.headers = headers_of(attempt, text_at(arena, payload, "event"),
@@ -504,7 +503,7 @@ static enum step send(struct attempt *attempt, struct transfer *next, struct err
 	attempt->state = mail;
 	if (mail->to.count == 0) /* those put off are no longer in `to` */
 		return finished(attempt);
-	*next = (struct transfer){.kind = TRANSFER_SMTP,
+	*attempt->next = (struct transfer){.kind = TRANSFER_SMTP,
 		.endpoint = &options->endpoint,
 		.url = options->endpoint.url,
 		.mail = mail};
@@ -550,7 +549,7 @@ static enum step taken(struct attempt *attempt, const struct reply *reply)
 
 /* 4xx is temporary. Of permanent failures, content concerns this mail; the rest is configuration,
  * except for recipients when others have got the mail. */
-static enum step refused(struct attempt *attempt, const struct reply *reply, struct error *error)
+static enum step refused(struct attempt *attempt, const struct reply *reply)
 {
 	static const char *const stages[] = {[MAIL_GREETING] = "connection",
 		[MAIL_HELLO] = "connection",
@@ -567,26 +566,24 @@ static enum step refused(struct attempt *attempt, const struct reply *reply, str
 	}
 	return notifier_fail(attempt, passes, passes || content ? ERROR_DATA : ERROR_USAGE,
 		arena_printf(attempt->arena, "%s refused: %d %s", stages[reply->stage],
-			reply->status, reply->body),
-		error);
+			reply->status, reply->body));
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+static enum step step(struct attempt *attempt, const struct reply *last)
 {
 	bool config_error;
 
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 	if (!last)
-		return send(attempt, next, error);
+		return send(attempt);
 	if (last->kind == REPLY_ANSWER)
-		return last->status < 400 ? taken(attempt, last) : refused(attempt, last, error);
+		return last->status < 400 ? taken(attempt, last) : refused(attempt, last);
 	if (last->kind == REPLY_AMBIGUOUS)
 		attempt->maybe_delivered = MAYBE_DELIVERED_BLIND;
 	config_error = last->kind == REPLY_UNREACHABLE &&
 		       (last->stage == MAIL_TLS || last->stage == MAIL_LOGIN);
 	return notifier_fail(attempt, !config_error, config_error ? ERROR_USAGE : ERROR_DATA,
-		last->problem ? last->problem : "no answer", error);
+		last->problem ? last->problem : "no answer");
 }
 
 const struct notifier email_notifier = {

@@ -85,7 +85,7 @@ static bool render(const struct message *message, const void *options, const cha
 	return webhook_notifier.render(message, NULL, destination, payload, error);
 }
 
-static enum step run(struct attempt *attempt, struct transfer *next)
+static enum step run(struct attempt *attempt)
 {
 	static const char *const shell[] = {"/bin/sh", "-c"};
 	const struct exec_options *options = attempt->options;
@@ -97,7 +97,7 @@ static enum step run(struct attempt *attempt, struct transfer *next)
 	for (size_t i = 0; i < given; i++)
 		command[count++] = options->command.items[i];
 	command[count] = NULL;
-	*next = (struct transfer){.kind = TRANSFER_EXEC,
+	*attempt->next = (struct transfer){.kind = TRANSFER_EXEC,
 		.command = command,
 		.environment = options->environment,
 		.body = attempt->payload,
@@ -120,22 +120,21 @@ static void explain(const struct exec_options *options, const struct reply *repl
 		error_set(error, kind, "exec: %.200s: %.300s", program, why);
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+static enum step step(struct attempt *attempt, const struct reply *last)
 {
 	const struct exec_options *options = attempt->options;
 	bool misconfigured;
 
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 	if (!last)
-		return run(attempt, next);
+		return run(attempt);
 	if (last->kind == REPLY_ANSWER && last->status == 0)
 		return STEP_DONE;
 	misconfigured = last->kind == REPLY_UNREACHABLE && last->status != 0;
 	attempt->retry = last->kind == REPLY_ANSWER
 				 ? last->status == EX_TEMPFAIL
 				 : last->kind == REPLY_UNREACHABLE && !misconfigured;
-	explain(options, last, misconfigured ? ERROR_USAGE : ERROR_DATA, error);
+	explain(options, last, misconfigured ? ERROR_USAGE : ERROR_DATA, attempt->error);
 	return STEP_FAILED;
 }
 

@@ -43,8 +43,7 @@ static bool check(const void *context, struct error *error)
 	return tracker_check(&options->common, true, error);
 }
 
-static void ask(
-	const struct tracker_request *request, struct attempt *attempt, struct transfer *next)
+static void ask(const struct tracker_request *request, struct attempt *attempt)
 {
 	static const struct pair headers[] = {
 		{"Accept", "application/vnd.github+json"}, {"X-GitHub-Api-Version", "2022-11-28"}};
@@ -112,7 +111,7 @@ static void ask(
 	case TRACKER_WAYS:
 	case TRACKER_MOVE: break;
 	}
-	tracker_send(attempt, next, method, base, buf_keep(&path, attempt->arena), body,
+	tracker_send(attempt, method, base, buf_keep(&path, attempt->arena), body,
 		(struct pairs){headers, sizeof headers / sizeof *headers});
 }
 

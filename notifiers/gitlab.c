@@ -69,8 +69,7 @@ static json_t *new_issue(
 	return body;
 }
 
-static void ask(
-	const struct tracker_request *request, struct attempt *attempt, struct transfer *next)
+static void ask(const struct tracker_request *request, struct attempt *attempt)
 {
 	const struct gitlab_options *options = attempt->options;
 	const struct tracker_target *target = &request->target;
@@ -131,8 +130,8 @@ static void ask(
 	case TRACKER_WAYS:
 	case TRACKER_MOVE: break;
 	}
-	tracker_send(attempt, next, method, base, buf_keep(&path, attempt->arena), body,
-		(struct pairs){0});
+	tracker_send(
+		attempt, method, base, buf_keep(&path, attempt->arena), body, (struct pairs){0});
 }
 
 static const json_t *list(const json_t *answer, enum tracker_ask ask)

@@ -395,7 +395,7 @@ static const char *address(struct attempt *attempt)
 }
 
 /* The next request, or the end. */
-static enum step go_on(struct attempt *attempt, struct transfer *next, struct error *error)
+static enum step go_on(struct attempt *attempt)
 {
 	const struct grafana_options *options = attempt->options;
 	struct work *work = attempt->state;
@@ -407,15 +407,15 @@ static enum step go_on(struct attempt *attempt, struct transfer *next, struct er
 
 		if (operation->id > 0)
 			url = arena_printf(attempt->arena, "%s/%" PRId64, url, operation->id);
-		*next = http_json_request(attempt, &options->endpoint, operation->method, url,
-			operation->note ? note_json(attempt->arena, operation->note) : NULL,
+		*attempt->next = http_json_request(attempt, &options->endpoint, operation->method,
+			url, operation->note ? note_json(attempt->arena, operation->note) : NULL,
 			(struct pairs){0});
 		return STEP_TRANSFER;
 	}
 	if (work->refused > 0 && work->refused == result->created + result->changed +
 							  result->removed + work->refused +
 							  work->kept)
-		return notifier_fail(attempt, false, ERROR_DATA, work->refusal, error);
+		return notifier_fail(attempt, false, ERROR_DATA, work->refusal);
 	if (work->refused > 0)
 		attempt->notice = arena_printf(attempt->arena,
 			"grafana: %zu annotations were refused: %s", work->refused, work->refusal);
@@ -459,7 +459,7 @@ static struct transfer fetch(struct attempt *attempt, const json_t *payload)
 		.url = buf_keep(&url, attempt->arena)};
 }
 
-static bool first_request(struct attempt *attempt, struct transfer *next, struct error *error)
+static bool first_request(struct attempt *attempt)
 {
 	struct work *work = arena_alloc(attempt->arena, sizeof *work);
 	json_t *payload =
@@ -473,37 +473,35 @@ static bool first_request(struct attempt *attempt, struct transfer *next, struct
 	work->wanted =
 		arena_array(attempt->arena, json_array_size(wanted) + 1, sizeof *work->wanted);
 	work->count = read_notes(attempt->arena, wanted, work->wanted);
-	*next = fetch(attempt, payload);
+	*attempt->next = fetch(attempt, payload);
 	json_decref(payload);
 	if (!payload)
-		return error_set(error, ERROR_DATA, "its stored text is damaged");
+		return error_set(attempt->error, ERROR_DATA, "its stored text is damaged");
 	return true;
 }
 
-static enum step take_list(
-	struct attempt *attempt, const json_t *list, struct transfer *next, struct error *error)
+static enum step take_list(struct attempt *attempt, const json_t *list)
 {
 	struct note *there;
 	bool named = true;
 	size_t count;
 
 	if (!json_is_array(list))
-		return notifier_fail(attempt, true, ERROR_DATA,
-			"not an answer of Grafana: is url its address?", error);
+		return notifier_fail(
+			attempt, true, ERROR_DATA, "not an answer of Grafana: is url its address?");
 	there = arena_array(attempt->arena, json_array_size(list) + 1, sizeof *there);
 	count = read_notes(attempt->arena, list, there);
 	for (size_t i = 0; i < count; i++)
 		named = named && there[i].id > 0;
 	if (!named || count < json_array_size(list))
 		return notifier_fail(attempt, true, ERROR_DATA,
-			"not an answer of Grafana: an annotation without id or time", error);
+			"not an answer of Grafana: an annotation without id or time");
 	plan(attempt->arena, attempt->state, there, count);
-	return go_on(attempt, next, error);
+	return go_on(attempt);
 }
 
 /* The request of the current operation has succeeded. */
-static enum step take_done(
-	struct attempt *attempt, const json_t *answer, struct transfer *next, struct error *error)
+static enum step take_done(struct attempt *attempt, const json_t *answer)
 {
 	struct work *work = attempt->state;
 	struct operation *operation = &work->operations[work->next];
@@ -512,27 +510,25 @@ static enum step take_done(
 
 	if (!json_is_object(answer) || (posted && id <= 0)) {
 		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
-		return notifier_fail(attempt, true, ERROR_DATA,
-			"not an answer of Grafana to an annotation", error);
+		return notifier_fail(
+			attempt, true, ERROR_DATA, "not an answer of Grafana to an annotation");
 	}
 	if (posted && work->tests) {
 		*operation = (struct operation){"DELETE", id, NULL};
-		return go_on(attempt, next, error);
+		return go_on(attempt);
 	}
 	*(posted                  ? &work->result.created
 		: operation->note ? &work->result.changed
 				  : &work->result.removed) += 1;
 	work->next++;
-	return go_on(attempt, next, error);
+	return go_on(attempt);
 }
 
-static enum step read_answer(struct attempt *attempt, const struct reply *reply,
-	struct transfer *next, struct error *error)
+static enum step read_answer(struct attempt *attempt, const struct reply *reply)
 {
 	const struct work *work = attempt->state;
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
-	enum step step = work->planned ? take_done(attempt, answer, next, error)
-				       : take_list(attempt, answer, next, error);
+	enum step step = work->planned ? take_done(attempt, answer) : take_list(attempt, answer);
 
 	json_decref(answer);
 	return step;
@@ -556,8 +552,7 @@ static const char *words_of(struct arena *arena, const struct reply *reply)
 
 /* One that is gone need not be deleted, and is created again if it is wanted. A refused one does
  * not hold back the others. */
-static enum step take_refusal(struct attempt *attempt, const struct reply *reply,
-	struct transfer *next, struct error *error)
+static enum step take_refusal(struct attempt *attempt, const struct reply *reply)
 {
 	struct work *work = attempt->state;
 	bool passes = http_json_passes(reply->status);
@@ -571,16 +566,16 @@ static enum step take_refusal(struct attempt *attempt, const struct reply *reply
 			*operation = (struct operation){"POST", 0, operation->note};
 		else
 			work->next++;
-		return go_on(attempt, next, error);
+		return go_on(attempt);
 	}
 	if (work->planned && about_this) {
 		work->refused++;
 		work->refusal = words;
 		work->next++;
-		return go_on(attempt, next, error);
+		return go_on(attempt);
 	}
 	return notifier_fail(
-		attempt, passes, passes || about_this ? ERROR_DATA : ERROR_USAGE, words, error);
+		attempt, passes, passes || about_this ? ERROR_DATA : ERROR_USAGE, words);
 }
 
 static const struct http_json shape = {.request = first_request,

@@ -22,19 +22,18 @@ static const char *hint_of(int status)
 	return status == 404 || status == 410 ? ": nothing at this address" : "";
 }
 
-enum step http_json_refused(struct attempt *attempt, const struct reply *reply, struct error *error)
+enum step http_json_refused(struct attempt *attempt, const struct reply *reply)
 {
 	int status = reply->kind == REPLY_ANSWER ? reply->status : reply->cut_status;
 	bool passes = http_json_passes(status);
 	bool body = status == 400 || status == 413 || status == 415 || status == 422;
 
 	return notifier_fail(attempt, passes, passes || body ? ERROR_DATA : ERROR_USAGE,
-		arena_printf(attempt->arena, "HTTP status %d%s", status, hint_of(status)), error);
+		arena_printf(attempt->arena, "HTTP status %d%s", status, hint_of(status)));
 }
 
 /* The status decides, whatever happens to the body. */
-static enum step read_answer(struct attempt *attempt, const struct reply *reply,
-	struct transfer *next, struct error *error)
+static enum step read_answer(struct attempt *attempt, const struct reply *reply)
 {
 	const struct http_json *shape = attempt->notifier->shape;
 	bool whole = reply->kind == REPLY_ANSWER;
@@ -44,33 +43,32 @@ static enum step read_answer(struct attempt *attempt, const struct reply *reply,
 		if (!shape->answer)
 			return STEP_DONE;
 		if (whole)
-			return shape->answer(attempt, reply, next, error);
+			return shape->answer(attempt, reply);
 	} else if (status >= 300) {
-		return shape->refusal && whole ? shape->refusal(attempt, reply, next, error)
-					       : http_json_refused(attempt, reply, error);
+		return shape->refusal && whole ? shape->refusal(attempt, reply)
+					       : http_json_refused(attempt, reply);
 	}
 	if (reply->kind != REPLY_UNREACHABLE)
 		attempt->maybe_delivered = shape->doubt;
 	return notifier_fail(
-		attempt, true, ERROR_DATA, reply->problem ? reply->problem : "no answer", error);
+		attempt, true, ERROR_DATA, reply->problem ? reply->problem : "no answer");
 }
 
-enum step http_json_step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+enum step http_json_step(struct attempt *attempt, const struct reply *last)
 {
 	const struct http_json *shape = attempt->notifier->shape;
 	bool good;
 
 	if (last) {
 		attempt->maybe_delivered = MAYBE_DELIVERED_NO;
-		return read_answer(attempt, last, next, error);
+		return read_answer(attempt, last);
 	}
 	/* `request` may look at what an earlier attempt has left in doubt. */
-	good = shape->request(attempt, next, error);
+	good = shape->request(attempt);
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 	return good ? STEP_TRANSFER
 		    : notifier_fail(attempt, false, ERROR_USAGE,
-			      arena_strdup(attempt->arena, error->text), error);
+			      arena_strdup(attempt->arena, attempt->error->text));
 }
 
 struct transfer http_json_request(struct attempt *attempt, const struct endpoint *endpoint,
@@ -122,17 +120,17 @@ bool channel_check(const void *context, struct error *error)
 	       error_set(error, ERROR_USAGE, "url and url_file are mutually exclusive");
 }
 
-bool channel_request(struct attempt *attempt, struct transfer *next, struct error *error)
+bool channel_request(struct attempt *attempt)
 {
 	const struct channel_options *options = attempt->options;
 	const char *file = options->url_file, *url = options->endpoint.url, *problem;
 
-	if (file && !secret_read(attempt->arena, "url_file", file, &url, error))
+	if (file && !secret_read(attempt->arena, "url_file", file, &url, attempt->error))
 		return false;
 	problem = file ? transfer_url_problem(url) : NULL;
 	if (problem)
-		return error_set(error, ERROR_USAGE, "url_file \"%s\": %s", file, problem);
-	*next = http_json_request(
+		return error_set(attempt->error, ERROR_USAGE, "url_file \"%s\": %s", file, problem);
+	*attempt->next = http_json_request(
 		attempt, &options->endpoint, "POST", url, attempt->payload, (struct pairs){0});
 	return true;
 }

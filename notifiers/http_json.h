@@ -16,27 +16,24 @@ struct http_json {
 	 * Sets `next` to the first request of the attempt, or of the follow-up; false with an error
 	 * of the configuration. Its headers are those of http_json_request, or its own.
 	 */
-	bool (*request)(struct attempt *attempt, struct transfer *next, struct error *error);
+	bool (*request)(struct attempt *attempt);
 	/*
 	 * Optional: takes a 2xx answer. STEP_DONE (having set the receipt, if the notifier needs
 	 * one), STEP_TRANSFER with the next request, or STEP_FAILED, by notifier_fail.
 	 */
-	enum step (*answer)(struct attempt *attempt, const struct reply *reply,
-		struct transfer *next, struct error *error);
+	enum step (*answer)(struct attempt *attempt, const struct reply *reply);
 	/*
 	 * Optional: takes any other answer first. STEP_FAILED by http_json_refused for the usual
 	 * meaning of its status.
 	 */
-	enum step (*refusal)(struct attempt *attempt, const struct reply *reply,
-		struct transfer *next, struct error *error);
+	enum step (*refusal)(struct attempt *attempt, const struct reply *reply);
 	/* Whether a request without an answer may have had its effect, and how that is found out;
 	 * MAYBE_DELIVERED_NO where repeating it does no harm. */
 	enum maybe_delivered doubt;
 };
 
 /* A notifier's `step`, for messages and follow-ups; its `shape` is a struct http_json. */
-enum step http_json_step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error);
+enum step http_json_step(struct attempt *attempt, const struct reply *last);
 
 /* A request with a JSON body to that address, with Content-Type; `headers` are added, and borrowed
  * like the others. */
@@ -44,8 +41,7 @@ struct transfer http_json_request(struct attempt *attempt, const struct endpoint
 	const char *method, const char *url, const char *body, struct pairs headers);
 
 /* STEP_FAILED: by the status; an invalid answer is temporary. */
-enum step http_json_refused(
-	struct attempt *attempt, const struct reply *reply, struct error *error);
+enum step http_json_refused(struct attempt *attempt, const struct reply *reply);
 
 /* Whether the status means that the same request may succeed later. */
 bool http_json_passes(int status);
@@ -69,6 +65,6 @@ struct channel_options {
 extern const struct field channel_fields[];
 #define CHANNEL_URL_FILE "file with the webhook's address, instead of url; read at each use"
 bool channel_check(const void *options, struct error *error) MUST_USE;
-bool channel_request(struct attempt *attempt, struct transfer *next, struct error *error) MUST_USE;
+bool channel_request(struct attempt *attempt) MUST_USE;
 
 #endif

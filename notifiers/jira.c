@@ -122,8 +122,7 @@ static void put_search(
 	buf_free(&jql);
 }
 
-static void ask(
-	const struct tracker_request *request, struct attempt *attempt, struct transfer *next)
+static void ask(const struct tracker_request *request, struct attempt *attempt)
 {
 	const struct jira_options *options = attempt->options;
 	const struct tracker_target *target = &request->target;
@@ -166,8 +165,8 @@ static void ask(
 	case TRACKER_HOME: buf_printf(&path, "project/%s", options->project); break;
 	case TRACKER_COMMIT: break;
 	}
-	tracker_send(attempt, next, method, options->common.endpoint.url,
-		buf_keep(&path, attempt->arena), body, (struct pairs){0});
+	tracker_send(attempt, method, options->common.endpoint.url, buf_keep(&path, attempt->arena),
+		body, (struct pairs){0});
 }
 
 static const json_t *list(const json_t *answer, enum tracker_ask ask)

@@ -66,8 +66,7 @@ static bool render(const struct message *message, const void *context, const cha
 
 /* A webhook that does not exist is a 400, and where webhooks are switched off it is a 501: {"id":
  * "web.incoming_webhook.invalid.app_error", ...}. */
-static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error)
+static enum step refusal(struct attempt *attempt, const struct reply *reply)
 {
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
 	const char *id = json_string_value(json_object_get(answer, "id"));
@@ -76,11 +75,10 @@ static enum step refusal(struct attempt *attempt, const struct reply *reply, str
 			   : strstr(id, ".disabled.") ? "the server allows no incoming webhooks"
 						      : NULL;
 
-	(void)next;
 	json_decref(answer);
 	if (what)
-		return notifier_fail(attempt, false, ERROR_USAGE, what, error);
-	return http_json_refused(attempt, reply, error);
+		return notifier_fail(attempt, false, ERROR_USAGE, what);
+	return http_json_refused(attempt, reply);
 }
 
 static const struct http_json mattermost = {

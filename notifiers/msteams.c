@@ -85,20 +85,18 @@ static bool render(const struct message *message, const void *options, const cha
 
 /* A workflow that is switched off or gone is a 400, too: {"error": {"code":
  * "WorkflowTriggerIsNotEnabled", "message": ...}}. */
-static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error)
+static enum step refusal(struct attempt *attempt, const struct reply *reply)
 {
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
 	const char *code =
 		json_string_value(json_object_get(json_object_get(answer, "error"), "code"));
 	bool off = code && strncmp(code, "Workflow", 8) == 0 && reply->status == 400;
 
-	(void)next;
 	json_decref(answer);
 	if (off)
 		return notifier_fail(
-			attempt, false, ERROR_USAGE, "the workflow is disabled or deleted", error);
-	return http_json_refused(attempt, reply, error);
+			attempt, false, ERROR_USAGE, "the workflow is disabled or deleted");
+	return http_json_refused(attempt, reply);
 }
 
 static const struct http_json msteams = {

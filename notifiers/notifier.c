@@ -39,17 +39,18 @@ enum step notifier_step(const struct notifier *notifier, struct attempt *attempt
 	const struct reply *last, struct transfer *next, struct error *error)
 {
 	attempt->notifier = notifier;
+	attempt->next = next;
+	attempt->error = error;
 	attempt->retry = attempt->more = false;
 	attempt->retry_after = last ? last->retry_after : -1;
 	return (attempt->follow_up && notifier->follow_up ? notifier->follow_up : notifier->step)(
-		attempt, last, next, error);
+		attempt, last);
 }
 
-enum step notifier_fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what,
-	struct error *error)
+enum step notifier_fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what)
 {
 	attempt->retry = retry;
-	error_set(error, kind, "%s: %s", attempt->notifier->plugin.name, what);
+	error_set(attempt->error, kind, "%s: %s", attempt->notifier->plugin.name, what);
 	return STEP_FAILED;
 }
 

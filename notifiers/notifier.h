@@ -56,7 +56,10 @@ struct illustration {
 };
 
 struct attempt {
-	const struct notifier *notifier; /* set by notifier_step */
+	/* Set by notifier_step: where the step puts its next request, or what has failed. */
+	const struct notifier *notifier;
+	struct transfer *next;
+	struct error *error;
 	struct arena *arena;
 	struct follow_up *follow_up; /* of a sent message; NULL: to be sent */
 	const void *options;         /* of the plugin's options_size */
@@ -110,8 +113,7 @@ struct notifier {
 	bool (*accepts_destination)(const void *options, struct error *error);
 	bool (*render)(const struct message *message, const void *options, const char *destination,
 		struct buf *payload, struct error *error);
-	enum step (*step)(struct attempt *attempt, const struct reply *last, struct transfer *next,
-		struct error *error);
+	enum step (*step)(struct attempt *attempt, const struct reply *last);
 	const void *shape; /* of notifiers that share a step: struct http_json, struct tracker */
 	/*
 	 * Optional: whether it can edit its messages with these options, and whether it polls
@@ -123,8 +125,7 @@ struct notifier {
 	bool (*listens)(const void *options);
 	int64_t (*refresh)(const void *options);
 	int64_t pace; /* minimum ms between two follow-ups of a receiver; 0: the default, 3 s */
-	enum step (*follow_up)(struct attempt *attempt, const struct reply *last,
-		struct transfer *next, struct error *error);
+	enum step (*follow_up)(struct attempt *attempt, const struct reply *last);
 };
 
 extern const struct notifier alertmanager_notifier, discord_notifier, email_notifier, exec_notifier,
@@ -142,8 +143,8 @@ enum step notifier_step(const struct notifier *notifier, struct attempt *attempt
 	const struct reply *last, struct transfer *next, struct error *error);
 
 /* STEP_FAILED with the error "NAME: what". */
-enum step notifier_fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what,
-	struct error *error);
+enum step notifier_fail(
+	struct attempt *attempt, bool retry, enum error_kind kind, const char *what);
 
 /* For `amends`: always. */
 bool notifier_amends(const void *options);

@@ -352,18 +352,18 @@ static struct transfer post(struct attempt *attempt)
 		buf_keep(&body, attempt->arena), (struct pairs){0});
 }
 
-static bool request(struct attempt *attempt, struct transfer *next, struct error *error)
+static bool request(struct attempt *attempt)
 {
 	const struct pagerduty_options *options = attempt->options;
 	struct state *state = arena_alloc(attempt->arena, sizeof *state);
 
-	if (!check(options, error))
+	if (!check(options, attempt->error))
 		return false;
 	attempt->state = state;
 	state->routing_key = options->routing_key;
 	if (options->routing_key_file &&
 		!secret_read(attempt->arena, "routing_key_file", options->routing_key_file,
-			&state->routing_key, error))
+			&state->routing_key, attempt->error))
 		return false;
 	state->key = key_of(attempt);
 	if (attempt->follow_up) {
@@ -373,23 +373,21 @@ static bool request(struct attempt *attempt, struct transfer *next, struct error
 		if (strcmp(state->key, test_key) == 0)
 			state->events[state->count++] = action(attempt, "resolve");
 	}
-	*next = post(attempt);
+	*attempt->next = post(attempt);
 	return true;
 }
 
 /* A page of a proxy would be another success. */
-static enum step answer(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error)
+static enum step answer(struct attempt *attempt, const struct reply *reply)
 {
 	struct state *state = attempt->state;
 
 	if (reply->status != 202) {
 		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
-		return notifier_fail(
-			attempt, true, ERROR_DATA, "the answer is not PagerDuty's", error);
+		return notifier_fail(attempt, true, ERROR_DATA, "the answer is not PagerDuty's");
 	}
 	if (++state->at < state->count) {
-		*next = post(attempt);
+		*attempt->next = post(attempt);
 		return STEP_TRANSFER;
 	}
 	attempt->receipt = attempt->follow_up ? receipt_of(attempt) : all_open;
@@ -419,27 +417,24 @@ static const char *reason(struct attempt *attempt, const struct reply *reply)
 }
 
 /* A 400 is about the event, or about the routing key. */
-static enum step refusal(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error)
+static enum step refusal(struct attempt *attempt, const struct reply *reply)
 {
 	const char *words = reason(attempt, reply);
 
-	(void)next;
 	if (reply->status >= 500)
 		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
 	if (reply->status != 400 || !words)
-		return http_json_refused(attempt, reply, error);
+		return http_json_refused(attempt, reply);
 	return notifier_fail(attempt, false,
 		strcasestr(words, "routing") ? ERROR_USAGE : ERROR_DATA,
-		arena_printf(attempt->arena, "HTTP status 400: %s", words), error);
+		arena_printf(attempt->arena, "HTTP status 400: %s", words));
 }
 
 /* To trigger again does no harm, but what may have arrived must not be forgotten. */
 static const struct http_json shape = {
 	.request = request, .answer = answer, .refusal = refusal, .doubt = MAYBE_DELIVERED_CHECK};
 
-static enum step follow_up(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+static enum step follow_up(struct attempt *attempt, const struct reply *last)
 {
 	if (!attempt->receipt)
 		attempt->receipt = all_open;
@@ -447,7 +442,7 @@ static enum step follow_up(struct attempt *attempt, const struct reply *last, st
 		attempt->receipt = receipt_of(attempt);
 		return STEP_DONE;
 	}
-	return http_json_step(attempt, last, next, error);
+	return http_json_step(attempt, last);
 }
 
 const struct notifier pagerduty_notifier = {

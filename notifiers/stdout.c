@@ -54,8 +54,7 @@ static void strip_colors(const char *text, struct buf *out)
 	buf_text(out, text);
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+static enum step step(struct attempt *attempt, const struct reply *last)
 {
 	const struct stdout_options *options = attempt->options;
 	bool color = options->color == COLOR_ALWAYS ||
@@ -68,17 +67,17 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 	if (last)
 		return last->kind == REPLY_ANSWER
 			       ? STEP_DONE
-			       : notifier_fail(attempt, true, ERROR_STATE, last->problem, error);
+			       : notifier_fail(attempt, true, ERROR_STATE, last->problem);
 	if (options->print == PRINT_DATED)
 		buf_printf(&text, "[%s]\n", when_format(attempt->made, made));
 	if (color)
 		buf_text(&text, attempt->payload);
 	else
 		strip_colors(attempt->payload, &text);
-	*next = (struct transfer){.kind = TRANSFER_STDOUT,
+	*attempt->next = (struct transfer){.kind = TRANSFER_STDOUT,
 		.body = arena_strndup(attempt->arena, text.data ? text.data : "", text.length)};
 	buf_free(&text);
-	next->body_length = strlen(next->body);
+	attempt->next->body_length = strlen(attempt->next->body);
 	return STEP_TRANSFER;
 }
 

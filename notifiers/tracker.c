@@ -31,10 +31,6 @@ struct session {
 	struct attempt *attempt;
 	const struct tracker_options *options;
 	struct arena *arena;
-	/* Of the current step. */
-	struct transfer *next;
-	struct error *error;
-
 	struct tracker_request request; /* the last one */
 	struct tracker_target target;   /* of this message */
 	const char *title, *text, *commit;
@@ -135,7 +131,7 @@ static struct tracker_target target_read(struct arena *arena, const char *receip
 
 static enum step fail(struct session *session, bool retry, const char *what)
 {
-	return notifier_fail(session->attempt, retry, ERROR_DATA, what, session->error);
+	return notifier_fail(session->attempt, retry, ERROR_DATA, what);
 }
 
 /* The next page, if the same is asked as before and `page` has not been set to 0. */
@@ -147,8 +143,8 @@ static enum step ask(struct session *session, enum tracker_ask what)
 	request->ask = what;
 	request->target = session->target;
 	request->key = session->attempt->key;
-	session->tracker->ask(request, session->attempt, session->next);
-	session->next->bearer = session->token;
+	session->tracker->ask(request, session->attempt);
+	session->attempt->next->bearer = session->token;
 	return STEP_TRANSFER;
 }
 
@@ -591,8 +587,7 @@ static enum step take_refusal(struct session *session, const struct reply *reply
 		return fail(session, true, words);
 	if (body && attempt->follow_up)
 		attempt->follow_up->gone = true;
-	return notifier_fail(
-		attempt, false, body ? ERROR_DATA : ERROR_USAGE, words, session->error);
+	return notifier_fail(attempt, false, body ? ERROR_DATA : ERROR_USAGE, words);
 }
 
 static enum step read_answer(struct session *session, const struct reply *reply)
@@ -615,10 +610,10 @@ static enum step begin(struct session *session)
 	const char *file = session->options->token_file;
 
 	session->token = session->options->token;
-	if (file &&
-		!secret_read(session->arena, "token_file", file, &session->token, session->error))
+	if (file && !secret_read(session->arena, "token_file", file, &session->token,
+			    session->attempt->error))
 		return notifier_fail(session->attempt, false, ERROR_USAGE,
-			arena_strdup(session->arena, session->error->text), session->error);
+			arena_strdup(session->arena, session->attempt->error->text));
 	return session->attempt->follow_up ? begin_amend(session) : begin_message(session);
 }
 
@@ -635,8 +630,7 @@ static bool in_doubt(const struct session *session, const struct reply *last)
 	return last->kind != REPLY_UNREACHABLE;
 }
 
-enum step tracker_step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+enum step tracker_step(struct attempt *attempt, const struct reply *last)
 {
 	struct session *session = attempt->state;
 	enum step step;
@@ -649,8 +643,6 @@ enum step tracker_step(struct attempt *attempt, const struct reply *last, struct
 			.arena = attempt->arena,
 			.doubt = attempt->maybe_delivered != MAYBE_DELIVERED_NO};
 	}
-	session->next = next;
-	session->error = error;
 	step = last ? read_answer(session, last) : begin(session);
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 	if (step == STEP_FAILED && !attempt->follow_up && in_doubt(session, last)) {
@@ -728,13 +720,13 @@ bool tracker_check(const struct tracker_options *options, bool needs_token, stru
 	return !options->token || secret_check("token", options->token, error);
 }
 
-void tracker_send(struct attempt *attempt, struct transfer *next, const char *method,
-	const char *base, const char *path, json_t *body, struct pairs headers)
+void tracker_send(struct attempt *attempt, const char *method, const char *base, const char *path,
+	json_t *body, struct pairs headers)
 {
 	const struct tracker_options *options = attempt->options;
 	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
 
-	*next = http_json_request(attempt, &options->endpoint, method,
+	*attempt->next = http_json_request(attempt, &options->endpoint, method,
 		transfer_join_url(attempt->arena, base, path), arena_strdup(attempt->arena, text),
 		headers);
 	free(text);

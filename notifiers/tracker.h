@@ -116,8 +116,7 @@ struct tracker {
 	int64_t (*lag)(const void *options);
 	bool moves; /* the state of an issue changes by TRACKER_MOVE */
 	/* Sets `next` by tracker_send. */
-	void (*ask)(const struct tracker_request *request, struct attempt *attempt,
-		struct transfer *next);
+	void (*ask)(const struct tracker_request *request, struct attempt *attempt);
 	/* The array of an answer, or NULL; and an item of it, or of an answer that is one. */
 	const json_t *(*list)(const json_t *answer, enum tracker_ask ask);
 	bool (*item)(const json_t *value, enum tracker_ask ask, struct arena *arena,
@@ -131,8 +130,7 @@ bool tracker_check(
 /* For `render`, and for `step`, of notifiers whose `shape` is a struct tracker. */
 void tracker_render(
 	const struct tracker *tracker, const struct message *message, struct buf *payload);
-enum step tracker_step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error);
+enum step tracker_step(struct attempt *attempt, const struct reply *last);
 
 enum {
 	TRACKER_EVENTS = MESSAGES_OF_CHANGES | 1u << MESSAGE_REMINDER,
@@ -140,8 +138,8 @@ enum {
 };
 
 /* The request with that JSON, which is released, or NULL, to `base` and `path`. */
-void tracker_send(struct attempt *attempt, struct transfer *next, const char *method,
-	const char *base, const char *path, json_t *body, struct pairs headers);
+void tracker_send(struct attempt *attempt, const char *method, const char *base, const char *path,
+	json_t *body, struct pairs headers);
 
 /* The number, or text, as text in the arena; NULL if it is neither. */
 const char *tracker_id(struct arena *arena, const json_t *value);

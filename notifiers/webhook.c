@@ -263,7 +263,7 @@ static const char *sign(
 	return arena_printf(arena, "sha256=%s", hex);
 }
 
-static bool post(struct attempt *attempt, struct transfer *next, struct error *error)
+static bool post(struct attempt *attempt)
 {
 	enum { HEADERS = 4 };
 	const struct webhook_options *options = attempt->options;
@@ -272,8 +272,8 @@ static bool post(struct attempt *attempt, struct transfer *next, struct error *e
 	struct pair *headers = arena_array(attempt->arena, HEADERS, sizeof *headers);
 	size_t count = 0;
 
-	if (options->secret_file &&
-		!secret_read(attempt->arena, "secret_file", options->secret_file, &secret, error))
+	if (options->secret_file && !secret_read(attempt->arena, "secret_file",
+					    options->secret_file, &secret, attempt->error))
 		return false;
 	headers[count++] = (struct pair){"Content-Type", "application/json"};
 	headers[count++] = (struct pair){"Idempotency-Key", attempt->key};
@@ -282,7 +282,7 @@ static bool post(struct attempt *attempt, struct transfer *next, struct error *e
 		headers[count++] = (struct pair){"X-Hunter-Signature",
 			sign(attempt->arena, secret, stamp, attempt->payload)};
 	}
-	*next = (struct transfer){.kind = TRANSFER_HTTP,
+	*attempt->next = (struct transfer){.kind = TRANSFER_HTTP,
 		.endpoint = &options->endpoint,
 		.method = "POST",
 		.url = options->endpoint.url,

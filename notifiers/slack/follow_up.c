@@ -12,15 +12,14 @@
 #include "agent/base/buf.h"
 #include "agent/base/secret.h"
 #include "agent/base/utf8.h"
+#include "notifiers/slack/api.h"
 #include "notifiers/slack/lines.h"
 #include "notifiers/slack/options.h"
 #include "notifiers/slack/reactions.h"
-#include "notifiers/slack/reason.h"
 #include "notifiers/slack/receipt.h"
 #include "notifiers/slack/render.h"
 
 enum {
-	REASON_MOST = 60,
 	TEXT_MOST = 4000, /* of a message without blocks */
 	GROUPS_MOST = 4,
 	NAMED_MOST = 3, /* changes named on a line */
@@ -37,19 +36,10 @@ struct state {
 	bool plain; /* ... and these: the text alone */
 };
 
-static enum step fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what,
-	struct error *error)
-{
-	attempt->retry = retry;
-	error_set(error, kind, "slack%s%s: %s", *attempt->destination ? " " : "",
-		attempt->destination, what);
-	return STEP_FAILED;
-}
-
-static enum step fail_for_good(struct attempt *attempt, const char *what, struct error *error)
+static enum step fail_for_good(struct attempt *attempt, const char *what)
 {
 	attempt->follow_up->gone = true;
-	return fail(attempt, false, ERROR_DATA, what, error);
+	return slack_fail(attempt, false, ERROR_DATA, what);
 }
 
 /* The person's name; a user of Slack as a mention, which Slack shows as a name. */
@@ -181,16 +171,6 @@ static void culprit_lines(struct buf *out, const struct follow_up *follow_up)
 	}
 }
 
-/* The state of the changes apart from triage. Shorter than two thirds of SLACK_TRIAGE but for long
- * names. */
-static void standing_lines(struct buf *out, const struct follow_up *follow_up)
-{
-	standing_line(out, follow_up, ":large_green_circle: *recovered*", has_recovered);
-	standing_line(out, follow_up, "*no longer found*", was_withdrawn);
-	standing_line(out, follow_up, "*moved*", has_moved);
-	culprit_lines(out, follow_up);
-}
-
 static bool same_text(const char *a, const char *b)
 {
 	return strcmp(a ? a : "", b ? b : "") == 0;
@@ -204,7 +184,7 @@ static bool same(const struct triage *a, const struct triage *b)
 	       same_text(a->link, b->link);
 }
 
-static bool is_spoken_of(const struct follow_up *follow_up)
+static bool is_triaged(const struct follow_up *follow_up)
 {
 	for (size_t i = 0; i < follow_up->count; i++)
 		if (follow_up->changes[i].triage.version > 0)
@@ -266,12 +246,6 @@ static size_t text_within(json_t *value)
 	return bytes;
 }
 
-static bool has_room(json_t *blocks, size_t line)
-{
-	return json_array_size(blocks) < SLACK_POST_BLOCKS &&
-	       text_within(blocks) + line <= SLACK_POST_TEXT;
-}
-
 static void add_block(json_t *message, const struct buf *line)
 {
 	json_array_append_new(json_object_get(message, "blocks"),
@@ -292,18 +266,22 @@ static void add_text(json_t *message, const struct buf *line)
 	buf_free(&whole);
 }
 
-/* The lines to add to the message. */
+/* The lines to add to the message. Those apart from triage are shorter than two thirds of
+ * SLACK_TRIAGE but for long names. */
 static void write_lines(struct buf *out, const struct attempt *attempt)
 {
 	const struct follow_up *follow_up = attempt->follow_up;
 	struct buf part = {0};
 
-	standing_lines(out, follow_up);
+	standing_line(out, follow_up, ":large_green_circle: *recovered*", has_recovered);
+	standing_line(out, follow_up, "*no longer found*", was_withdrawn);
+	standing_line(out, follow_up, "*moved*", has_moved);
+	culprit_lines(out, follow_up);
 	if (out->length > SLACK_TRIAGE) {
 		buf_clear(out);
 		buf_text(out, "*these changes were updated*");
 	}
-	if (is_spoken_of(follow_up))
+	if (is_triaged(follow_up))
 		triage_lines(&part, attempt->options, follow_up);
 	if (out->length > 0 && part.length > 0 && out->length + part.length < SLACK_TRIAGE)
 		buf_char(out, '\n');
@@ -322,11 +300,13 @@ static const char *amended(struct attempt *attempt, const struct buf *line)
 	json_t *message = json_loads(bare ? bare : posted, 0, NULL);
 	json_t *blocks = json_object_get(message, "blocks");
 	const char *body = NULL;
+	bool room = json_array_size(blocks) < SLACK_POST_BLOCKS &&
+		    text_within(blocks) + line->length <= SLACK_POST_TEXT;
 	char *text;
 
 	json_object_del(message, "unfurl_links");
 	json_object_del(message, "unfurl_media");
-	if (message && (state->plain || has_room(blocks, line->length))) {
+	if (message && (state->plain || room)) {
 		if (state->plain)
 			add_text(message, line);
 		else if (line->length > 0)
@@ -341,117 +321,80 @@ static const char *amended(struct attempt *attempt, const struct buf *line)
 	return body;
 }
 
-static bool has_charts(struct attempt *attempt)
-{
-	return slack_without_charts(
-		       attempt->arena, slack_body(attempt->arena, attempt->payload, 0)) != NULL;
-}
-
-static const char *read_question(struct attempt *attempt)
+static enum step ask(struct attempt *attempt)
 {
 	const struct state *state = attempt->state;
 	struct buf out = {0};
+	const char *body;
 
-	buf_text(&out, "reactions.get?full=true&channel=");
-	transfer_encode(&out, state->receipt.channel);
-	buf_text(&out, "&timestamp=");
-	transfer_encode(&out, state->receipt.stamp);
-	return buf_keep(&out, attempt->arena);
-}
-
-static enum step ask(struct attempt *attempt, struct transfer *next, struct error *error)
-{
-	static const struct pair json[] = {
-		{.key = "Content-Type", .value = "application/json; charset=utf-8"}};
-	const struct slack_options *options = attempt->options;
-	bool amends = attempt->follow_up->kind == FOLLOW_UP_AMEND;
-	struct buf line = {0};
-	struct error problem;
-
-	*next = (struct transfer){.kind = TRANSFER_HTTP,
-		.endpoint = &options->endpoint,
-		.method = amends ? "POST" : "GET"};
-	if (amends) {
-		write_lines(&line, attempt);
-		if (line.length == 0 && !attempt->follow_up->amended) {
-			buf_free(&line);
-			return STEP_DONE; /* it is up to date */
-		}
-		next->body = amended(attempt, &line);
-		buf_free(&line);
-		if (!next->body)
-			return fail_for_good(
-				attempt, "no room in the message for the update", error);
-		next->body_length = strlen(next->body);
-		next->headers = (struct pairs){.items = json, .count = 1};
+	if (attempt->follow_up->kind != FOLLOW_UP_AMEND) {
+		buf_text(&out, "reactions.get?full=true&channel=");
+		transfer_encode(&out, state->receipt.channel);
+		buf_text(&out, "&timestamp=");
+		transfer_encode(&out, state->receipt.stamp);
+		return slack_call(attempt, buf_keep(&out, attempt->arena), NULL);
 	}
-	next->url = transfer_join_url(
-		attempt->arena, options->api_url, amends ? "chat.update" : read_question(attempt));
-	if (!slack_secret(attempt->arena, options->bot_token, "bot_token_file",
-		    options->bot_token_file, &next->bearer, &problem))
-		return fail(attempt, false, ERROR_USAGE, problem.text, error);
-	return STEP_TRANSFER;
+	write_lines(&out, attempt);
+	if (out.length == 0 && !attempt->follow_up->amended)
+		return STEP_DONE; /* it is up to date */
+	body = amended(attempt, &out);
+	buf_free(&out);
+	return body ? slack_call(attempt, "chat.update", body)
+		    : fail_for_good(attempt, "no room in the message for the update");
 }
 
-static enum step first_step(struct attempt *attempt, struct transfer *next, struct error *error)
+static enum step first_step(struct attempt *attempt)
 {
 	struct state *state = arena_alloc(attempt->arena, sizeof *state);
 
 	attempt->state = state;
 	state->receipt = slack_receipt_read(attempt->arena, attempt->receipt);
 	if (!slack_by_bot(attempt->options))
-		return fail(attempt, false, ERROR_USAGE, "bot_token is missing", error);
+		return slack_fail(attempt, false, ERROR_USAGE, "bot_token is missing");
 	if (!state->receipt.stamp || !state->receipt.channel)
-		return fail_for_good(attempt,
-			"the message was posted by an earlier version without its destination",
-			error);
-	return ask(attempt, next, error);
+		return fail_for_good(attempt, "the message has no destination in its receipt");
+	return ask(attempt);
 }
 
-static enum step refused(struct attempt *attempt, const json_t *answer, const struct reply *reply,
-	struct transfer *next, struct error *error)
+static enum step refused(struct attempt *attempt, const json_t *answer, const struct reply *reply)
 {
 	struct state *state = attempt->state;
 	const char *reason = json_string_value(json_object_get(answer, "error"));
-	const char *needed = json_string_value(json_object_get(answer, "needed"));
-	const char *words;
+	const char *words = slack_words(attempt->arena, answer, reply);
 
 	if (!json_is_false(json_object_get(answer, "ok")) || !reason)
-		return fail(attempt, true, ERROR_DATA, "the answer is not Slack's", error);
-	words = secret_cut(attempt->arena, reason, REASON_MOST, &reply->secrets);
-	if (needed && *needed)
-		words = arena_printf(attempt->arena, "%s: %s", words,
-			secret_cut(attempt->arena, needed, REASON_MOST, &reply->secrets));
+		return slack_fail(attempt, true, ERROR_DATA, slack_alien);
 	switch (slack_reason(reason)) {
 	case SLACK_UNKNOWN:
-	case SLACK_TEMPORARY: return fail(attempt, true, ERROR_DATA, words, error);
-	case SLACK_CONFIG: return fail(attempt, false, ERROR_USAGE, words, error);
+	case SLACK_TEMPORARY: return slack_fail(attempt, true, ERROR_DATA, words);
+	case SLACK_CONFIG: return slack_fail(attempt, false, ERROR_USAGE, words);
 	case SLACK_BLOCKS:
 		if (!state->plain && attempt->follow_up->kind == FOLLOW_UP_AMEND) {
-			state->plain = state->bare || !has_charts(attempt);
+			const char *body = slack_body(attempt->arena, attempt->payload, 0);
+
+			state->plain = state->bare || !slack_without_charts(attempt->arena, body);
 			state->bare = true;
-			return ask(attempt, next, error);
+			return ask(attempt);
 		}
 		break;
 	case SLACK_THREAD:
 	case SLACK_PERMANENT: break;
 	}
 	attempt->follow_up->deleted = strcmp(reason, "message_not_found") == 0;
-	return fail_for_good(attempt, words, error);
+	return fail_for_good(attempt, words);
 }
 
 /* {"ok": true, "message": {"reactions": [{"name": "eyes", "users": ["U1"], "count": 1}]}} */
-static enum step taken(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error)
+static enum step taken(struct attempt *attempt, const struct reply *reply)
 {
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
 	const json_t *message = json_object_get(answer, "message");
 	enum step step = STEP_DONE;
 
 	if (!json_is_true(json_object_get(answer, "ok")))
-		step = refused(attempt, answer, reply, next, error);
+		step = refused(attempt, answer, reply);
 	else if (attempt->follow_up->kind == FOLLOW_UP_READ && !json_is_object(message))
-		step = fail(attempt, true, ERROR_DATA, "the answer is not Slack's", error);
+		step = slack_fail(attempt, true, ERROR_DATA, slack_alien);
 	else if (attempt->follow_up->kind == FOLLOW_UP_READ) {
 		attempt->follow_up->origin =
 			arena_printf(attempt->arena, "Slack %s", attempt->destination);
@@ -462,18 +405,18 @@ static enum step taken(struct attempt *attempt, const struct reply *reply, struc
 	return step;
 }
 
-enum step slack_follow_up(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+enum step slack_follow_up(struct attempt *attempt, const struct reply *last)
 {
+	bool passes;
+
 	if (!last)
-		return first_step(attempt, next, error);
+		return first_step(attempt);
 	if (last->kind != REPLY_ANSWER)
-		return fail(attempt, true, ERROR_DATA, last->problem ? last->problem : "no answer",
-			error);
+		return slack_fail(
+			attempt, true, ERROR_DATA, last->problem ? last->problem : "no answer");
 	if (last->status == 200)
-		return taken(attempt, last, next, error);
-	return fail(attempt, last->status == 408 || last->status == 429 || last->status >= 500,
-		last->status == 408 || last->status == 429 || last->status >= 500 ? ERROR_DATA
-										  : ERROR_USAGE,
-		arena_printf(attempt->arena, "HTTP status %d", last->status), error);
+		return taken(attempt, last);
+	passes = last->status == 408 || last->status == 429 || last->status >= 500;
+	return slack_fail(attempt, passes, passes ? ERROR_DATA : ERROR_USAGE,
+		arena_printf(attempt->arena, "HTTP status %d", last->status));
 }

@@ -14,7 +14,6 @@
 enum { SLACK_TRIAGE = 1000 }; /* bytes that the line about the triage has */
 
 /* A step of slack_notifier; see struct notifier. */
-enum step slack_follow_up(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error);
+enum step slack_follow_up(struct attempt *attempt, const struct reply *last);
 
 #endif

@@ -2,7 +2,7 @@
  * Reads a channel's history, or a thread first, for the metadata of a message.
  *
  * Where the bot may not read, the message is posted again, since a second one is better than none.
- * A temporary error and one that is not known (reason.h) are retried.
+ * A temporary error and one that is not known (api.h) are retried.
  */
 #include "notifiers/slack/search.h"
 
@@ -11,10 +11,9 @@
 
 #include "agent/base/arena.h"
 #include "agent/base/buf.h"
-#include "agent/base/secret.h"
-#include "notifiers/slack/reason.h"
+#include "notifiers/slack/api.h"
 
-enum { MOST_PAGES = 50, REASON_MOST = 60 };
+enum { MOST_PAGES = 50 };
 
 #define CLOCKS_APART INT64_C(3600000) /* ms, how far our clock may be ahead of Slack's */
 
@@ -87,13 +86,12 @@ static enum slack_found absent(struct slack_search *search)
 static enum slack_found refused(
 	struct slack_search *search, const struct reply *reply, const json_t *answer)
 {
-	const char *reason = text_of(answer, "error"), *needed = text_of(answer, "needed");
-	const char *words = secret_cut(search->arena, reason, REASON_MOST, &reply->secrets);
+	const char *reason = text_of(answer, "error");
+	const char *words = slack_words(search->arena, answer, reply);
 
 	switch (slack_reason(reason)) {
 	case SLACK_UNKNOWN:
-	case SLACK_TEMPORARY:
-		return give_up(search, SEARCH_LATER, *reason ? words : "the answer is not Slack's");
+	case SLACK_TEMPORARY: return give_up(search, SEARCH_LATER, words);
 	case SLACK_THREAD: return absent(search);
 	case SLACK_CONFIG:
 	case SLACK_PERMANENT:
@@ -104,9 +102,6 @@ static enum slack_found refused(
 		ask(search, NULL);
 		return SEARCH_ON;
 	}
-	if (*needed)
-		words = arena_printf(search->arena, "%s: %s", words,
-			secret_cut(search->arena, needed, REASON_MOST, &reply->secrets));
 	return give_up(search, SEARCH_DENIED, words);
 }
 

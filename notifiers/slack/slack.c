@@ -2,7 +2,7 @@
  * Slack, by bot token (chat.postMessage, to any number of channels) or by incoming webhook (to its
  * fixed channel).
  *
- * Slack reports most errors in the body of a 200 response. They are classified (reason.h) as
+ * Slack reports most errors in the body of a 200 response. They are classified (api.h) as
  * temporary, configuration errors and permanent; unknown errors are retried until the caller gives
  * up. If Slack rejects the blocks, the message is sent once more without its charts, which it has
  * not known for long, and then as plain text; if it rejects a reply, as a message of its own.
@@ -28,17 +28,15 @@
 #include "agent/base/secret.h"
 #include "agent/base/transfer.h"
 #include "agent/base/utf8.h"
+#include "notifiers/slack/api.h"
 #include "notifiers/slack/follow_up.h"
 #include "notifiers/slack/options.h"
-#include "notifiers/slack/reason.h"
 #include "notifiers/slack/receipt.h"
 #include "notifiers/slack/render.h"
 #include "notifiers/slack/search.h"
 #include "notifiers/slack/upload.h"
 
 enum { REASON_MOST = 60, SPACING_MS = 1100 };
-
-static const char not_slack[] = "the answer is not Slack's";
 
 struct state {
 	const char *body;             /* of this round */
@@ -91,54 +89,27 @@ static bool render(const struct message *message, const void *options, const cha
 	return true;
 }
 
-static enum step fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what,
-	struct error *error)
+static enum step fail_temporarily(struct attempt *attempt, const char *what)
 {
-	const struct state *state = attempt->state;
-
-	attempt->retry = retry;
-	if (state && state->unresolved)
-		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
-	error_set(error, kind, "slack%s%s: %s", *attempt->destination ? " " : "",
-		attempt->destination, what);
-	return STEP_FAILED;
-}
-
-static enum step fail_temporarily(struct attempt *attempt, const char *what, struct error *error)
-{
-	return fail(attempt, true, ERROR_DATA, what, error);
+	return slack_fail(attempt, true, ERROR_DATA, what);
 }
 
 /* Like fail_temporarily, but the message may have arrived. */
-static enum step fail_in_doubt(struct attempt *attempt, const char *what, struct error *error)
+static enum step fail_in_doubt(struct attempt *attempt, const char *what)
 {
 	attempt->maybe_delivered =
 		slack_by_bot(attempt->options) ? MAYBE_DELIVERED_CHECK : MAYBE_DELIVERED_BLIND;
-	return fail_temporarily(attempt, what, error);
+	return fail_temporarily(attempt, what);
 }
 
-static enum step fail_by_config(struct attempt *attempt, const char *what, struct error *error)
+static enum step fail_by_config(struct attempt *attempt, const char *what)
 {
-	return fail(attempt, false, ERROR_USAGE, what, error);
+	return slack_fail(attempt, false, ERROR_USAGE, what);
 }
 
-static enum step fail_permanently(struct attempt *attempt, const char *what, struct error *error)
+static enum step fail_permanently(struct attempt *attempt, const char *what)
 {
-	return fail(attempt, false, ERROR_DATA, what, error);
-}
-
-static bool bot_token(struct attempt *attempt, const char **token, struct error *error)
-{
-	const struct slack_options *options = attempt->options;
-	struct error problem;
-
-	if (!slack_by_bot(options))
-		error_set(&problem, ERROR_USAGE, "bot_token is missing");
-	else if (slack_secret(attempt->arena, options->bot_token, "bot_token_file",
-			 options->bot_token_file, token, &problem))
-		return true;
-	(void)fail_by_config(attempt, problem.text, error);
-	return false;
+	return slack_fail(attempt, false, ERROR_DATA, what);
 }
 
 /* The body with the ts of its thread. */
@@ -157,46 +128,24 @@ static const char *in_thread(struct arena *arena, const char *body, const char *
 	return whole;
 }
 
-static enum step post(struct attempt *attempt, struct transfer *next, struct error *error)
+static enum step post(struct attempt *attempt)
 {
-	static const struct pair json[] = {
-		{.key = "Content-Type", .value = "application/json; charset=utf-8"}};
 	const struct slack_options *options = attempt->options;
 	const struct state *state = attempt->state;
-	const char *body = in_thread(attempt->arena, state->body, state->thread);
+	bool webhook = slack_by_webhook(options);
 	struct error problem;
+	enum step step = slack_call(
+		attempt, "chat.postMessage", in_thread(attempt->arena, state->body, state->thread));
 
-	*next = (struct transfer){.kind = TRANSFER_HTTP,
-		.endpoint = &options->endpoint,
-		.method = "POST",
-		.headers = {.items = json, .count = 1},
-		.body = body,
-		.body_length = strlen(body)};
-	if (slack_by_webhook(options)) {
-		if (!slack_secret(attempt->arena, options->webhook_url, "webhook_url_file",
-			    options->webhook_url_file, &next->url, &problem))
-			return fail_by_config(attempt, problem.text, error);
-		if (transfer_url_problem(next->url))
-			return fail_by_config(
-				attempt, "webhook_url is not an https address", error);
-	} else {
-		next->url = transfer_join_url(attempt->arena, options->api_url, "chat.postMessage");
-		if (!bot_token(attempt, &next->bearer, error))
-			return STEP_FAILED;
-	}
+	if (!webhook && step == STEP_FAILED)
+		return step;
+	if (webhook && !slack_secret(attempt->arena, options->webhook_url, "webhook_url_file",
+			       options->webhook_url_file, &attempt->next->url, &problem))
+		return fail_by_config(attempt, problem.text);
+	if (webhook && transfer_url_problem(attempt->next->url))
+		return fail_by_config(attempt, "webhook_url is not an https address");
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 	return STEP_TRANSFER;
-}
-
-static enum step search_channel(struct attempt *attempt, struct transfer *next, struct error *error)
-{
-	const struct slack_options *options = attempt->options;
-	struct state *state = attempt->state;
-
-	*next = (struct transfer){
-		.kind = TRANSFER_HTTP, .endpoint = &options->endpoint, .method = "GET"};
-	next->url = transfer_join_url(attempt->arena, options->api_url, state->search.question);
-	return bot_token(attempt, &next->bearer, error) ? STEP_TRANSFER : STEP_FAILED;
 }
 
 /* Whether a picture belongs in the thread of the message. */
@@ -216,7 +165,7 @@ static enum step without_picture(struct attempt *attempt, const char *reason)
 }
 
 /* The round after the last post. */
-static enum step begin_upload(struct attempt *attempt, struct transfer *next)
+static enum step begin_upload(struct attempt *attempt)
 {
 	struct state *state = attempt->state;
 	struct slack_upload *upload = &state->upload;
@@ -225,27 +174,27 @@ static enum step begin_upload(struct attempt *attempt, struct transfer *next)
 	if (!has_picture(attempt) || !state->receipt.stamp || !state->receipt.channel ||
 		state->part != slack_body_count(attempt->payload) + 1)
 		return STEP_DONE;
-	if (!attempt->draw(attempt, &upload->picture, &error) ||
-		!bot_token(attempt, &upload->token, &error))
+	if (!attempt->draw(attempt, &upload->picture, &error))
 		return without_picture(attempt, error.text);
 	upload->thread = state->receipt.thread;
 	upload->channel = state->receipt.channel;
 	state->uploading = true;
-	slack_upload_begin(upload, attempt, next);
-	return STEP_TRANSFER;
+	return slack_upload_begin(upload, attempt) == STEP_TRANSFER
+		       ? STEP_TRANSFER
+		       : without_picture(attempt, attempt->error->text);
 }
 
-static enum step uploaded(struct attempt *attempt, const struct reply *reply, struct transfer *next)
+static enum step uploaded(struct attempt *attempt, const struct reply *reply)
 {
 	struct state *state = attempt->state;
 	const char *reason = "";
-	enum step step = slack_upload_take(&state->upload, attempt, reply, next, &reason);
+	enum step step = slack_upload_take(&state->upload, attempt, reply, &reason);
 
 	attempt->retry_after = -1;
 	return step == STEP_FAILED ? without_picture(attempt, reason) : step;
 }
 
-static enum step first_step(struct attempt *attempt, struct transfer *next, struct error *error)
+static enum step first_step(struct attempt *attempt)
 {
 	struct arena *arena = attempt->arena;
 	struct state *state = arena_alloc(arena, sizeof *state);
@@ -257,11 +206,11 @@ static enum step first_step(struct attempt *attempt, struct transfer *next, stru
 	state->part = state->receipt.posts + 1;
 	state->body = slack_body(arena, attempt->payload, state->receipt.posts);
 	if (!state->body)
-		return begin_upload(attempt, next);
+		return begin_upload(attempt);
 	if (bot)
 		state->thread = state->receipt.thread ? state->receipt.thread : thread;
 	if (attempt->maybe_delivered == MAYBE_DELIVERED_NO || !bot)
-		return post(attempt, next, error);
+		return post(attempt);
 	state->looking = true;
 	state->search = (struct slack_search){.arena = arena,
 		.channel = attempt->destination,
@@ -270,7 +219,7 @@ static enum step first_step(struct attempt *attempt, struct transfer *next, stru
 		.thread = state->thread,
 		.since = attempt->made};
 	slack_search_begin(&state->search);
-	return search_channel(attempt, next, error);
+	return slack_call(attempt, state->search.question, NULL);
 }
 
 /* The body of this round has arrived, with that ts, in the channel of that id; NULL if Slack did
@@ -290,19 +239,18 @@ static enum step posted(struct attempt *attempt, const char *stamp, const char *
 	return STEP_DONE;
 }
 
-static enum step looked(struct attempt *attempt, const struct reply *reply, struct transfer *next,
-	struct error *error)
+static enum step looked(struct attempt *attempt, const struct reply *reply)
 {
 	struct state *state = attempt->state;
 	struct slack_search *search = &state->search;
 
 	switch (slack_search_take(search, reply)) {
-	case SEARCH_ON: return search_channel(attempt, next, error);
+	case SEARCH_ON: return slack_call(attempt, state->search.question, NULL);
 	case SEARCH_FOUND:
 		if (search->thread_read)
 			state->thread = NULL; /* it was posted outside of the thread */
 		return posted(attempt, search->stamp, search->id);
-	case SEARCH_LATER: return fail_in_doubt(attempt, search->reason, error);
+	case SEARCH_LATER: return fail_in_doubt(attempt, search->reason);
 	case SEARCH_DENIED:
 		state->unresolved = true;
 		attempt->notice = arena_printf(attempt->arena,
@@ -313,7 +261,7 @@ static enum step looked(struct attempt *attempt, const struct reply *reply, stru
 	case SEARCH_ABSENT: break;
 	}
 	state->looking = false;
-	return post(attempt, next, error);
+	return post(attempt);
 }
 
 /* Posts the message again in a simpler form; false if that was tried already. */
@@ -340,22 +288,20 @@ static bool simpler(struct attempt *attempt, enum slack_reason reason)
 	return true;
 }
 
-static enum step refused(
-	struct attempt *attempt, const char *word, struct transfer *next, struct error *error)
+static enum step refused(struct attempt *attempt, const char *word)
 {
 	enum slack_reason reason = slack_reason(word);
 
 	switch (reason) {
 	case SLACK_UNKNOWN: break;
-	case SLACK_TEMPORARY: return fail_temporarily(attempt, word, error);
-	case SLACK_CONFIG: return fail_by_config(attempt, word, error);
-	case SLACK_PERMANENT: return fail_permanently(attempt, word, error);
+	case SLACK_TEMPORARY: return fail_temporarily(attempt, word);
+	case SLACK_CONFIG: return fail_by_config(attempt, word);
+	case SLACK_PERMANENT: return fail_permanently(attempt, word);
 	case SLACK_BLOCKS:
 	case SLACK_THREAD:
-		return simpler(attempt, reason) ? post(attempt, next, error)
-						: fail_permanently(attempt, word, error);
+		return simpler(attempt, reason) ? post(attempt) : fail_permanently(attempt, word);
 	}
-	return fail_in_doubt(attempt, word, error);
+	return fail_in_doubt(attempt, word);
 }
 
 /*
@@ -368,13 +314,12 @@ static const char *reason_word(struct attempt *attempt, const struct reply *repl
 	const char *rest = reply->body + length;
 
 	if (length == 0 || length > REASON_MOST || rest[strspn(rest, "\r\n")])
-		return not_slack;
+		return slack_alien;
 	return arena_strndup(attempt->arena, reply->body, length);
 }
 
 /* {"ok": true, "channel": "C1", "ts": "1503435956.000247"} or {"ok": false, "error": "..."} */
-static enum step api_answer(struct attempt *attempt, const struct reply *reply,
-	struct transfer *next, struct error *error)
+static enum step api_answer(struct attempt *attempt, const struct reply *reply)
 {
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
 	json_t *ok = json_object_get(answer, "ok");
@@ -387,52 +332,61 @@ static enum step api_answer(struct attempt *attempt, const struct reply *reply,
 		step = posted(attempt, arena_strdup(attempt->arena, stamp),
 			arena_strdup(attempt->arena, channel));
 	} else if (json_is_false(ok) && reason) {
-		step = refused(attempt,
-			secret_cut(attempt->arena, reason, REASON_MOST, &reply->secrets), next,
-			error);
+		step = refused(
+			attempt, secret_cut(attempt->arena, reason, REASON_MOST, &reply->secrets));
 	} else {
-		step = fail_in_doubt(attempt, not_slack, error);
+		step = fail_in_doubt(attempt, slack_alien);
 	}
 	json_decref(answer);
 	return step;
 }
 
-static enum step http_error(struct attempt *attempt, const struct reply *reply,
-	struct transfer *next, struct error *error)
+static enum step http_error(struct attempt *attempt, const struct reply *reply)
 {
 	const char *words = reason_word(attempt, reply);
 	const char *what = arena_printf(attempt->arena, "HTTP status %d: %s", reply->status, words);
 
 	if (reply->status == 429)
-		return fail_temporarily(attempt, "too many messages (HTTP status 429)", error);
+		return fail_temporarily(attempt, "too many messages (HTTP status 429)");
 	if (reply->status >= 500 || reply->status == 408 || reply->status < 300)
-		return fail_in_doubt(attempt, what, error);
+		return fail_in_doubt(attempt, what);
 	if (reply->status == 400)
-		return refused(attempt, words, next, error);
-	return fail_by_config(attempt, what, error);
+		return refused(attempt, words);
+	return fail_by_config(attempt, what);
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+static enum step proceed(struct attempt *attempt, const struct reply *last)
 {
+	const struct state *state;
+
 	if (!last)
-		return first_step(attempt, next, error);
-	if (((struct state *)attempt->state)->uploading)
-		return uploaded(attempt, last, next);
-	if (((struct state *)attempt->state)->looking)
-		return looked(attempt, last, next, error);
+		return first_step(attempt);
+	state = attempt->state;
+	if (state->uploading)
+		return uploaded(attempt, last);
+	if (state->looking)
+		return looked(attempt, last);
 	if (last->kind == REPLY_UNREACHABLE)
-		return fail_temporarily(
-			attempt, last->problem ? last->problem : "not reachable", error);
+		return fail_temporarily(attempt, last->problem ? last->problem : "not reachable");
 	if (last->kind != REPLY_ANSWER)
-		return fail_in_doubt(attempt, last->problem ? last->problem : "no answer", error);
+		return fail_in_doubt(attempt, last->problem ? last->problem : "no answer");
 	if (last->status != 200)
-		return http_error(attempt, last, next, error);
+		return http_error(attempt, last);
 	if (slack_by_bot(attempt->options))
-		return api_answer(attempt, last, next, error);
+		return api_answer(attempt, last);
 	if (strcmp(reason_word(attempt, last), "ok") == 0)
 		return posted(attempt, NULL, NULL);
-	return fail_in_doubt(attempt, reason_word(attempt, last), error);
+	return fail_in_doubt(attempt, reason_word(attempt, last));
+}
+
+static enum step step(struct attempt *attempt, const struct reply *last)
+{
+	enum step step = proceed(attempt, last);
+	const struct state *state = attempt->state;
+
+	if (step == STEP_FAILED && state->unresolved)
+		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
+	return step;
 }
 
 static bool amends(const void *options)

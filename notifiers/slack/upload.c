@@ -3,43 +3,31 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "agent/base/secret.h"
+#include "notifiers/slack/api.h"
 #include "notifiers/slack/options.h"
 
 /* REQUEST_MS: of each of the three, so that later messages hardly wait. */
-enum { REQUEST_MS = 5000, TITLE = 200, REASON = 60 };
-
-static const char not_slack[] = "the answer is not Slack's";
-
-static struct transfer request(const struct slack_upload *upload, const struct attempt *attempt,
-	const char *method, const char *name)
-{
-	const struct slack_options *options = attempt->options;
-
-	return (struct transfer){.kind = TRANSFER_HTTP,
-		.endpoint = &options->endpoint,
-		.method = method,
-		.url = transfer_join_url(attempt->arena, options->api_url, name),
-		.bearer = upload->token,
-		.timeout = REQUEST_MS};
-}
+enum { REQUEST_MS = 5000, TITLE = 200 };
 
 static void put_title(struct buf *out, const struct slack_upload *upload)
 {
 	buf_clean(out, upload->picture.title ? upload->picture.title : "change", TITLE);
 }
 
-void slack_upload_begin(struct slack_upload *upload, struct attempt *attempt, struct transfer *next)
+enum step slack_upload_begin(struct slack_upload *upload, struct attempt *attempt)
 {
 	struct buf query = {0}, title = {0};
+	enum step step;
 
 	put_title(&title, upload);
 	buf_printf(&query, "files.getUploadURLExternal?filename=change.png&length=%zu&alt_txt=",
 		upload->picture.length);
 	transfer_encode(&query, title.data);
 	upload->stage = UPLOAD_ASK;
-	*next = request(upload, attempt, "GET", buf_keep(&query, attempt->arena));
 	buf_free(&title);
+	step = slack_call(attempt, buf_keep(&query, attempt->arena), NULL);
+	attempt->next->timeout = REQUEST_MS;
+	return step;
 }
 
 /* Where Slack wants it: over TLS, unless its API is not. */
@@ -52,7 +40,7 @@ static bool is_place(const struct attempt *attempt, const char *url)
 }
 
 static enum step send(struct slack_upload *upload, struct attempt *attempt, const json_t *answer,
-	struct transfer *next, const char **reason)
+	const char **reason)
 {
 	static const struct pair png[] = {{"Content-Type", "image/png"}};
 	const struct slack_options *options = attempt->options;
@@ -60,7 +48,7 @@ static enum step send(struct slack_upload *upload, struct attempt *attempt, cons
 	const char *file = json_string_value(json_object_get(answer, "file_id"));
 
 	if (!url || !file || !is_place(attempt, url)) {
-		*reason = not_slack;
+		*reason = slack_alien;
 		return STEP_FAILED;
 	}
 	upload->file = arena_strdup(attempt->arena, file);
@@ -69,7 +57,7 @@ static enum step send(struct slack_upload *upload, struct attempt *attempt, cons
 	upload->bare.username = upload->bare.password = upload->bare.password_file = NULL;
 	upload->bare.bearer_token = upload->bare.bearer_token_file = NULL;
 	upload->stage = UPLOAD_SEND;
-	*next = (struct transfer){.kind = TRANSFER_HTTP,
+	*attempt->next = (struct transfer){.kind = TRANSFER_HTTP,
 		.endpoint = &upload->bare,
 		.method = "POST",
 		.url = arena_strdup(attempt->arena, url),
@@ -80,11 +68,10 @@ static enum step send(struct slack_upload *upload, struct attempt *attempt, cons
 	return STEP_TRANSFER;
 }
 
-static enum step complete(
-	struct slack_upload *upload, struct attempt *attempt, struct transfer *next)
+static enum step complete(struct slack_upload *upload, struct attempt *attempt)
 {
-	static const struct pair json[] = {{"Content-Type", "application/json; charset=utf-8"}};
 	struct buf body = {0}, title = {0};
+	enum step step;
 
 	put_title(&title, upload);
 	buf_text(&body, "{\"files\":[{\"id\":");
@@ -98,23 +85,13 @@ static enum step complete(
 	buf_char(&body, '}');
 	buf_free(&title);
 	upload->stage = UPLOAD_COMPLETE;
-	*next = request(upload, attempt, "POST", "files.completeUploadExternal");
-	next->headers = (struct pairs){json, 1};
-	next->body_length = body.length;
-	next->body = buf_keep(&body, attempt->arena);
-	return STEP_TRANSFER;
-}
-
-static const char *reason_of(
-	const struct attempt *attempt, const struct reply *reply, const json_t *answer)
-{
-	const char *word = json_string_value(json_object_get(answer, "error"));
-
-	return word ? secret_cut(attempt->arena, word, REASON, &reply->secrets) : not_slack;
+	step = slack_call(attempt, "files.completeUploadExternal", buf_keep(&body, attempt->arena));
+	attempt->next->timeout = REQUEST_MS;
+	return step;
 }
 
 enum step slack_upload_take(struct slack_upload *upload, struct attempt *attempt,
-	const struct reply *reply, struct transfer *next, const char **reason)
+	const struct reply *reply, const char **reason)
 {
 	enum step step = STEP_FAILED;
 	json_t *answer;
@@ -126,13 +103,15 @@ enum step slack_upload_take(struct slack_upload *upload, struct attempt *attempt
 					   : "no answer";
 		return STEP_FAILED;
 	}
-	if (upload->stage == UPLOAD_SEND)
-		return complete(upload, attempt, next);
+	if (upload->stage == UPLOAD_SEND) {
+		*reason = attempt->error->text;
+		return complete(upload, attempt);
+	}
 	answer = json_loadb(reply->body, reply->length, 0, NULL);
 	if (!json_is_true(json_object_get(answer, "ok")))
-		*reason = reason_of(attempt, reply, answer);
+		*reason = slack_words(attempt->arena, answer, reply);
 	else if (upload->stage == UPLOAD_ASK)
-		step = send(upload, attempt, answer, next, reason);
+		step = send(upload, attempt, answer, reason);
 	else
 		step = STEP_DONE;
 	json_decref(answer);

@@ -87,18 +87,16 @@ static enum step speak(struct script *script, struct attempt *attempt, struct er
 	return STEP_FAILED;
 }
 
-static enum step slack_step(struct attempt *attempt, const struct reply *last,
-	struct transfer *next, struct error *error)
+static enum step slack_step(struct attempt *attempt, const struct reply *last)
 {
-	(void)last, (void)next;
-	return speak(&current->slack, attempt, error);
+	(void)last;
+	return speak(&current->slack, attempt, attempt->error);
 }
 
-static enum step printed_step(struct attempt *attempt, const struct reply *last,
-	struct transfer *next, struct error *error)
+static enum step printed_step(struct attempt *attempt, const struct reply *last)
 {
-	(void)last, (void)next;
-	return speak(&current->printed, attempt, error);
+	(void)last;
+	return speak(&current->printed, attempt, attempt->error);
 }
 
 static bool slack_destinations(

@@ -789,12 +789,11 @@ static void test_a_guest_is_served(void **state)
 /* A notifier that posts its payload twice and keeps what it is told as receipt. */
 static const struct endpoint *receiver;
 
-static enum step step_twice(struct attempt *attempt, const struct reply *last,
-	struct transfer *next, struct error *error)
+static enum step step_twice(struct attempt *attempt, const struct reply *last)
 {
 	if (last && last->kind != REPLY_ANSWER) {
 		attempt->retry = true;
-		error_set(error, ERROR_DATA, "%s", last->problem);
+		error_set(attempt->error, ERROR_DATA, "%s", last->problem);
 		return STEP_FAILED;
 	}
 	if (last && attempt->receipt) {
@@ -804,7 +803,7 @@ static enum step step_twice(struct attempt *attempt, const struct reply *last,
 	}
 	if (last)
 		attempt->receipt = arena_strdup(attempt->arena, last->body);
-	*next = (struct transfer){.kind = TRANSFER_HTTP,
+	*attempt->next = (struct transfer){.kind = TRANSFER_HTTP,
 		.endpoint = receiver,
 		.method = "POST",
 		.url = receiver->url,
@@ -891,16 +890,15 @@ static void test_deliveries(void **state)
 }
 
 /* A notifier that prints its payload once. */
-static enum step say_step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+static enum step say_step(struct attempt *attempt, const struct reply *last)
 {
 	if (last && last->kind == REPLY_ANSWER)
 		return STEP_DONE;
 	if (last) {
-		error_set(error, ERROR_STATE, "%s", last->problem);
+		error_set(attempt->error, ERROR_STATE, "%s", last->problem);
 		return STEP_FAILED;
 	}
-	*next = (struct transfer){.kind = TRANSFER_STDOUT,
+	*attempt->next = (struct transfer){.kind = TRANSFER_STDOUT,
 		.body = attempt->payload,
 		.body_length = strlen(attempt->payload)};
 	return STEP_TRANSFER;

@@ -57,13 +57,12 @@ static void call_during(void *context)
 	sem_post(&f->over);
 }
 
-static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+static enum step step(struct attempt *attempt, const struct reply *last)
 {
 	struct fixture *f = current;
 	size_t at = f->attempts++;
 
-	(void)last, (void)next;
+	(void)last;
 	assert_true(at < POSTS);
 	f->times[at] = engine_now(f->engine);
 	f->doubts[at] = attempt->maybe_delivered;
@@ -78,17 +77,16 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 		attempt->retry = true;
 		attempt->retry_after = 10 * MINUTE;
 		attempt->maybe_delivered = MAYBE_DELIVERED_NO;
-		error_set(error, ERROR_DATA, "not now");
+		error_set(attempt->error, ERROR_DATA, "not now");
 		return STEP_FAILED;
 	}
 	attempt->receipt = arena_printf(attempt->arena, "ts%zu", at);
 	return STEP_DONE;
 }
 
-static enum step follow_up(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+static enum step follow_up(struct attempt *attempt, const struct reply *last)
 {
-	(void)last, (void)next, (void)error;
+	(void)last;
 	assert_int_equal(attempt->follow_up->kind, FOLLOW_UP_AMEND);
 	assert_string_equal(attempt->receipt, "ts0");
 	current->edits++;

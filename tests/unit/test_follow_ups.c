@@ -74,15 +74,14 @@ static bool render(const struct message *message, const void *options, const cha
 	return true;
 }
 
-static enum step send(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+static enum step send(struct attempt *attempt, const struct reply *last)
 {
 	enum step step = STEP_DONE;
 
-	(void)last, (void)next;
+	(void)last;
 	pthread_mutex_lock(&outside.lock);
 	if (attempt->now < outside.failing_until) {
-		step = refuse(attempt, error);
+		step = refuse(attempt, attempt->error);
 	} else if (strcmp(attempt->payload, "0") != 0) {
 		struct kept *kept = kept_of(attempt->key);
 
@@ -106,22 +105,21 @@ static void amend(struct kept *kept, const struct follow_up *follow_up)
 	kept->amended++;
 }
 
-static enum step follow_up(struct attempt *attempt, const struct reply *last, struct transfer *next,
-	struct error *error)
+static enum step follow_up(struct attempt *attempt, const struct reply *last)
 {
 	enum step step = STEP_DONE;
 
-	(void)last, (void)next;
+	(void)last;
 	pthread_mutex_lock(&outside.lock);
 	assert_true(outside.call_count < CALLS);
 	outside.calls[outside.call_count++] = attempt->now;
 	assert_string_equal(attempt->receipt, "1");
 	if (attempt->now < outside.failing_until) {
-		step = refuse(attempt, error);
+		step = refuse(attempt, attempt->error);
 	} else if (outside.deleted) {
 		outside.deleted = false;
 		attempt->follow_up->gone = attempt->follow_up->deleted = true;
-		error_set(error, ERROR_DATA, "no such object");
+		error_set(attempt->error, ERROR_DATA, "no such object");
 		step = STEP_FAILED;
 	} else if (attempt->follow_up->kind == FOLLOW_UP_AMEND) {
 		amend(kept_of(attempt->key), attempt->follow_up);

@@ -2,10 +2,16 @@
  * Error codes of chat.postMessage, chat.update, reactions.get, incoming webhooks,
  * users.conversations and conversations.history.
  */
-#include "notifiers/slack/reason.h"
+#include "notifiers/slack/api.h"
 
-#include <stddef.h>
 #include <string.h>
+
+#include "agent/base/secret.h"
+#include "notifiers/slack/options.h"
+
+enum { WORD_MOST = 60 };
+
+const char slack_alien[] = "the answer is not Slack's";
 
 static const char *const temporary[] = {
 	"ratelimited", "rate_limited", "message_limit_exceeded", NULL};
@@ -49,4 +55,46 @@ enum slack_reason slack_reason(const char *word)
 			if (strcmp(word, *at) == 0)
 				return classes[i].reason;
 	return SLACK_UNKNOWN;
+}
+
+const char *slack_words(struct arena *arena, const json_t *answer, const struct reply *reply)
+{
+	const char *error = json_string_value(json_object_get(answer, "error"));
+	const char *needed = json_string_value(json_object_get(answer, "needed"));
+
+	if (!error)
+		return slack_alien;
+	error = secret_cut(arena, error, WORD_MOST, &reply->secrets);
+	return needed && *needed ? arena_printf(arena, "%s: %s", error,
+					   secret_cut(arena, needed, WORD_MOST, &reply->secrets))
+				 : error;
+}
+
+enum step slack_fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what)
+{
+	attempt->retry = retry;
+	error_set(attempt->error, kind, "slack%s%s: %s", *attempt->destination ? " " : "",
+		attempt->destination, what);
+	return STEP_FAILED;
+}
+
+enum step slack_call(struct attempt *attempt, const char *method, const char *body)
+{
+	static const struct pair json[] = {{"Content-Type", "application/json; charset=utf-8"}};
+	const struct slack_options *options = attempt->options;
+	struct error problem;
+
+	*attempt->next = (struct transfer){.kind = TRANSFER_HTTP,
+		.endpoint = &options->endpoint,
+		.method = body ? "POST" : "GET",
+		.url = transfer_join_url(attempt->arena, options->api_url, method),
+		.headers = {json, body != NULL},
+		.body = body,
+		.body_length = body ? strlen(body) : 0};
+	if (!slack_by_bot(options))
+		return slack_fail(attempt, false, ERROR_USAGE, "bot_token is missing");
+	if (!slack_secret(attempt->arena, options->bot_token, "bot_token_file",
+		    options->bot_token_file, &attempt->next->bearer, &problem))
+		return slack_fail(attempt, false, ERROR_USAGE, problem.text);
+	return STEP_TRANSFER;
 }
