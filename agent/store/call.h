@@ -21,7 +21,8 @@ enum store_lane { STORE_WORK, STORE_LISTS, STORE_TURNS, STORE_FLEET, STORE_LANES
 struct tx;
 
 /* What a call does, defined where it is done: in a transaction with others that wait, or by itself
- * if one of them fails. So it may run more than once, each time on the call as it was submitted. */
+ * if one of them fails. So it may run more than once, each time on the call as it was
+ * submitted, with an empty arena. */
 struct store_work {
 	void (*run)(struct tx *tx, void *call);
 	enum store_lane lane;
@@ -52,6 +53,7 @@ struct store_call {
 	struct store_call *next; /* for whoever has the call */
 	size_t size;             /* bytes, with what follows the call in its struct, ... */
 	void *submitted;         /* ... which is kept here from its first run on */
+	struct arena *read;      /* what the last try has read, until it is the arena's; or NULL */
 };
 
 /* Declares what does a call, and its constructor. Defined by STORE_DEFINE, in the file of what it

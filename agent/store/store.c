@@ -75,15 +75,25 @@ static const struct store_backend *backend_of(const char *path)
 	return database_is(path) ? &postgresql_backend : &sqlite_backend;
 }
 
-/* Makes it what it was when it was submitted. */
+/* Makes it what it was when it was submitted, and forgets what a try has read. */
 static void renew(struct store_call *call)
 {
 	size_t size = call->size - sizeof *call;
 
+	arena_free(call->read);
+	call->read = arena_new();
 	if (!call->submitted)
 		call->submitted = memcpy(arena_alloc(call->arena, size), call + 1, size);
 	memcpy(call + 1, call->submitted, size);
 	call->counts = NULL;
+}
+
+/* What was read is its own. One that is made again may have been committed before, with that. */
+static void keep(struct store_call *call)
+{
+	if (call->read)
+		arena_join(call->arena, call->read);
+	call->read = NULL;
 }
 
 /* Whether each of its statements is a transaction. */
@@ -110,6 +120,7 @@ static bool perform_once(const struct store_backend *backend, struct tx *tx,
 		tx->arena = at->arena;
 		if (backend->enter(tx, at)) {
 			renew(at);
+			tx->arena = at->read;
 			at->work->run(tx, at);
 		}
 	}
@@ -117,6 +128,8 @@ static bool perform_once(const struct store_backend *backend, struct tx *tx,
 		backend->commit(tx);
 	if (!alone && tx->failed)
 		backend->rollback(tx);
+	for (struct store_call *at = first; at != end && !tx->failed; at = at->next)
+		keep(at);
 	return !tx->failed;
 }
 
@@ -329,6 +342,7 @@ int64_t store_size(const struct store *store)
 
 void store_call_free(struct store_call *call)
 {
+	arena_free(call->read);
 	arena_free(call->arena);
 }
 
@@ -366,6 +380,7 @@ bool store_tx(const char *path, enum store_use use, struct store_call *call, str
 	struct tx *tx = there ? backend->open(path, use, error) : NULL;
 	bool done = tx && perform_some(backend, tx, call, false, error);
 
+	keep(call);
 	if (tx)
 		backend->close(tx);
 	return done;

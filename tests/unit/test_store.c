@@ -544,6 +544,8 @@ struct own_call {
 	int runs; /* out */
 };
 
+enum { READ_BYTES = 4 << 20 };
+
 static void run_own(struct tx *tx, void *context)
 {
 	struct own_call *own = context;
@@ -554,6 +556,7 @@ static void run_own(struct tx *tx, void *context)
 			;
 	}
 	own->runs++;
+	(void)arena_alloc(tx->arena, READ_BYTES);
 	if (own->queue)
 		store_queue_work.run(tx, own->queue);
 	if (own->fails)
@@ -561,7 +564,7 @@ static void run_own(struct tx *tx, void *context)
 }
 
 /* Of calls that wait together the one that fails leaves nothing, and what is done again begins with
- * what was submitted. */
+ * what was submitted, and without what the first try has read. */
 static void test_a_try_begins_with_what_was_submitted(void **state)
 {
 	struct fixture *fixture = *state;
@@ -590,6 +593,7 @@ static void test_a_try_begins_with_what_was_submitted(void **state)
 		run_one(&fixture->loop);
 	assert_false(second->call.failed);
 	assert_int_equal(second->runs, 1);
+	assert_in_range(arena_size(second->call.arena), READ_BYTES, 2 * READ_BYTES - 1);
 	assert_true(third->call.failed);
 	ask(fixture, &found->call);
 	assert_false(found->call.failed);

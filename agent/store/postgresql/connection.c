@@ -11,9 +11,8 @@
  * Neither is true of COMMIT, which may wait for a standby: a server that gives up waiting would say
  * that it is committed, while the standby does not have it.
  */
-#include "agent/store/postgresql/connection.h"
+#include "agent/store/postgresql/exchange.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,58 +21,17 @@
 #include <sys/random.h>
 
 #include "agent/base/arena.h"
-#include "agent/base/buf.h"
 #include "agent/base/clock.h"
 #include "agent/base/log.h"
 #include "agent/base/secret.h"
 #include "agent/base/when.h"
-#include "agent/store/postgresql/servers.h"
 #include "agent/store/store.h"
 
 enum {
-	LATE_MS = 2000,     /* how much later than the server we give up */
 	ATTEMPTS = 3,       /* of a statement that meets conflicts */
 	IDLE_MS = 10000,    /* of a transaction, unless it is given more time than others */
-	POLL_MS = 200,      /* TLS may have read ahead what poll() does not see */
-	SAY_MS = 5000,      /* then it is logged that it waits */
-	QUICK_MS = 1000,    /* an answer by which a connection is proven */
 	AWAY_MS = 500,      /* after all hosts failed: nothing is tried for so long */
 	PENDING_MOST = 500, /* statements without an answer */
-	WRITER_TEXT = 33,
-	CONFIRMED_KEPT = 64,
-	LOAD_BYTES = 65536,
-};
-
-struct connection {
-	struct arena *arena; /* has secrets */
-	struct servers servers;
-	size_t at; /* the host to try first */
-	int64_t patience_ms;
-	int64_t away_until; /* monotonic */
-
-	PGconn *link; /* NULL: none */
-	bool open, committing;
-	bool reads;       /* the transaction, and does not write */
-	bool number_sent; /* it has a number */
-	bool doomed;      /* a statement of the open transaction has failed */
-	bool proven;      /* the last answer was quick */
-	bool loading;     /* rows are being sent, outside of the pipeline */
-	bool said;        /* that it waits for an answer */
-	size_t pending;   /* statements that were sent and have no answer yet */
-	int64_t changed;
-	struct buf parsed; /* the statement that the server parsed last, in the open transaction */
-	struct buf rows;   /* to be loaded */
-	Oid parsed_types[PARAMETERS_MOST];
-	int parsed_count;
-	struct error problem; /* of the last failure, and its kind: */
-	enum trouble trouble;
-
-	bool numbered;
-	char writer[WRITER_TEXT];
-	int64_t number;                    /* of the last transaction */
-	int64_t doubtful;                  /* its number; 0: none */
-	int64_t confirmed[CONFIRMED_KEPT]; /* numbers that were in doubt, and were committed */
-	size_t confirmed_count;
 };
 
 static _Atomic int64_t round_trips, waited_us, connects, retries;
@@ -86,6 +44,12 @@ void connection_traffic(struct store_traffic *out)
 void connection_retried(void)
 {
 	retries++;
+}
+
+void connection_answered(int64_t us)
+{
+	round_trips++;
+	waited_us += us;
 }
 
 /* Failures */
@@ -105,8 +69,7 @@ const char *connection_shown(const struct connection *connection)
 	return connection->servers.shown;
 }
 
-/* The first line of a message, without the password. */
-static void note(
+void connection_note(
 	struct connection *connection, enum trouble trouble, const char *state, const char *text)
 {
 	const char *password = connection->link ? PQpass(connection->link) : NULL;
@@ -123,15 +86,13 @@ static void note(
 	arena_free(scratch);
 }
 
-static bool fail(const struct connection *connection, struct error *error)
+bool connection_fail(const struct connection *connection, struct error *error)
 {
 	return error_set(error, ERROR_STATE, "state database %s: %s", connection->servers.shown,
 		connection->problem.text);
 }
 
-/* Gives the connection up. What was being committed is in doubt. A transaction stays open, so that
- * nothing else of it is sent, which would be outside of it on the next connection. */
-static void drop(struct connection *connection)
+void connection_drop(struct connection *connection)
 {
 	PQfinish(connection->link); /* does not wait: the connection does not block */
 	connection->link = NULL;
@@ -156,13 +117,13 @@ static const char *last_attempt(const char *text)
 	return text;
 }
 
-static bool lost(struct connection *connection)
+bool connection_lost(struct connection *connection)
 {
 	const char *text = PQerrorMessage(connection->link);
 
-	note(connection, TROUBLE_AWAY, NULL,
+	connection_note(connection, TROUBLE_AWAY, NULL,
 		text && *text ? text : "connection to the server closed");
-	drop(connection);
+	connection_drop(connection);
 	return false;
 }
 
@@ -186,48 +147,23 @@ static enum trouble trouble_of(const char *state)
 	return is_of(state, away) ? TROUBLE_AWAY : TROUBLE_STATEMENT;
 }
 
-static void note_result(struct connection *connection, const PGresult *result)
+void connection_note_result(struct connection *connection, const PGresult *result)
 {
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	const char *said = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
-	note(connection, state ? trouble_of(state) : TROUBLE_AWAY, state,
+	connection_note(connection, state ? trouble_of(state) : TROUBLE_AWAY, state,
 		said ? said : PQresultErrorMessage(result));
 }
 
-/* Waiting */
-
-enum ready { READY, NOT_YET, TOO_LATE };
-
-static enum ready wait_socket(PGconn *link, short events, int64_t deadline)
-{
-	struct pollfd fd = {.fd = PQsocket(link), .events = events};
-	int64_t left = deadline - clock_monotonic();
-	int ready;
-
-	if (left <= 0)
-		return TOO_LATE;
-	ready = poll(&fd, 1, left > POLL_MS ? POLL_MS : (int)left);
-	if (ready > 0 || (ready < 0 && errno != EINTR))
-		return READY; /* libpq reports any error */
-	return NOT_YET;
-}
-
-static void note_late(
+void connection_note_late(
 	struct connection *connection, const char *what, int64_t ms, const char *option)
 {
 	char text[80], limit[WHEN_TEXT];
 
 	when_format_duration(ms, limit);
 	snprintf(text, sizeof text, "%s within %s%s", what, limit, option);
-	note(connection, TROUBLE_AWAY, NULL, text);
-}
-
-static bool late(struct connection *connection)
-{
-	note_late(connection, "no response from the server", connection->patience_ms + LATE_MS, "");
-	drop(connection);
-	return false;
+	connection_note(connection, TROUBLE_AWAY, NULL, text);
 }
 
 /* Connecting */
@@ -308,11 +244,11 @@ static bool finish_connecting(struct connection *connection)
 	while (PQstatus(connection->link) != CONNECTION_BAD && polled != PGRES_POLLING_OK &&
 		polled != PGRES_POLLING_FAILED) {
 		short events = polled == PGRES_POLLING_READING ? POLLIN : POLLOUT;
-		enum ready ready = wait_socket(connection->link, events, deadline);
+		enum ready ready = exchange_wait(connection->link, events, deadline);
 
 		if (ready == TOO_LATE) {
-			note_late(connection, "no connection", connection->servers.connect_ms,
-				" (connect_timeout)");
+			connection_note_late(connection, "no connection",
+				connection->servers.connect_ms, " (connect_timeout)");
 			return false;
 		}
 		if (ready == READY)
@@ -321,7 +257,8 @@ static bool finish_connecting(struct connection *connection)
 	if (polled == PGRES_POLLING_OK && PQsetnonblocking(connection->link, 1) == 0 &&
 		PQenterPipelineMode(connection->link))
 		return true;
-	note(connection, TROUBLE_AWAY, NULL, last_attempt(PQerrorMessage(connection->link)));
+	connection_note(
+		connection, TROUBLE_AWAY, NULL, last_attempt(PQerrorMessage(connection->link)));
 	return false;
 }
 
@@ -382,7 +319,7 @@ static bool ensure(struct connection *connection)
 	if (connection->link && !is_stale(connection))
 		return true;
 	if (connection->link)
-		drop(connection);
+		connection_drop(connection);
 	if (clock_monotonic() < connection->away_until) {
 		connection->trouble = TROUBLE_AWAY; /* with the problem as it was */
 		return false;
@@ -391,173 +328,12 @@ static bool ensure(struct connection *connection)
 	if (connection->servers.password_file &&
 		!secret_read(scratch, "state_password_file", connection->servers.password_file,
 			&password, &error)) {
-		note(connection, TROUBLE_AWAY, NULL, error.text);
+		connection_note(connection, TROUBLE_AWAY, NULL, error.text);
 		done = false;
 	}
 	done = done && connect_any(connection, password);
 	arena_free(scratch);
 	return done;
-}
-
-/* Statements */
-
-/* What is sent again and again in a transaction is parsed once: the server keeps the last statement
- * without a name, and in a transaction poolers change neither the server nor that. */
-static bool send_statement(
-	struct connection *connection, const char *sql, const struct parameters *parameters)
-{
-	struct buf *parsed = &connection->parsed;
-	size_t types = (size_t)parameters->count * sizeof *parameters->types;
-
-	if (connection->open && parsed->length > 0 && strcmp(parsed->data, sql) == 0 &&
-		connection->parsed_count == parameters->count &&
-		memcmp(connection->parsed_types, parameters->types, types) == 0)
-		return PQsendQueryPrepared(connection->link, "", parameters->count,
-			parameters->values, parameters->lengths, parameters->formats, 1);
-	buf_clear(parsed);
-	buf_text(parsed, sql);
-	connection->parsed_count = parameters->count;
-	memcpy(connection->parsed_types, parameters->types, types);
-	return PQsendQueryParams(connection->link, sql, parameters->count, parameters->types,
-		parameters->values, parameters->lengths, parameters->formats, 1);
-}
-
-static bool queue(
-	struct connection *connection, const char *sql, const struct parameters *parameters)
-{
-	static const struct parameters none;
-
-	if (!parameters)
-		parameters = &none;
-	if (connection->open && connection->doomed)
-		return false; /* with the problem as it was */
-	if (!connection->link) {
-		note(connection, TROUBLE_AWAY, NULL, "connection to the server closed");
-		return false;
-	}
-	if (!send_statement(connection, sql, parameters))
-		return lost(connection);
-	connection->pending++;
-	return true;
-}
-
-/* Who waits for minutes wants to know for what. */
-static void say_waiting(struct connection *connection, int64_t deadline)
-{
-	int64_t since = deadline - connection->patience_ms - LATE_MS;
-	char most[WHEN_TEXT];
-
-	if (connection->said || connection->patience_ms <= CONNECTION_PATIENCE ||
-		clock_monotonic() < since + SAY_MS)
-		return;
-	connection->said = true;
-	log_event(LEVEL_INFO, "waiting for the state database",
-		LOG_TEXT("state", connection->servers.shown),
-		LOG_TEXT("at_most", when_format_duration(connection->patience_ms, most)));
-}
-
-/* The next result, or NULL at the end of a statement's; false: the connection is lost. */
-static bool next_result(struct connection *connection, int64_t deadline, PGresult **result)
-{
-	for (;;) {
-		int left = PQflush(connection->link);
-		enum ready ready;
-
-		if (left < 0)
-			return lost(connection);
-		if (!PQisBusy(connection->link) && left == 0)
-			break;
-		ready = wait_socket(
-			connection->link, (short)(left ? POLLIN | POLLOUT : POLLIN), deadline);
-		if (ready == TOO_LATE)
-			return late(connection);
-		say_waiting(connection, deadline);
-		if (!PQconsumeInput(connection->link))
-			return lost(connection);
-	}
-	*result = PQgetResult(connection->link);
-	if (*result || PQstatus(connection->link) == CONNECTION_OK)
-		return true;
-	return lost(connection);
-}
-
-/* Takes a result of a statement; false if it is an error. The last one is kept. */
-static bool take(struct connection *connection, PGresult *result, PGresult **last)
-{
-	ExecStatusType status = PQresultStatus(result);
-
-	PQclear(*last);
-	*last = NULL;
-	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
-		connection->changed = strtoll(PQcmdTuples(result), NULL, 10);
-		*last = result;
-		return true;
-	}
-	if (status != PGRES_PIPELINE_ABORTED)
-		note_result(connection, result);
-	PQclear(result);
-	return false;
-}
-
-/* Reads the answers to all that was sent, up to the synchronisation point. */
-static bool read_all(struct connection *connection, int64_t deadline, PGresult **last)
-{
-	bool good = true;
-	PGresult *result = NULL;
-
-	for (;;) {
-		if (!next_result(connection, deadline, &result))
-			return false;
-		if (!result)
-			continue; /* between two statements */
-		if (PQresultStatus(result) == PGRES_PIPELINE_SYNC)
-			break;
-		/* After an error the rest is skipped by the server. */
-		good = take(connection, result, last) && good;
-	}
-	PQclear(result);
-	connection->pending = 0;
-	return good;
-}
-
-/* Waits for the answers to all that was sent; the result of the last is for PQclear. NULL: one has
- * failed, or the connection is lost. */
-static PGresult *drain(struct connection *connection)
-{
-	int64_t started = clock_monotonic_ns();
-	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
-	PGresult *last = NULL;
-	bool good;
-
-	connection->said = false;
-	if (!connection->link) {
-		note(connection, TROUBLE_AWAY, NULL, "connection to the server closed");
-		return NULL;
-	}
-	if (!PQpipelineSync(connection->link)) {
-		lost(connection);
-		return NULL;
-	}
-	good = read_all(connection, deadline, &last);
-	round_trips++;
-	waited_us += (clock_monotonic_ns() - started) / 1000;
-	connection->proven = good && clock_monotonic_ns() - started < QUICK_MS * INT64_C(1000000);
-	if (good)
-		return last;
-	PQclear(last);
-	connection->doomed = connection->open;
-	/* A server that does not take writes any more, or is about to stop: another host. */
-	if (connection->link && connection->trouble == TROUBLE_AWAY)
-		drop(connection);
-	return NULL;
-}
-
-static bool drained(struct connection *connection)
-{
-	PGresult *result = drain(connection);
-
-	PQclear(result);
-	return result != NULL;
 }
 
 /* The limits of a transaction. */
@@ -577,7 +353,7 @@ static bool send_limits(struct connection *connection)
 	struct parameters parameters = {0};
 
 	add_limits(connection, &parameters);
-	return queue(connection,
+	return exchange_queue(connection,
 		"SELECT " NOT_COMPILED "set_config('statement_timeout', CAST($1 AS TEXT), true),"
 		" set_config('idle_in_transaction_session_timeout', CAST($2 AS TEXT), true)",
 		&parameters);
@@ -589,7 +365,7 @@ static bool queue_alone(
 {
 	return ensure(connection) &&
 	       (connection->proven || connection->pending > 0 || send_limits(connection)) &&
-	       queue(connection, sql, parameters);
+	       exchange_queue(connection, sql, parameters);
 }
 
 /* Asks whether the doubtful transaction was committed, and refuses it if it was not: then it can
@@ -610,7 +386,7 @@ static bool settle(struct connection *connection)
 	parameter_integer(&parameters, connection->doubtful);
 	if (!queue_alone(connection, sql, &parameters))
 		return false;
-	result = drain(connection);
+	result = exchange_drain(connection);
 	if (!result)
 		return false;
 	if (PQntuples(result) == 1 && cell_integer(result, 0, 0) == connection->doubtful)
@@ -631,7 +407,7 @@ static bool send_number(struct connection *connection)
 	parameter_text(&parameters, connection->writer);
 	parameter_integer(&parameters, connection->number);
 	add_limits(connection, &parameters);
-	return queue(connection,
+	return exchange_queue(connection,
 		"INSERT INTO commits (writer, number, refused, used) VALUES ($1, $2, 0,"
 		" CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT))"
 		" ON CONFLICT (writer) DO UPDATE SET number = excluded.number,"
@@ -662,7 +438,7 @@ static bool begin(struct connection *connection, const char *sql, bool numbered)
 	buf_clear(&connection->parsed);
 	connection->number_sent = false;
 	connection->changed = 0;
-	return queue(connection, sql, NULL) &&
+	return exchange_queue(connection, sql, NULL) &&
 	       (numbered ? send_number(connection) : send_limits(connection));
 }
 
@@ -673,14 +449,14 @@ bool connection_begin(struct connection *connection, bool writes, struct error *
 
 	connection->reads = !writes;
 	return begin(connection, sql[writes], writes && connection->numbered) ||
-	       fail(connection, error);
+	       connection_fail(connection, error);
 }
 
 bool connection_begin_plain(struct connection *connection, struct error *error)
 {
 	connection->reads = false;
 	return begin(connection, "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", false) ||
-	       fail(connection, error);
+	       connection_fail(connection, error);
 }
 
 /* The answer to COMMIT is lost. */
@@ -688,12 +464,12 @@ static bool find_out(struct connection *connection, struct error *error)
 {
 	if (!settle(connection)) {
 		connection->trouble = TROUBLE_DOUBT;
-		return fail(connection, error);
+		return connection_fail(connection, error);
 	}
 	if (connection_has_committed(connection, connection->number))
 		return true;
-	note(connection, TROUBLE_CONFLICT, NULL, "connection lost before the commit");
-	return fail(connection, error);
+	connection_note(connection, TROUBLE_CONFLICT, NULL, "connection lost before the commit");
+	return connection_fail(connection, error);
 }
 
 bool connection_commit(struct connection *connection, struct error *error)
@@ -701,26 +477,27 @@ bool connection_commit(struct connection *connection, struct error *error)
 	PGresult *result;
 	bool done;
 
-	if (!connection->reads && !queue(connection, "SET LOCAL statement_timeout = 0", NULL))
-		return fail(connection, error);
+	if (!connection->reads &&
+		!exchange_queue(connection, "SET LOCAL statement_timeout = 0", NULL))
+		return connection_fail(connection, error);
 	/* A part of what is queued may be sent at once. */
 	connection->committing = connection->number_sent;
-	result = queue(connection, "COMMIT", NULL) ? drain(connection) : NULL;
+	result = exchange_queue(connection, "COMMIT", NULL) ? exchange_drain(connection) : NULL;
 	connection->committing = false;
 	/* A conflict that COMMIT finds has ended it; so has the end of the connection. */
 	if (!connection->link || PQtransactionStatus(connection->link) == PQTRANS_IDLE)
 		connection->open = false;
 	if (!result)
 		return connection->doubtful != 0 ? find_out(connection, error)
-						 : fail(connection, error);
+						 : connection_fail(connection, error);
 	connection->open = false;
 	/* A transaction that is in an error is rolled back by COMMIT, which says so. */
 	done = strcmp(PQcmdStatus(result), "COMMIT") == 0;
 	PQclear(result);
 	if (done)
 		return true;
-	note(connection, TROUBLE_STATEMENT, NULL, "the transaction failed");
-	return fail(connection, error);
+	connection_note(connection, TROUBLE_STATEMENT, NULL, "the transaction failed");
+	return connection_fail(connection, error);
 }
 
 void connection_rollback(struct connection *connection)
@@ -728,14 +505,15 @@ void connection_rollback(struct connection *connection)
 	if (!connection->open)
 		return;
 	if (connection->loading)
-		drop(connection); /* which ends the transaction */
+		connection_drop(connection); /* which ends the transaction */
 	/* The first answers are of what was sent before; its errors are known. */
 	if (connection->link && connection->pending > 0)
-		(void)drained(connection);
+		(void)exchange_drained(connection);
 	connection->doomed = false;
-	if (connection->link && (!queue(connection, "ROLLBACK", NULL) || !drained(connection)) &&
+	if (connection->link &&
+		(!exchange_queue(connection, "ROLLBACK", NULL) || !exchange_drained(connection)) &&
 		connection->link)
-		drop(connection);
+		connection_drop(connection);
 	connection->open = false;
 }
 
@@ -757,9 +535,10 @@ bool connection_send(struct connection *connection, const char *sql,
 {
 	if (!connection->open)
 		return connection_run(connection, sql, parameters, error);
-	if (!queue(connection, sql, parameters))
-		return fail(connection, error);
-	return connection->pending < PENDING_MOST || drained(connection) || fail(connection, error);
+	if (!exchange_queue(connection, sql, parameters))
+		return connection_fail(connection, error);
+	return connection->pending < PENDING_MOST || exchange_drained(connection) ||
+	       connection_fail(connection, error);
 }
 
 PGresult *connection_ask(struct connection *connection, const char *sql,
@@ -769,12 +548,12 @@ PGresult *connection_ask(struct connection *connection, const char *sql,
 	int tries = 0;
 
 	do
-		if ((connection->open ? queue : queue_alone)(connection, sql, parameters))
-			result = drain(connection);
+		if ((connection->open ? exchange_queue : queue_alone)(connection, sql, parameters))
+			result = exchange_drain(connection);
 	while (!result && !connection->open && connection->trouble == TROUBLE_CONFLICT &&
 		++tries < ATTEMPTS);
 	if (!result)
-		fail(connection, error);
+		connection_fail(connection, error);
 	return result;
 }
 
@@ -789,132 +568,9 @@ bool connection_run(struct connection *connection, const char *sql,
 
 int64_t connection_changed(struct connection *connection, struct error *error)
 {
-	if (connection->pending > 0 && !drained(connection)) {
-		fail(connection, error);
+	if (connection->pending > 0 && !exchange_drained(connection)) {
+		connection_fail(connection, error);
 		return -1;
 	}
 	return connection->changed;
-}
-
-/* Loading: not in a pipeline, which has no COPY. */
-
-static void put_bits(struct buf *out, uint32_t bits, int bytes)
-{
-	for (int i = bytes - 1; i >= 0; i--)
-		buf_char(out, (char)(bits >> (8 * i)));
-}
-
-static bool flush(struct connection *connection)
-{
-	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
-	int left;
-
-	while ((left = PQflush(connection->link)) > 0) {
-		if (wait_socket(connection->link, POLLIN | POLLOUT, deadline) == TOO_LATE)
-			return late(connection);
-		if (!PQconsumeInput(connection->link))
-			return lost(connection);
-	}
-	return left == 0 || lost(connection);
-}
-
-static bool send_rows(struct connection *connection)
-{
-	struct buf *rows = &connection->rows;
-	bool done = PQputCopyData(connection->link, rows->data, (int)rows->length) == 1
-			    ? flush(connection)
-			    : lost(connection);
-
-	buf_clear(rows);
-	return done;
-}
-
-/* Takes results up to the end of the statement's, or to the first of that status. */
-static bool take_until(struct connection *connection, ExecStatusType status, int64_t deadline)
-{
-	bool good = true, found = false;
-	PGresult *result = NULL;
-
-	while (!found) {
-		if (!next_result(connection, deadline, &result))
-			return false;
-		if (!result)
-			return good && status == PGRES_COMMAND_OK;
-		found = status != PGRES_COMMAND_OK && PQresultStatus(result) == status;
-		if (!found && PQresultStatus(result) != PGRES_COMMAND_OK) {
-			note_result(connection, result);
-			good = false;
-		}
-		PQclear(result);
-	}
-	return true;
-}
-
-static bool begin_load(struct connection *connection, const char *sql)
-{
-	static const char header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0"; /* and a NUL */
-	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
-
-	if (connection->pending > 0 && !drained(connection))
-		return false;
-	if (!connection->link || connection->doomed)
-		return false; /* with the problem as it was */
-	if (!PQexitPipelineMode(connection->link) || !PQsendQuery(connection->link, sql))
-		return lost(connection);
-	buf_clear(&connection->parsed);
-	buf_clear(&connection->rows);
-	buf_append(&connection->rows, header, sizeof header);
-	connection->loading = take_until(connection, PGRES_COPY_IN, deadline);
-	connection->doomed = !connection->loading;
-	if (!connection->loading && connection->link && !PQenterPipelineMode(connection->link))
-		return lost(connection);
-	return connection->loading;
-}
-
-bool connection_load_begin(struct connection *connection, const char *sql, struct error *error)
-{
-	return begin_load(connection, sql) || fail(connection, error);
-}
-
-bool connection_load_row(
-	struct connection *connection, const struct parameters *row, struct error *error)
-{
-	struct buf *rows = &connection->rows;
-
-	if (!connection->loading)
-		return fail(connection, error);
-	put_bits(rows, (uint32_t)row->count, 2);
-	for (int i = 0; i < row->count; i++) {
-		put_bits(rows, row->values[i] ? (uint32_t)row->lengths[i] : UINT32_MAX, 4);
-		if (row->values[i] && row->lengths[i] > 0)
-			buf_append(rows, row->values[i], (size_t)row->lengths[i]);
-	}
-	return rows->length < LOAD_BYTES || send_rows(connection) || fail(connection, error);
-}
-
-static bool end_load(struct connection *connection)
-{
-	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
-	bool good;
-
-	if (!connection->loading)
-		return false;
-	put_bits(&connection->rows, UINT16_MAX, 2);
-	if (!send_rows(connection))
-		return false;
-	connection->loading = false;
-	if (PQputCopyEnd(connection->link, NULL) != 1)
-		return lost(connection);
-	if (!flush(connection))
-		return false;
-	good = take_until(connection, PGRES_COMMAND_OK, deadline);
-	connection->doomed = !good;
-	if (connection->link && !PQenterPipelineMode(connection->link))
-		return lost(connection);
-	return good;
-}
-
-bool connection_load_end(struct connection *connection, struct error *error)
-{
-	return end_load(connection) || fail(connection, error);
 }
