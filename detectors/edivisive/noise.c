@@ -200,8 +200,8 @@ size_t chunk_wanders(
  * the choice of the place.
  */
 enum { MODES_FROM = 50, FEWEST_STAYED = 5, ROUNDS = 3, FEWEST_CHANGES = 4, FEWEST_RARE = 6 };
-static const double MIDDLE = 0.1, MIDDLE_SEPARATED = 0.25, STAY_P = 10, NEAR = 0.3, ELSEWHERE = 1,
-		    OFTEN = 0.04, RARE = 0.02, EXACT = 1.3;
+static const double MIDDLE = 0.1, STAY_P = 10, NEAR = 0.3, ELSEWHERE = 1, OFTEN = 0.04, RARE = 0.02,
+		    EXACT = 1.3;
 static const double STAYS_CHOSEN = 40, STICKY = 2;
 
 /* The values around a step, whose segments are [start, tau) and [tau, end). */
@@ -378,12 +378,12 @@ static bool is_sticky(const struct stays *stays)
 }
 
 /* Whether there are two levels between which the values change often enough. */
-static bool goes_both_ways(const struct stays *stays, double n, double most_between)
+static bool goes_both_ways(const struct stays *stays, double n)
 {
 	double changes = 0;
 	for (size_t part = 0; part < 3; part++)
 		changes += stays->changes[part][0] + stays->changes[part][1];
-	if (stays->middle > most_between * n)
+	if (stays->middle > MIDDLE * n)
 		return false;
 	if (changes >= FEWEST_CHANGES && changes >= OFTEN * n)
 		return true;
@@ -402,9 +402,7 @@ static bool is_stay(
 		!find_modes(&reach, middle, &modes))
 		return false;
 	struct stays stays = count_stays(&reach, &modes);
-	return is_sticky(&stays) &&
-	       goes_both_ways(
-		       &stays, (double)reach.n, steps[k].separated ? MIDDLE_SEPARATED : MIDDLE) &&
+	return is_sticky(&stays) && goes_both_ways(&stays, (double)reach.n) &&
 	       is_usual(&stays, STAY_P * chunk->options.p_value);
 }
 
