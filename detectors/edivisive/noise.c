@@ -202,7 +202,7 @@ size_t chunk_wanders(
 enum { MODES_FROM = 50, FEWEST_STAYED = 5, ROUNDS = 3, FEWEST_CHANGES = 4, FEWEST_RARE = 6 };
 static const double MIDDLE = 0.1, STAY_P = 10, NEAR = 0.3, ELSEWHERE = 1, OFTEN = 0.04, RARE = 0.02,
 		    EXACT = 1.3;
-static const double STAYS_CHOSEN = 40, STICKY = 2;
+static const double STAYS_CHOSEN = 40, STICKY = 3;
 
 /* The values around a step, whose segments are [start, tau) and [tau, end). */
 struct reach {
