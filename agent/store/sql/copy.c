@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "agent/base/utf8.h"
-#include "agent/store/sql/rows.h"
+#include "agent/store/sql/read.h"
 #include "agent/store/sql/schema.h"
 
 enum { PAGE = 2000, LOAD = 5 * PAGE, KEYS_MOST = 3 };
@@ -113,7 +113,7 @@ static void copy_table(struct tx *from, struct tx *to, const struct sql_table *t
 	walk_end(&walk);
 }
 
-static void read_last_ids(struct tx *tx, int64_t ids[SCHEMA_SEQUENCES])
+void store_last_ids(struct tx *tx, int64_t ids[SCHEMA_SEQUENCES])
 {
 	struct sql_query query = sql_query_of(tx,
 		"SELECT @last_id{changes}, @last_id{deliveries}, @last_id{silences},"
@@ -158,7 +158,7 @@ void sql_copy(struct tx *to, struct tx *from, struct store_copied *copied)
 		copied->tables[i].name = schema_tables[i].name;
 		copy_table(from, to, &schema_tables[i], &copied->tables[i].rows);
 	}
-	read_last_ids(from, ids);
+	store_last_ids(from, ids);
 	for (int i = 0; i < SCHEMA_SEQUENCES; i++)
 		set_last_id(to, schema_sequences[i], ids[i]);
 }
@@ -213,8 +213,8 @@ void sql_compare(struct tx *to, struct tx *from)
 
 	for (int i = 0; i < (int)STORE_TABLES; i++)
 		compare_table(from, to, &schema_tables[i]);
-	read_last_ids(from, ids);
-	read_last_ids(to, others);
+	store_last_ids(from, ids);
+	store_last_ids(to, others);
 	for (int i = 0; i < SCHEMA_SEQUENCES && !from->failed; i++)
 		if (ids[i] != others[i])
 			tx_fail(to, ERROR_STATE,

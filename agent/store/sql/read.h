@@ -3,6 +3,7 @@
 #define AGENT_STORE_SQL_READ_H
 
 #include "agent/store/sql/rows.h"
+#include "agent/store/sql/schema.h"
 
 /* Loads the deliveries' changes into their `records`. */
 void store_members(struct tx *tx, struct delivery *deliveries, size_t count);
@@ -18,6 +19,9 @@ void store_load_records(struct tx *tx, const char *ids, struct record_rows *out)
 
 /* The records of the owners, by their places; NULL: there is none. */
 void store_load_records_of(struct tx *tx, struct owners *owners, struct change_record **out);
+
+/* Of the tables of schema_sequences: the last ids that were given. */
+void store_last_ids(struct tx *tx, int64_t ids[SCHEMA_SEQUENCES]);
 
 void store_load_health(struct tx *tx, struct health_rows *health);
 void store_load_environments(struct tx *tx, struct environment_rows *out);

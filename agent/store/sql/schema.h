@@ -40,7 +40,7 @@ extern const struct stored_column environment_columns[], incident_columns[], con
 /* What a row refers to is in a table before its own. */
 extern const struct sql_table schema_tables[STORE_TABLES];
 
-/* Tables whose ids are never used again, in the order in which copy.c asks for their last ids. */
+/* Tables whose ids are never used again, in the order in which copy.c and check.c ask for them. */
 enum { SCHEMA_SEQUENCES = 5 };
 extern const char *const schema_sequences[SCHEMA_SEQUENCES];
 

@@ -7,38 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/store/sql/rows.h"
+#include "agent/store/backend.h"
+#include "agent/store/sql/check.h"
 #include "agent/store/sqlite/file.h"
 #include "agent/store/sqlite/reader.h"
 #include "agent/store/sqlite/statements.h"
 
-enum { MOST_PROBLEMS = 100 };
-
-struct check {
+struct file_check {
+	struct check all;
 	const char *path, *shown; /* shown: in errors */
 	sqlite3 *database;
-	struct arena *arena;
-	struct store_report *report;
-	const char **problems;
 	bool unlawful; /* a row violates a CHECK constraint */
 	bool opening;  /* what somebody has added does no harm */
 };
 
-static void found(struct check *check, const char *problem)
-{
-	struct strings *list = &check->report->problems;
-
-	if (list->count == MOST_PROBLEMS)
-		return;
-	check->problems =
-		arena_grow(check->arena, check->problems, list->count++, sizeof *check->problems);
-	check->problems[list->count - 1] = arena_strdup(check->arena, problem);
-	list->items = check->problems;
-}
-
 /* Each row of the result is a problem, except "ok". SQLite's message about a CHECK names no
  * value. */
-static void ask(struct check *check, const char *sql)
+static void ask(struct file_check *check, const char *sql)
 {
 	static const char unlawful[] = "CHECK constraint failed";
 	sqlite3_stmt *statement;
@@ -51,20 +36,20 @@ static void ask(struct check *check, const char *sql)
 			if (text && strncmp(text, unlawful, strlen(unlawful)) == 0)
 				check->unlawful = true;
 			else if (text && strcmp(text, "ok") != 0)
-				found(check, text);
+				check_found(&check->all, "%s", text);
 		}
 	if (result != SQLITE_DONE)
-		found(check, sqlite3_errmsg(check->database));
+		check_found(&check->all, "%s", sqlite3_errmsg(check->database));
 	sqlite3_finalize(statement);
 }
 
 /* The result's number; 0 and a problem if the query fails. */
-static int64_t ask_number(struct check *check, const char *sql)
+static int64_t ask_number(struct file_check *check, const char *sql)
 {
 	int64_t number = 0;
 
 	if (!store_file_ask(check->database, sql, &number, NULL, 0))
-		found(check, sqlite3_errmsg(check->database));
+		check_found(&check->all, "%s", sqlite3_errmsg(check->database));
 	return number;
 }
 
@@ -84,7 +69,7 @@ struct part {
 };
 
 /* Tables, indices and triggers, sorted by name; those that SQLite creates itself have no SQL. */
-static size_t read_parts(struct check *check, sqlite3 *database, struct part **parts)
+static size_t read_parts(struct file_check *check, sqlite3 *database, struct part **parts)
 {
 	sqlite3_stmt *statement;
 	size_t count = 0;
@@ -96,18 +81,18 @@ static size_t read_parts(struct check *check, sqlite3 *database, struct part **p
 		while (sqlite3_step(statement) == SQLITE_ROW) {
 			struct part *part;
 
-			*parts = arena_grow(check->arena, *parts, count++, sizeof **parts);
+			*parts = arena_grow(check->all.arena, *parts, count++, sizeof **parts);
 			part = &(*parts)[count - 1];
 			part->name = arena_strdup(
-				check->arena, (const char *)sqlite3_column_text(statement, 0));
+				check->all.arena, (const char *)sqlite3_column_text(statement, 0));
 			part->sql = arena_strdup(
-				check->arena, (const char *)sqlite3_column_text(statement, 1));
+				check->all.arena, (const char *)sqlite3_column_text(statement, 1));
 		}
 	sqlite3_finalize(statement);
 	return count;
 }
 
-static void compare_parts(struct check *check, const struct part *is, size_t is_count,
+static void compare_parts(struct file_check *check, const struct part *is, size_t is_count,
 	const struct part *ought, size_t ought_count)
 {
 	while (is_count > 0 || ought_count > 0) {
@@ -116,13 +101,11 @@ static void compare_parts(struct check *check, const struct part *is, size_t is_
 					       : strcmp(is->name, ought->name);
 
 		if (order < 0 && !check->opening)
-			found(check, arena_printf(check->arena, "\"%s\" is not part of the schema",
-					     is->name));
+			check_found(&check->all, "\"%s\" is not part of the schema", is->name);
 		else if (order > 0)
-			found(check, arena_printf(check->arena, "\"%s\" is missing", ought->name));
+			check_found(&check->all, "\"%s\" is missing", ought->name);
 		else if (order == 0 && compare_words(is->sql, ought->sql) != 0)
-			found(check, arena_printf(check->arena, "\"%s\" differs from the schema",
-					     is->name));
+			check_found(&check->all, "\"%s\" differs from the schema", is->name);
 		is += order <= 0;
 		is_count -= order <= 0;
 		ought += order >= 0;
@@ -130,7 +113,7 @@ static void compare_parts(struct check *check, const struct part *is, size_t is_
 	}
 }
 
-static void check_schema(struct check *check)
+static void check_schema(struct file_check *check)
 {
 	char *text = schema_text_new(&sqlite_words);
 	struct part *is, *ought;
@@ -138,13 +121,13 @@ static void check_schema(struct check *check)
 	sqlite3 *model;
 
 	if (sqlite3_open(":memory:", &model) != SQLITE_OK) {
-		found(check, sqlite3_errmsg(model));
+		check_found(&check->all, "%s", sqlite3_errmsg(model));
 		sqlite3_close(model);
 		free(text);
 		return;
 	}
 	if (sqlite3_exec(model, text, NULL, NULL, NULL) != SQLITE_OK)
-		found(check, sqlite3_errmsg(model));
+		check_found(&check->all, "%s", sqlite3_errmsg(model));
 	free(text);
 	ought_count = read_parts(check, model, &ought);
 	sqlite3_close(model);
@@ -155,27 +138,28 @@ static void check_schema(struct check *check)
 struct strings store_file_compare(sqlite3 *database, struct arena *arena)
 {
 	struct store_report report = {0};
-	struct check check = {
-		.database = database, .arena = arena, .report = &report, .opening = true};
+	struct file_check check = {
+		.all = {arena, &report, NULL}, .database = database, .opening = true};
 
 	check_schema(&check);
 	return report.problems;
 }
 
 /* Ranges that reading enforces, although the constraints say the same. */
-static void check_column(struct check *check, const char *table, const struct stored_column *column)
+static void check_column(
+	struct file_check *check, const char *table, const struct stored_column *column)
 {
 	int64_t first, last;
 
 	if (column_range(column, &first, &last))
-		ask(check, arena_printf(check->arena,
+		ask(check, arena_printf(check->all.arena,
 				   "SELECT 'a row of %s is out of range: %s ' || %s FROM %s"
 				   " WHERE %s NOT BETWEEN %" PRId64 " AND %" PRId64 " LIMIT 3",
 				   table, column->name, column->name, table, column->name, first,
 				   last));
 }
 
-static void check_values(struct check *check)
+static void check_values(struct file_check *check)
 {
 	for (size_t i = 0; i < STORE_TABLES; i++) {
 		const struct stored_column *column = schema_tables[i].columns;
@@ -185,66 +169,45 @@ static void check_values(struct check *check)
 	}
 }
 
-static void check_sequence(struct check *check, const char *table)
+/* By a handle of its own, as calls read it. */
+static void check_rows(struct file_check *check)
 {
-	ask(check, arena_printf(check->arena,
-			   "SELECT 'table %s: the next id is already in use' FROM (SELECT max(id) "
-			   "AS most FROM %s) WHERE most > coalesce((SELECT seq FROM "
-			   "sqlite_sequence  WHERE name = '%s'), 0)",
-			   table, table, table));
+	struct error error;
+	struct tx *tx = sqlite_backend.open(check->path, STORE_READ, &error);
+
+	if (tx) {
+		tx->label = arena_printf(check->all.arena, "state file %s", check->shown);
+		tx->error = &error;
+		sqlite_backend.begin(tx, false);
+		check_content(&check->all, tx);
+	}
+	if (!tx || tx->failed)
+		check_found(&check->all, "%s", error.text);
+	if (tx)
+		sqlite_backend.close(tx);
 }
 
-static void check_excerpts(struct check *check)
+static void check_all(struct file_check *check)
 {
-	sqlite3_stmt *statement;
-
-	if (sqlite3_prepare_v2(check->database,
-		    "SELECT change, points FROM excerpts ORDER BY change", -1, &statement,
-		    NULL) == SQLITE_OK)
-		while (sqlite3_step(statement) == SQLITE_ROW) {
-			struct packed_excerpt packed = {sqlite3_column_blob(statement, 1),
-				(size_t)sqlite3_column_bytes(statement, 1)};
-			struct arena *scratch = arena_new();
-			struct excerpt excerpt;
-
-			if (!excerpt_unpack(scratch, packed, &excerpt))
-				found(check, arena_printf(check->arena,
-						     "cannot decode the points around change %lld",
-						     sqlite3_column_int64(statement, 0)));
-			arena_free(scratch);
-		}
-	sqlite3_finalize(statement);
-}
-
-static void check_content(struct check *check)
-{
-	struct store_report *report = check->report;
-
 	ask(check,
 		"SELECT 'a row of ' || \"table\" || ' refers to a row of ' || parent || ' that does"
 		" not exist' FROM pragma_foreign_key_check");
-	report->changes = ask_number(check, "SELECT count(*) FROM changes");
-	report->deliveries = ask_number(check, "SELECT count(*) FROM deliveries");
-	report->queued = ask_number(check, "SELECT count(*) FROM deliveries WHERE state = 1");
-	report->series = ask_number(check, "SELECT count(*) FROM series");
 	check_values(check);
 	ask(check, "SELECT 'wrong count of changes in state ' || state || ': ' || count"
 		   " FROM counts WHERE count !="
 		   " (SELECT count(*) FROM changes WHERE changes.state = counts.state)");
-	for (size_t i = 0; i < SCHEMA_SEQUENCES; i++)
-		check_sequence(check, schema_sequences[i]);
-	check_excerpts(check);
-	if (check->unlawful && report->problems.count == 0)
-		found(check, "a row violates a CHECK constraint of its table");
+	check_rows(check);
+	if (check->unlawful && check->all.report->problems.count == 0)
+		check_found(&check->all, "a row violates a CHECK constraint of its table");
 }
 
 /* False if it is not our file; further checks would be pointless. */
-static bool check_head(struct check *check, struct error *error)
+static bool check_head(struct file_check *check, struct error *error)
 {
 	int64_t application = ask_number(check, "PRAGMA application_id");
 	int64_t version = ask_number(check, "PRAGMA user_version");
 
-	if (check->report->problems.count > 0)
+	if (check->all.report->problems.count > 0)
 		return true;
 	if (application == 0 && version == 0 &&
 		ask_number(check, "SELECT count(*) FROM sqlite_schema") == 0)
@@ -253,28 +216,28 @@ static bool check_head(struct check *check, struct error *error)
 	if (application != STORE_APPLICATION)
 		return error_set(error, ERROR_STATE,
 			"state file %s is the database of another program", check->shown);
-	return schema_check(arena_printf(check->arena, "state file %s", check->shown), version,
+	return schema_check(arena_printf(check->all.arena, "state file %s", check->shown), version,
 		&sqlite_words, error);
 }
 
-static bool check_once(struct check *check, bool *settled, struct error *error)
+static bool check_once(struct file_check *check, bool *settled, struct error *error)
 {
 	bool done;
 
-	*check->report = (struct store_report){0};
-	check->problems = NULL;
+	*check->all.report = (struct store_report){0};
+	check->all.problems = NULL;
 	check->unlawful = false;
 	check->database = store_reader_connect(check->path, settled, error);
 	if (!check->database)
 		return false;
 	done = check_head(check, error);
-	if (done && check->report->problems.count == 0)
+	if (done && check->all.report->problems.count == 0)
 		ask(check, "PRAGMA integrity_check(100)");
-	if (done && check->report->problems.count == 0) {
+	if (done && check->all.report->problems.count == 0) {
 		check_schema(check);
-		check_content(check);
+		check_all(check);
 	}
-	check->report->size = store_file_size(check->path);
+	check->all.report->size = store_file_size(check->path);
 	sqlite3_close(check->database);
 	return done;
 }
@@ -282,7 +245,7 @@ static bool check_once(struct check *check, bool *settled, struct error *error)
 bool store_file_check_copy(const char *path, const char *shown, struct arena *arena,
 	struct store_report *report, struct error *error)
 {
-	struct check check = {.path = path, .shown = shown, .arena = arena, .report = report};
+	struct file_check check = {.all = {arena, report, NULL}, .path = path, .shown = shown};
 	bool settled = false, done = check_once(&check, &settled, error);
 
 	return store_reader_overtaken(path, settled) ? check_once(&check, &settled, error) : done;
