@@ -1026,6 +1026,35 @@ static void test_what_is_new(void **state)
 	postgresql_close(connection);
 }
 
+/* What the constraints of the tables do not say. */
+static void test_check_finds_what_is_wrong(void **state)
+{
+	NEEDS_SERVER();
+	static const char *const problems[] = {"table silences: the next id is already in use",
+		"table events: the next id is already in use", "found 255 of 256 shards"};
+	struct arena *arena = arena_new();
+	struct store_report report;
+	struct error error;
+
+	(void)state;
+	assert_true(postgresql_check(address, arena, &report, &error));
+	assert_int_equal(report.problems.count, 0);
+	assert_true(report.size > 0);
+	sql("INSERT INTO events (id, time, kind) VALUES (12, 1, 8)");
+	sql("INSERT INTO silences (id, matchers, begins, until, created) VALUES (1, '', 1, 2, 1)");
+	sql("INSERT INTO deliveries (id, key, receiver, destination, payload, state, attempts,"
+	    " created, updated) VALUES (DEFAULT, 'k', 'r', '', '', 1, 0, 1,"
+	    " 1)");
+	sql("DELETE FROM shards WHERE shard = 7");
+	assert_true(postgresql_check(address, arena, &report, &error));
+	assert_int_equal(report.deliveries, 1);
+	assert_int_equal(report.queued, 1);
+	assert_int_equal(report.problems.count, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_string_equal(report.problems.items[i], problems[i]);
+	arena_free(arena);
+}
+
 int main(void)
 {
 #define ON_A_DATABASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -1047,6 +1076,7 @@ int main(void)
 		ON_A_DATABASE(test_what_is_new),
 		ON_A_DATABASE(test_a_turn_does_not_wait),
 		ON_A_DATABASE(test_the_last_call_comes_last),
+		ON_A_DATABASE(test_check_finds_what_is_wrong),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
