@@ -49,16 +49,19 @@ struct csv_plan {
 			*/
 };
 
-struct planner {
-	struct csv_plan *plan;
-	const struct query *query;
-	const struct csv_options *options;
-	const char *file;
-	size_t line; /* of the header */
+struct reader {
+	struct query *query;
+	struct input *input;
+	struct delimited *delimited;
 	struct error *error;
+	size_t header_line;
 	struct name_index names; /* of the header */
 	size_t *first,
 		*second; /* by index of the name: its first column and a second one, 0 if none */
+	struct csv_plan plan;
+	struct rows rows; /* with one column for each column of the plan */
+	struct branches branches;
+	size_t rows_seen;
 };
 
 /* Parses a one-character option of csv_options; "" is none, "\t" a tab. */
@@ -101,79 +104,82 @@ static bool csv_dialect(
 	return true;
 }
 
-static void take_header(struct planner *planner, const struct row *row)
+static void take_header(struct reader *reader, const struct row *row)
 {
-	struct arena *arena = planner->query->arena;
+	struct arena *arena = reader->query->arena;
 	const char **header = arena_array(arena, row->count, sizeof *header);
 
-	planner->first = arena_array(arena, row->count, sizeof *planner->first);
-	planner->second = arena_array(arena, row->count, sizeof *planner->second);
+	reader->header_line = row->line;
+	reader->names.dict.arena = arena;
+	reader->first = arena_array(arena, row->count, sizeof *reader->first);
+	reader->second = arena_array(arena, row->count, sizeof *reader->second);
 	for (size_t i = 0; i < row->count; i++) {
 		const char *text = row->cells[i].text;
-		size_t length = row->cells[i].length, known = planner->names.count;
+		size_t length = row->cells[i].length, known = reader->names.count;
 
 		for (; length && (*text == ' ' || *text == '\t'); length--)
 			text++;
 		while (length && (text[length - 1] == ' ' || text[length - 1] == '\t'))
 			length--;
-		size_t number = name_index_add(&planner->names, text, length);
-		if (planner->names.count > known)
-			planner->first[number] = i;
+		size_t number = name_index_add(&reader->names, text, length);
+		if (reader->names.count > known)
+			reader->first[number] = i;
 		else
-			planner->second[number] = i;
-		header[i] = planner->names.items[number];
+			reader->second[number] = i;
+		header[i] = reader->names.items[number];
 	}
-	planner->plan->header = (struct strings){header, row->count};
+	reader->plan.header = (struct strings){header, row->count};
 }
 
 /* The column of that name, or NO_COLUMN. Fails if there are several. */
-static bool find_column(const struct planner *planner, const char *name, size_t *column)
+static bool find_column(const struct reader *reader, const char *name, size_t *column)
 {
-	size_t number = name_index_find(&planner->names, name, strlen(name));
+	size_t number = name_index_find(&reader->names, name, strlen(name));
 
-	*column = number == NAME_INDEX_NONE ? NO_COLUMN : planner->first[number];
-	if (number == NAME_INDEX_NONE || !planner->second[number])
+	*column = number == NAME_INDEX_NONE ? NO_COLUMN : reader->first[number];
+	if (number == NAME_INDEX_NONE || !reader->second[number])
 		return true;
-	return error_set(planner->error, ERROR_DATA,
+	return error_set(reader->error, ERROR_DATA,
 		"%s:%zu: column \"%.100s\" occurs more than once (columns %zu and %zu)",
-		planner->file, planner->line, name, *column + 1, planner->second[number] + 1);
+		reader->input->name, reader->header_line, name, *column + 1,
+		reader->second[number] + 1);
 }
 
 /* The same for a required column; `what`: its purpose. */
 static bool need_column(
-	const struct planner *planner, const char *what, const char *name, size_t *column)
+	const struct reader *reader, const char *what, const char *name, size_t *column)
 {
-	const struct strings *header = &planner->plan->header;
+	const struct strings *header = &reader->plan.header;
 
-	if (!find_column(planner, name, column))
+	if (!find_column(reader, name, column))
 		return false;
 	if (*column != NO_COLUMN)
 		return true;
-	error_set(planner->error, ERROR_DATA, "%s:%zu: no column \"%.100s\" for %s%s",
-		planner->file, planner->line, name, what,
-		column_hint(planner->query->arena, name, header));
+	error_set(reader->error, ERROR_DATA, "%s:%zu: no column \"%.100s\" for %s%s",
+		reader->input->name, reader->header_line, name, what,
+		column_hint(reader->query->arena, name, header));
 	if (header->count > 1)
 		return false;
-	return error_set(planner->error, ERROR_DATA,
+	return error_set(reader->error, ERROR_DATA,
 		"%s:%zu: no column \"%.100s\" for %s; the header has only one column: does the "
 		"file "
 		"use another delimiter (csv_options)?",
-		planner->file, planner->line, name, what);
+		reader->input->name, reader->header_line, name, what);
 }
 
-static bool plan_attributes(struct planner *planner)
+static bool plan_attributes(struct reader *reader)
 {
-	const struct csv_options *options = planner->options;
-	struct pairs names = attribute_names(planner->query->arena, options->commit_column,
+	const struct csv_options *options = reader->query->options;
+	struct pairs names = attribute_names(reader->query->arena, options->commit_column,
 		options->version_column, options->attributes);
-	struct csv_plan *plan = planner->plan;
+	struct csv_plan *plan = &reader->plan;
 
-	plan->texts = arena_array(planner->query->arena, names.count, sizeof *plan->texts);
+	plan->texts = arena_array(reader->query->arena, names.count, sizeof *plan->texts);
 	for (size_t i = 0; i < names.count; i++) {
 		const struct pair *at = &names.items[i];
 		size_t column;
 
-		if (!need_column(planner, attribute_option(at), at->key, &column))
+		if (!need_column(reader, attribute_option(at), at->key, &column))
 			return false;
 		if (column != plan->time)
 			plan->texts[plan->text_count++] = (struct text_column){column, at->value};
@@ -181,10 +187,10 @@ static bool plan_attributes(struct planner *planner)
 	return true;
 }
 
-static bool plan_metrics(struct planner *planner)
+static bool plan_metrics(struct reader *reader)
 {
-	const struct query *query = planner->query;
-	struct csv_plan *plan = planner->plan;
+	const struct query *query = reader->query;
+	struct csv_plan *plan = &reader->plan;
 
 	plan->numbers = arena_array(query->arena, query->metric_count, sizeof *plan->numbers);
 	for (size_t i = 0; i < query->metric_count; i++) {
@@ -203,10 +209,10 @@ static bool plan_metrics(struct planner *planner)
 
 /* Without configured metrics: all columns that have a name and no other use; values decide
  * later. */
-static bool plan_inferred(struct planner *planner)
+static bool plan_inferred(struct reader *reader)
 {
-	struct arena *arena = planner->query->arena;
-	struct csv_plan *plan = planner->plan;
+	struct arena *arena = reader->query->arena;
+	struct csv_plan *plan = &reader->plan;
 
 	plan->inferred = true;
 	plan->numbers = arena_array(arena, plan->header.count, sizeof *plan->numbers);
@@ -218,7 +224,7 @@ static bool plan_inferred(struct planner *planner)
 			used |= plan->texts[j].column == i;
 		if (used)
 			continue;
-		if (!find_column(planner, plan->header.items[i], &column))
+		if (!find_column(reader, plan->header.items[i], &column))
 			return false;
 		struct metric *metric = arena_alloc(arena, sizeof *metric);
 		*metric =
@@ -229,41 +235,24 @@ static bool plan_inferred(struct planner *planner)
 	return true;
 }
 
-static bool plan_columns(struct planner *planner)
+/* Fails (ERROR_DATA) if a required column is missing or ambiguous, naming file and column. */
+static bool plan_columns(struct reader *reader)
 {
-	struct csv_plan *plan = planner->plan;
-	const struct query *query = planner->query;
+	struct csv_plan *plan = &reader->plan;
+	const struct query *query = reader->query;
+	const struct csv_options *options = query->options;
 
-	if (!need_column(planner, "the time (see time_column)", planner->options->time_column,
-		    &plan->time) ||
-		!find_column(planner, "branch", &plan->branch))
+	if (!need_column(reader, "the time (see time_column)", options->time_column, &plan->time) ||
+		!find_column(reader, "branch", &plan->branch))
 		return false;
 	if (query->branch && plan->branch == NO_COLUMN)
-		return error_set(planner->error, ERROR_DATA,
+		return error_set(reader->error, ERROR_DATA,
 			"%s:%zu: a branch is selected (--branch or $BRANCH), but there is no "
 			"column "
 			"\"branch\"",
-			planner->file, planner->line);
-	return plan_attributes(planner) &&
-	       (query->metric_count ? plan_metrics(planner) : plan_inferred(planner));
-}
-
-/* Fails (ERROR_DATA) if a required column is missing or ambiguous, naming file and column. */
-static bool csv_plan_make(struct csv_plan *plan, const struct query *query, const char *file,
-	const struct row *header, struct error *error)
-{
-	struct planner planner = {.plan = plan,
-		.names = {.dict = {.arena = query->arena}},
-		.query = query,
-		.options = query->options,
-		.file = file,
-		.line = header->line,
-		.error = error};
-
-	*plan = (struct csv_plan){0};
-	take_header(&planner, header);
-	bool good = plan_columns(&planner);
-	return good;
+			reader->input->name, reader->header_line);
+	return plan_attributes(reader) &&
+	       (query->metric_count ? plan_metrics(reader) : plan_inferred(reader));
 }
 
 enum { LIST_ROWS = 1000 }; /* read to list metrics when none are configured */
@@ -287,17 +276,6 @@ static const struct field csv_fields[] = {
 	OPTION_MAP(struct csv_options, csv_options,
 		"delimiter (default: a comma) and quote_char (default: a double quote)"),
 	{0},
-};
-
-struct reader {
-	struct query *query;
-	struct input *input;
-	struct delimited *delimited;
-	struct error *error;
-	struct csv_plan plan;
-	struct rows rows; /* with one column for each column of the plan */
-	struct branches branches;
-	size_t rows_seen;
 };
 
 static bool check_width(const struct reader *reader, const struct row *row)
@@ -410,9 +388,8 @@ static bool read_rows(struct reader *reader)
 			reader->error, ERROR_DATA, "%s: the file is empty", reader->input->name);
 	if (step == DELIMITED_FAILED)
 		return false;
-	if (!csv_plan_make(
-		    &reader->plan, reader->query, reader->input->name, &row, reader->error) ||
-		!add_columns(reader))
+	take_header(reader, &row);
+	if (!plan_columns(reader) || !add_columns(reader))
 		return false;
 	while (!reader->query->listing || reader->rows_seen < LIST_ROWS) {
 		step = delimited_next(reader->delimited, &row, reader->error);
@@ -500,14 +477,6 @@ static bool csv_check_metrics(
 	return true;
 }
 
-static bool csv_reads(struct query *query, struct source_readings *out, struct error *error)
-{
-	const struct csv_options *options = query->options;
-	(void)error;
-	query_reads(query, out, (struct source_reading){READING_FILE, options->file, NULL});
-	return true;
-}
-
 const struct source csv_source = {
 	.plugin = {.name = "csv",
 		.summary = "a CSV file with a row for each run",
@@ -516,5 +485,5 @@ const struct source csv_source = {
 		.check = csv_check,
 		.check_metrics = csv_check_metrics},
 	.read = csv_read,
-	.reads = csv_reads,
+	.reads = file_reads,
 };

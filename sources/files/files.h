@@ -30,6 +30,9 @@ struct histostat_options {
 	const char *file;
 };
 
+/* For `reads`: the file, with which their options begin. */
+bool file_reads(struct query *query, struct source_readings *out, struct error *error);
+
 /* Fill query->data as the source's `read` does. */
 bool csv_parse(struct query *query, struct input *input, struct error *error) MUST_USE;
 bool json_parse(struct query *query, struct input *input, struct error *error) MUST_USE;

@@ -239,19 +239,11 @@ static bool histostat_read(struct query *query, struct error *error)
 	return rows_read_file(query, options->file, histostat_parse, error);
 }
 
-static bool histostat_reads(struct query *query, struct source_readings *out, struct error *error)
-{
-	const struct histostat_options *options = query->options;
-	(void)error;
-	query_reads(query, out, (struct source_reading){READING_FILE, options->file, NULL});
-	return true;
-}
-
 const struct source histostat_source = {
 	.plugin = {.name = "histostat",
 		.summary = "a log of HdrHistogram statistics",
 		.fields = histostat_fields,
 		.options_size = sizeof(struct histostat_options)},
 	.read = histostat_read,
-	.reads = histostat_reads,
+	.reads = file_reads,
 };

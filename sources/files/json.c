@@ -635,19 +635,11 @@ static bool json_read(struct query *query, struct error *error)
 	return rows_read_file(query, options->file, json_parse, error);
 }
 
-static bool json_reads(struct query *query, struct source_readings *out, struct error *error)
-{
-	const struct json_options *options = query->options;
-	(void)error;
-	query_reads(query, out, (struct source_reading){READING_FILE, options->file, NULL});
-	return true;
-}
-
 const struct source json_source = {
 	.plugin = {.name = "json",
 		.summary = "a JSON file with a list of results",
 		.fields = json_fields,
 		.options_size = sizeof(struct json_options)},
 	.read = json_read,
-	.reads = json_reads,
+	.reads = file_reads,
 };

@@ -11,6 +11,7 @@
 #include "agent/base/buf.h"
 #include "agent/base/hash.h"
 #include "agent/base/order.h"
+#include "sources/files/files.h"
 
 enum { FIRST_CAPACITY = 1024 };
 
@@ -238,4 +239,13 @@ bool rows_read_file(struct query *query, const char *file, rows_parse *parse, st
 	bool good = parse(query, &input, error);
 	input_close(&input);
 	return good;
+}
+
+bool file_reads(struct query *query, struct source_readings *out, struct error *error)
+{
+	const char *const *file = query->options;
+
+	(void)error;
+	query_reads(query, out, (struct source_reading){READING_FILE, *file, NULL});
+	return true;
 }
