@@ -199,7 +199,7 @@ static bool plan_metrics(struct reader *reader)
 		size_t column;
 
 		if (!need_column(
-			    planner, what, metric->column ? metric->column : metric->name, &column))
+			    reader, what, metric->column ? metric->column : metric->name, &column))
 			return false;
 		plan->numbers[plan->number_count++] =
 			(struct number_column){.column = column, .metric = metric};
