@@ -127,11 +127,6 @@ static bool check_address(const char *option, const char *text, struct error *er
 			       option, text);
 }
 
-static bool is_smtps(const char *url)
-{
-	return strncasecmp(url, "smtps://", 8) == 0;
-}
-
 static bool check_url(const struct email_options *options, struct error *error)
 {
 	const char *url = options->endpoint.url;
@@ -140,7 +135,7 @@ static bool check_url(const struct email_options *options, struct error *error)
 		return error_set(error, ERROR_USAGE, "\"url\" is missing");
 	if (transfer_mail_url_problem(url))
 		return error_set(error, ERROR_USAGE, "url: %s", transfer_mail_url_problem(url));
-	if (is_smtps(url) && options->tls == TLS_NONE)
+	if (strncasecmp(url, "smtps://", 8) == 0 && options->tls == TLS_NONE)
 		return error_set(error, ERROR_USAGE, "tls: none contradicts smtps:// in url");
 	return true;
 }
@@ -269,12 +264,6 @@ static const char *encoded(struct arena *arena, const char *text)
 	return buf_keep(&out, arena);
 }
 
-/* A text from outside as a header's value. */
-static const char *unstructured(struct arena *arena, const char *text)
-{
-	return is_plain(text) ? text : encoded(arena, text);
-}
-
 /* "Perf <perf@example.com>", the name quoted or encoded where it needs to be. */
 static const char *mailbox(struct arena *arena, const char *text)
 {
@@ -353,31 +342,25 @@ static const char *id_of(struct arena *arena, const char *receipt)
 static struct pairs headers_of(
 	const struct attempt *attempt, const char *event, const char *subject)
 {
-	enum { HEADERS = 14 };
 	const struct email_options *options = attempt->options;
 	struct arena *arena = attempt->arena;
-	struct pair *headers = arena_array(arena, HEADERS, sizeof *headers);
-	const char *domain = domain_of(arena, options->from);
-	const char *thread = id_of(arena, attempt->thread), *id = id_of(arena, attempt->receipt);
+	const char *id = id_of(arena, attempt->receipt), *thread = id_of(arena, attempt->thread);
+	const struct pair all[] = {{"Date", date(arena, attempt->made)},
+		{"From", mailbox(arena, options->from)}, {"To", mailboxes(arena, &options->to)},
+		{"Reply-To", options->reply_to ? mailbox(arena, options->reply_to) : NULL},
+		{"Subject", is_plain(subject) ? subject : encoded(arena, subject)},
+		{"Message-ID", id ? id : message_id(arena, options, attempt->key)},
+		{"In-Reply-To", thread}, {"References", thread},
+		{"Auto-Submitted", "auto-generated"}, {"X-Auto-Response-Suppress", "All"},
+		{"List-Id", arena_printf(arena, "hunter-c <hunter-c.%s>",
+				    domain_of(arena, options->from))},
+		{"X-Hunter-Event", event}};
+	struct pair *headers = arena_array(arena, sizeof all / sizeof *all, sizeof *headers);
 	size_t count = 0;
 
-	headers[count++] = (struct pair){"Date", date(arena, attempt->made)};
-	headers[count++] = (struct pair){"From", mailbox(arena, options->from)};
-	headers[count++] = (struct pair){"To", mailboxes(arena, &options->to)};
-	if (options->reply_to)
-		headers[count++] = (struct pair){"Reply-To", mailbox(arena, options->reply_to)};
-	headers[count++] = (struct pair){"Subject", unstructured(arena, subject)};
-	headers[count++] =
-		(struct pair){"Message-ID", id ? id : message_id(arena, options, attempt->key)};
-	if (thread) {
-		headers[count++] = (struct pair){"In-Reply-To", thread};
-		headers[count++] = (struct pair){"References", thread};
-	}
-	headers[count++] = (struct pair){"Auto-Submitted", "auto-generated"};
-	headers[count++] = (struct pair){"X-Auto-Response-Suppress", "All"};
-	headers[count++] =
-		(struct pair){"List-Id", arena_printf(arena, "hunter-c <hunter-c.%s>", domain)};
-	headers[count++] = (struct pair){"X-Hunter-Event", event};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (all[i].value)
+			headers[count++] = all[i];
 	return (struct pairs){headers, count};
 }
 

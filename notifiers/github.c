@@ -25,7 +25,7 @@ static const struct field github_fields[] = {
 		"token with write access to issues (fine-grained: Issues; on: commit: Contents)"),
 	TRACKER_ON(struct github_options),
 	TRACKER_LABELS(struct github_options),
-	TRACKER_ASSIGNEES(struct github_options, "assignees of new issues, by login"),
+	TRACKER_ASSIGNEES(struct github_options),
 	{0},
 };
 
@@ -43,76 +43,53 @@ static bool check(const void *context, struct error *error)
 	return tracker_check(&options->common, true, error);
 }
 
-static void ask(const struct tracker_request *request, struct attempt *attempt)
+static const struct tracker_call calls[] = {
+	[TRACKER_LIST] = {"GET",
+		"/issues?state=all&sort=created&direction=desc&since=%s&per_page=100&page=%p"},
+	[TRACKER_CREATE] = {"POST", "/issues"},
+	[TRACKER_READ] = {"GET", "/issues/%i"},
+	[TRACKER_WRITE] = {"PATCH", "/issues/%i"},
+	[TRACKER_COMMENTS] = {"GET", "/issues/%i/comments?per_page=100&page=%p",
+		"/commits/%r/comments?per_page=100&page=%p"},
+	[TRACKER_COMMENT] = {"POST", "/issues/%i/comments", "/commits/%r/comments"},
+	[TRACKER_EDIT] = {"PATCH", "/issues/comments/%c", "/comments/%c"},
+	[TRACKER_COMMIT] = {"GET", "/commits/%r"},
+	[TRACKER_HOME] = {"GET", ""}};
+
+static void home(struct buf *path, const void *context)
 {
-	static const struct pair headers[] = {
-		{"Accept", "application/vnd.github+json"}, {"X-GitHub-Api-Version", "2022-11-28"}};
-	const struct github_options *options = attempt->options;
-	const struct tracker_target *target = &request->target;
-	const char *base = options->common.endpoint.url ? options->common.endpoint.url
-							: "https://api.github.com";
-	const char *issue = target->issue ? target->issue : "", *method = "GET";
-	struct buf path = {0};
-	json_t *body = NULL;
+	const struct github_options *options = context;
+
+	buf_printf(path, "repos/%s", options->repository);
+}
+
+static void put_since(
+	struct buf *path, const struct tracker_request *request, const struct attempt *attempt)
+{
 	char since[WHEN_TEXT];
 
-	buf_printf(&path, "repos/%s/", options->repository);
-	switch (request->ask) {
-	case TRACKER_LIST:
-		buf_printf(&path,
-			"issues?state=all&sort=created&direction=desc&since=%s&per_page=%d&page=%u",
-			when_format_iso(attempt->made - EARLIER_MS, since), PAGE, request->page);
-		break;
-	case TRACKER_CREATE:
-		method = "POST";
-		buf_text(&path, "issues");
-		body = json_pack("{s:s, s:s}", "title", request->title, "body", request->text);
-		if (options->common.labels.count > 0 && !request->bare)
-			json_object_set_new(body, "labels", tracker_array(&options->common.labels));
-		if (options->common.assignees.count > 0 && !request->bare)
-			json_object_set_new(
-				body, "assignees", tracker_array(&options->common.assignees));
-		break;
-	case TRACKER_READ: buf_printf(&path, "issues/%s", issue); break;
-	case TRACKER_WRITE:
-		method = "PATCH";
-		buf_printf(&path, "issues/%s", issue);
-		body = json_object();
-		if (request->text)
-			json_object_set_new(body, "body", json_string(request->text));
-		if (request->state != TRACKER_KEEP)
-			json_object_set_new(body, "state",
-				json_string(request->state == TRACKER_OPEN ? "open" : "closed"));
-		break;
-	case TRACKER_COMMENTS:
-		buf_printf(&path, "%s/%s/comments?per_page=%d&page=%u",
-			target->issue ? "issues" : "commits",
-			target->issue ? issue : target->commit, PAGE, request->page);
-		break;
-	case TRACKER_COMMENT:
-		method = "POST";
-		buf_printf(&path, "%s/%s/comments", target->issue ? "issues" : "commits",
-			target->issue ? issue : target->commit);
-		body = json_pack("{s:s}", "body", request->text);
-		break;
-	case TRACKER_EDIT:
-		method = "PATCH";
-		buf_printf(&path, "%scomments/%s", target->issue ? "issues/" : "", target->comment);
-		body = json_pack("{s:s}", "body", request->text);
-		break;
-	case TRACKER_COMMIT:
-		buf_text(&path, "commits/");
-		transfer_encode(&path, target->commit);
-		break;
-	case TRACKER_HOME:
-		buf_clear(&path);
-		buf_printf(&path, "repos/%s", options->repository);
-		break;
-	case TRACKER_WAYS:
-	case TRACKER_MOVE: break;
-	}
-	tracker_send(attempt, method, base, buf_keep(&path, attempt->arena), body,
-		(struct pairs){headers, sizeof headers / sizeof *headers});
+	(void)request;
+	buf_text(path, when_format_iso(attempt->made - EARLIER_MS, since));
+}
+
+static json_t *body(const struct tracker_request *request, const void *context)
+{
+	const struct github_options *options = context;
+	json_t *body = json_object();
+
+	if (request->text)
+		json_object_set_new(body, "body", json_string(request->text));
+	if (request->ask == TRACKER_WRITE && request->state != TRACKER_KEEP)
+		json_object_set_new(body, "state",
+			json_string(request->state == TRACKER_OPEN ? "open" : "closed"));
+	if (request->ask != TRACKER_CREATE)
+		return body;
+	json_object_set_new(body, "title", json_string(request->title));
+	if (options->common.labels.count > 0 && !request->bare)
+		json_object_set_new(body, "labels", tracker_array(&options->common.labels));
+	if (options->common.assignees.count > 0 && !request->bare)
+		json_object_set_new(body, "assignees", tracker_array(&options->common.assignees));
+	return body;
 }
 
 static const json_t *list(const json_t *answer, enum tracker_ask ask)
@@ -135,13 +112,21 @@ static bool item(
 	return out->id && !json_object_get(value, "pull_request");
 }
 
-static const struct tracker github = {.style = &body_markdown,
+static const struct pair headers[] = {
+	{"Accept", "application/vnd.github+json"}, {"X-GitHub-Api-Version", "2022-11-28"}};
+
+static const struct tracker github = {.calls = calls,
+	.url = "https://api.github.com",
+	.headers = {headers, 2},
+	.home = home,
+	.put_search = put_since,
+	.body = body,
+	.style = &body_markdown,
 	.title = TITLE,
 	.text = TEXT,
 	.hide_from = "<!-- ",
 	.hide_to = " -->",
 	.page = PAGE,
-	.ask = ask,
 	.list = list,
 	.item = item};
 

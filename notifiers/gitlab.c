@@ -24,7 +24,7 @@ static const struct field gitlab_fields[] = {
 	TRACKER_TOKEN(struct gitlab_options, "access token with the scope api (role: Reporter)"),
 	TRACKER_ON(struct gitlab_options),
 	TRACKER_LABELS(struct gitlab_options),
-	TRACKER_ASSIGNEES(struct gitlab_options, "assignees of new issues, by login"),
+	TRACKER_ASSIGNEES(struct gitlab_options),
 	{0},
 };
 
@@ -69,69 +69,42 @@ static json_t *new_issue(
 	return body;
 }
 
-static void ask(const struct tracker_request *request, struct attempt *attempt)
-{
-	const struct gitlab_options *options = attempt->options;
-	const struct tracker_target *target = &request->target;
-	const char *base =
-		options->common.endpoint.url ? options->common.endpoint.url : "https://gitlab.com";
-	const char *issue = target->issue ? target->issue : "", *method = "GET";
-	struct buf path = {0};
-	json_t *body = NULL;
+static const struct tracker_call calls[] = {
+	[TRACKER_LIST] = {"GET", "/issues?scope=all&in=description&search=%k&order_by=created_at"
+				 "&sort=desc&per_page=100&page=%p"},
+	[TRACKER_CREATE] = {"POST", "/issues"},
+	[TRACKER_READ] = {"GET", "/issues/%i"},
+	[TRACKER_WRITE] = {"PUT", "/issues/%i"},
+	[TRACKER_COMMENTS] = {"GET",
+		"/issues/%i/notes?order_by=created_at&sort=desc&per_page=100&page=%p",
+		"/repository/commits/%r/discussions?per_page=100&page=%p"},
+	[TRACKER_COMMENT] = {"POST", "/issues/%i/notes", "/repository/commits/%r/discussions"},
+	[TRACKER_EDIT] = {"PUT", "/issues/%i/notes/%c", "/repository/commits/%r/discussions/%c"},
+	[TRACKER_COMMIT] = {"GET", "/repository/commits/%r"},
+	[TRACKER_HOME] = {"GET", ""}};
 
-	buf_text(&path, "api/v4/projects/");
-	transfer_encode(&path, options->project);
-	switch (request->ask) {
-	case TRACKER_LIST:
-		buf_text(&path, "/issues?scope=all&in=description&search=");
-		transfer_encode(&path, request->key);
-		buf_printf(&path, "&order_by=created_at&sort=desc&per_page=%d&page=%u", PAGE,
-			request->page);
-		break;
-	case TRACKER_CREATE:
-		method = "POST";
-		buf_text(&path, "/issues");
-		body = new_issue(request, &options->common);
-		break;
-	case TRACKER_READ: buf_printf(&path, "/issues/%s", issue); break;
-	case TRACKER_WRITE:
-		method = "PUT";
-		buf_printf(&path, "/issues/%s", issue);
-		body = json_object();
-		if (request->text)
-			json_object_set_new(body, "description", json_string(request->text));
-		if (request->state != TRACKER_KEEP)
-			json_object_set_new(body, "state_event",
-				json_string(request->state == TRACKER_OPEN ? "reopen" : "close"));
-		break;
-	case TRACKER_COMMENTS:
-	case TRACKER_COMMENT:
-	case TRACKER_EDIT:
-		if (target->issue)
-			buf_printf(&path, "/issues/%s/notes", issue);
-		else
-			buf_printf(&path, "/repository/commits/%s/discussions", target->commit);
-		if (request->ask == TRACKER_COMMENTS) {
-			buf_printf(&path, "?%sper_page=%d&page=%u",
-				target->issue ? "order_by=created_at&sort=desc&" : "", PAGE,
-				request->page);
-			break;
-		}
-		if (request->ask == TRACKER_EDIT)
-			buf_printf(&path, "/%s", target->comment);
-		method = request->ask == TRACKER_EDIT ? "PUT" : "POST";
-		body = json_pack("{s:s}", "body", request->text);
-		break;
-	case TRACKER_COMMIT:
-		buf_text(&path, "/repository/commits/");
-		transfer_encode(&path, target->commit);
-		break;
-	case TRACKER_HOME:
-	case TRACKER_WAYS:
-	case TRACKER_MOVE: break;
-	}
-	tracker_send(
-		attempt, method, base, buf_keep(&path, attempt->arena), body, (struct pairs){0});
+static void home(struct buf *path, const void *context)
+{
+	const struct gitlab_options *options = context;
+
+	buf_text(path, "api/v4/projects/");
+	transfer_encode(path, options->project);
+}
+
+static json_t *body(const struct tracker_request *request, const void *context)
+{
+	json_t *body;
+
+	if (request->ask == TRACKER_CREATE)
+		return new_issue(request, context);
+	body = json_object();
+	if (request->text)
+		json_object_set_new(body, request->ask == TRACKER_WRITE ? "description" : "body",
+			json_string(request->text));
+	if (request->ask == TRACKER_WRITE && request->state != TRACKER_KEEP)
+		json_object_set_new(body, "state_event",
+			json_string(request->state == TRACKER_OPEN ? "reopen" : "close"));
+	return body;
 }
 
 static const json_t *list(const json_t *answer, enum tracker_ask ask)
@@ -161,13 +134,16 @@ static bool item(
 	return out->id != NULL;
 }
 
-static const struct tracker gitlab = {.style = &body_markdown,
+static const struct tracker gitlab = {.calls = calls,
+	.url = "https://gitlab.com",
+	.home = home,
+	.body = body,
+	.style = &body_markdown,
 	.title = TITLE,
 	.text = TEXT,
 	.hide_from = "<!-- ",
 	.hide_to = " -->",
 	.page = PAGE,
-	.ask = ask,
 	.list = list,
 	.item = item};
 

@@ -11,7 +11,7 @@
 #include "notifiers/tracker.h"
 
 /* Documented: 32,767 characters of a text, and 255 of a summary. */
-enum { TEXT = 30000, SUMMARY = 250, COMMENTS = 100, CLOUD_LAG = 60000, LAG = 5000 };
+enum { TEXT = 30000, SUMMARY = 250, CLOUD_LAG = 60000, LAG = 5000 };
 
 struct jira_options {
 	struct tracker_options common;
@@ -25,10 +25,8 @@ static const struct field jira_fields[] = {
 	TRACKER_TOKEN(struct jira_options, "personal access token (Data Center); for Cloud, set "
 					   "username and an API token as password"),
 	TRACKER_LABELS(struct jira_options),
-	{.name = "assignee",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct jira_options, common.assignee),
-		.help = "assignee of new issues: an account id (Cloud) or a login"},
+	OPTION_STRING_AS("assignee", struct jira_options, common.assignee, NULL,
+		"assignee of new issues: an account id (Cloud) or a login"),
 	{0},
 };
 
@@ -94,12 +92,56 @@ static int64_t lag(const void *options)
 	return is_cloud(options) ? CLOUD_LAG : LAG;
 }
 
-static json_t *new_issue(const struct tracker_request *request, const struct jira_options *options)
-{
-	json_t *fields = json_pack("{s:{s:s}, s:{s:s}, s:s, s:s}", "project", "key",
-		options->project, "issuetype", "name", options->type, "summary", request->title,
-		"description", request->text);
+static const struct tracker_call calls[] = {
+	[TRACKER_LIST] = {"GET", "%s&fields=description,status&maxResults=50"},
+	[TRACKER_CREATE] = {"POST", "issue"},
+	[TRACKER_READ] = {"GET", "issue/%i?fields=description,status"},
+	[TRACKER_WRITE] = {"PUT", "issue/%i"},
+	[TRACKER_COMMENTS] = {"GET", "issue/%i/comment?orderBy=-created&maxResults=100"},
+	[TRACKER_COMMENT] = {"POST", "issue/%i/comment"},
+	[TRACKER_EDIT] = {"PUT", "issue/%i/comment/%c"},
+	[TRACKER_WAYS] = {"GET", "issue/%i/transitions"},
+	[TRACKER_MOVE] = {"POST", "issue/%i/transitions"},
+	[TRACKER_HOME] = {"GET", "project/%s"}};
 
+static void home(struct buf *path, const void *options)
+{
+	(void)options;
+	buf_text(path, "rest/api/2/");
+}
+
+/* Of TRACKER_HOME: the project. */
+static void put_search(
+	struct buf *path, const struct tracker_request *request, const struct attempt *attempt)
+{
+	const struct jira_options *options = attempt->options;
+	struct buf jql = {0};
+
+	if (request->ask == TRACKER_HOME) {
+		buf_text(path, options->project);
+		return;
+	}
+	buf_printf(&jql, "project = \"%s\" AND description ~ \"%s\" ORDER BY created DESC",
+		options->project, request->key);
+	buf_text(path, is_cloud(options) != request->other ? "search/jql?jql=" : "search?jql=");
+	transfer_encode(path, jql.data);
+	buf_free(&jql);
+}
+
+static json_t *body(const struct tracker_request *request, const void *context)
+{
+	const struct jira_options *options = context;
+	json_t *fields;
+
+	if (request->ask == TRACKER_MOVE)
+		return json_pack("{s:{s:s}}", "transition", "id", request->way);
+	if (request->ask == TRACKER_WRITE)
+		return json_pack("{s:{s:s}}", "fields", "description", request->text);
+	if (request->ask != TRACKER_CREATE)
+		return json_pack("{s:s}", "body", request->text);
+	fields = json_pack("{s:{s:s}, s:{s:s}, s:s, s:s}", "project", "key", options->project,
+		"issuetype", "name", options->type, "summary", request->title, "description",
+		request->text);
 	if (options->common.labels.count > 0 && !request->bare)
 		json_object_set_new(fields, "labels", tracker_array(&options->common.labels));
 	if (options->common.assignee && !request->bare)
@@ -107,66 +149,6 @@ static json_t *new_issue(const struct tracker_request *request, const struct jir
 			json_pack("{s:s}", is_cloud(options) ? "accountId" : "name",
 				options->common.assignee));
 	return json_pack("{s:o}", "fields", fields);
-}
-
-static void put_search(
-	struct buf *path, const struct tracker_request *request, const struct jira_options *options)
-{
-	struct buf jql = {0};
-
-	buf_printf(&jql, "project = \"%s\" AND description ~ \"%s\" ORDER BY created DESC",
-		options->project, request->key);
-	buf_text(path, is_cloud(options) != request->other ? "search/jql?jql=" : "search?jql=");
-	transfer_encode(path, jql.data);
-	buf_text(path, "&fields=description,status&maxResults=50");
-	buf_free(&jql);
-}
-
-static void ask(const struct tracker_request *request, struct attempt *attempt)
-{
-	const struct jira_options *options = attempt->options;
-	const struct tracker_target *target = &request->target;
-	const char *issue = target->issue ? target->issue : "", *method = "GET";
-	struct buf path = {0};
-	json_t *body = NULL;
-
-	buf_text(&path, "rest/api/2/");
-	switch (request->ask) {
-	case TRACKER_LIST: put_search(&path, request, options); break;
-	case TRACKER_CREATE:
-		method = "POST";
-		buf_text(&path, "issue");
-		body = new_issue(request, options);
-		break;
-	case TRACKER_READ: buf_printf(&path, "issue/%s?fields=description,status", issue); break;
-	case TRACKER_WRITE:
-		method = "PUT";
-		buf_printf(&path, "issue/%s", issue);
-		body = json_pack("{s:{s:s}}", "fields", "description", request->text);
-		break;
-	case TRACKER_COMMENTS:
-		buf_printf(
-			&path, "issue/%s/comment?orderBy=-created&maxResults=%d", issue, COMMENTS);
-		break;
-	case TRACKER_COMMENT:
-	case TRACKER_EDIT:
-		method = request->ask == TRACKER_EDIT ? "PUT" : "POST";
-		buf_printf(&path, "issue/%s/comment", issue);
-		if (request->ask == TRACKER_EDIT)
-			buf_printf(&path, "/%s", target->comment);
-		body = json_pack("{s:s}", "body", request->text);
-		break;
-	case TRACKER_MOVE:
-		method = "POST";
-		body = json_pack("{s:{s:s}}", "transition", "id", request->way);
-		buf_printf(&path, "issue/%s/transitions", issue);
-		break;
-	case TRACKER_WAYS: buf_printf(&path, "issue/%s/transitions", issue); break;
-	case TRACKER_HOME: buf_printf(&path, "project/%s", options->project); break;
-	case TRACKER_COMMIT: break;
-	}
-	tracker_send(attempt, method, options->common.endpoint.url, buf_keep(&path, attempt->arena),
-		body, (struct pairs){0});
 }
 
 static const json_t *list(const json_t *answer, enum tracker_ask ask)
@@ -201,7 +183,11 @@ static bool item(
 	return out->id != NULL;
 }
 
-static const struct tracker jira = {.style = &wiki,
+static const struct tracker jira = {.calls = calls,
+	.home = home,
+	.put_search = put_search,
+	.body = body,
+	.style = &wiki,
 	.title = SUMMARY,
 	.text = TEXT,
 	.hide_from = "----\n",
@@ -209,7 +195,6 @@ static const struct tracker jira = {.style = &wiki,
 	.page = UINT32_MAX,
 	.lag = lag,
 	.moves = true,
-	.ask = ask,
 	.list = list,
 	.item = item};
 

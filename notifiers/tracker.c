@@ -134,17 +134,54 @@ static enum step fail(struct session *session, bool retry, const char *what)
 	return notifier_fail(session->attempt, retry, ERROR_DATA, what);
 }
 
+static const char *path_of(const struct session *session, const char *path)
+{
+	const struct tracker_target *target = &session->target;
+	struct buf out = {0};
+
+	session->tracker->home(&out, session->options);
+	for (; *path; path++)
+		if (*path != '%')
+			buf_char(&out, *path);
+		else if (*++path == 'i')
+			buf_text(&out, target->issue);
+		else if (*path == 'r')
+			transfer_encode(&out, target->commit);
+		else if (*path == 'c')
+			buf_text(&out, target->comment);
+		else if (*path == 'k')
+			transfer_encode(&out, session->request.key);
+		else if (*path == 'p')
+			buf_printf(&out, "%u", session->request.page);
+		else
+			session->tracker->put_search(&out, &session->request, session->attempt);
+	return buf_keep(&out, session->arena);
+}
+
 /* The next page, if the same is asked as before and `page` has not been set to 0. */
 static enum step ask(struct session *session, enum tracker_ask what)
 {
+	const struct tracker *tracker = session->tracker;
+	const struct tracker_call *call = &tracker->calls[what];
+	const struct endpoint *endpoint = &session->options->endpoint;
 	struct tracker_request *request = &session->request;
+	json_t *body;
+	char *text;
 
 	request->page = what == request->ask ? request->page + 1 : 1;
 	request->ask = what;
-	request->target = session->target;
 	request->key = session->attempt->key;
-	session->tracker->ask(request, session->attempt);
+	body = *call->method == 'G' ? NULL : tracker->body(request, session->options);
+	text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	*session->attempt->next = http_json_request(session->attempt, endpoint, call->method,
+		transfer_join_url(session->arena, endpoint->url ? endpoint->url : tracker->url,
+			path_of(session, session->target.issue || !call->on_commit
+						 ? call->path
+						 : call->on_commit)),
+		arena_strdup(session->arena, text), tracker->headers);
 	session->attempt->next->bearer = session->token;
+	free(text);
+	json_decref(body);
 	return STEP_TRANSFER;
 }
 
@@ -718,19 +755,6 @@ bool tracker_check(const struct tracker_options *options, bool needs_token, stru
 	if (needs_token && !options->token && !options->token_file)
 		return error_set(error, ERROR_USAGE, "\"token\" or \"token_file\" is missing");
 	return !options->token || secret_check("token", options->token, error);
-}
-
-void tracker_send(struct attempt *attempt, const char *method, const char *base, const char *path,
-	json_t *body, struct pairs headers)
-{
-	const struct tracker_options *options = attempt->options;
-	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-
-	*attempt->next = http_json_request(attempt, &options->endpoint, method,
-		transfer_join_url(attempt->arena, base, path), arena_strdup(attempt->arena, text),
-		headers);
-	free(text);
-	json_decref(body);
 }
 
 const char *tracker_id(struct arena *arena, const json_t *value)

@@ -44,7 +44,6 @@ struct tracker_target {
 
 struct tracker_request {
 	enum tracker_ask ask;
-	struct tracker_target target;
 	unsigned page; /* from 1 */
 	const char *key, *title, *text;
 	const char *way;          /* of TRACKER_MOVE: a item of TRACKER_WAYS */
@@ -75,39 +74,41 @@ struct tracker_options {
 extern const char *const tracker_on_names[];
 
 /* Rows of them for a struct whose member `common` they are. */
-#define TRACKER_TOKEN(of, help_)                                                                   \
-	{.name = "token",                                                                          \
-		.type = FIELD_SECRET,                                                              \
-		.offset = offsetof(of, common.token),                                              \
-		.help = (help_)},                                                                  \
-	{                                                                                          \
-		.name = "token_file", .type = FIELD_STRING,                                        \
-		.offset = offsetof(of, common.token_file),                                         \
-		.help = "file with the token, read at each use"                                    \
-	}
+#define TRACKER_TOKEN(of, help)                                                                    \
+	OPTION_ROW(SECRET, const char *, "token", of, common.token, help),                         \
+		OPTION_STRING_AS("token_file", of, common.token_file, NULL,                        \
+			"file with the token, read at each use")
 #define TRACKER_LABELS(of)                                                                         \
-	{.name = "labels",                                                                         \
-		.type = FIELD_LIST,                                                                \
-		.offset = offsetof(of, common.labels),                                             \
-		.help = "labels of new issues"},                                                   \
-	{                                                                                          \
-		.name = "close", .type = FIELD_BOOL, .offset = offsetof(of, common.close),         \
-		.help = "close an issue when all of it is over, and open it again when it is not"  \
-	}
-#define TRACKER_ASSIGNEES(of, help_)                                                               \
-	{                                                                                          \
-		.name = "assignees", .type = FIELD_LIST, .offset = offsetof(of, common.assignees), \
-		.help = (help_)                                                                    \
-	}
+	OPTION_ROW(LIST, struct strings, "labels", of, common.labels, "labels of new issues"),     \
+		OPTION_ROW(BOOL, bool, "close", of, common.close,                                  \
+			"close an issue when all of it is over, and reopen it when it is not")
+#define TRACKER_ASSIGNEES(of)                                                                      \
+	OPTION_ROW(LIST, struct strings, "assignees", of, common.assignees,                        \
+		"assignees of new issues, by login")
 #define TRACKER_ON(of)                                                                             \
-	{                                                                                          \
-		.name = "on", .type = FIELD_CHOICE, .offset = offsetof(of, common.on),             \
-		.initial = "issue", .choices = tracker_on_names,                                   \
-		.help = "what a message becomes: an issue, or a comment on the suspected commit "  \
-			"(an issue if none)"                                                       \
-	}
+	OPTION_ROW(CHOICE, int, "on", of, common.on,                                               \
+		"what a message becomes: an issue, or a comment on the suspected commit (an "      \
+		"issue if none)",                                                                  \
+		.initial = "issue", .choices = tracker_on_names)
+
+/*
+ * A request: `path`, or `on_commit` for a commit or its comment, below the address and `home`, with
+ * %i issue, %r commit, %c comment, %k key, %p page; and %s, which `put_search` writes.
+ */
+struct tracker_call {
+	const char *method, *path, *on_commit;
+};
 
 struct tracker {
+	const struct tracker_call *calls; /* by enum tracker_ask */
+	const char *url;                  /* default address, or NULL */
+	struct pairs headers;
+	/* Appends the path of the repository, project or API that all requests begin with. */
+	void (*home)(struct buf *path, const void *options);
+	void (*put_search)(struct buf *path, const struct tracker_request *request,
+		const struct attempt *attempt);
+	/* Body of a request that is no GET; released after use. */
+	json_t *(*body)(const struct tracker_request *request, const void *options);
 	const struct body_style *style;
 	size_t title, text;              /* bytes that they may have */
 	const char *hide_from, *hide_to; /* around a mark */
@@ -115,8 +116,6 @@ struct tracker {
 	/* Optional: ms until TRACKER_LIST finds what is new. */
 	int64_t (*lag)(const void *options);
 	bool moves; /* the state of an issue changes by TRACKER_MOVE */
-	/* Sets `next` by tracker_send. */
-	void (*ask)(const struct tracker_request *request, struct attempt *attempt);
 	/* The array of an answer, or NULL; and an item of it, or of an answer that is one. */
 	const json_t *(*list)(const json_t *answer, enum tracker_ask ask);
 	bool (*item)(const json_t *value, enum tracker_ask ask, struct arena *arena,
@@ -136,10 +135,6 @@ enum {
 	TRACKER_EVENTS = MESSAGES_OF_CHANGES | 1u << MESSAGE_REMINDER,
 	TRACKER_SPACING = 1500, /* ms between issues; GitHub takes 80 a minute */
 };
-
-/* The request with that JSON, which is released, or NULL, to `base` and `path`. */
-void tracker_send(struct attempt *attempt, const char *method, const char *base, const char *path,
-	json_t *body, struct pairs headers);
 
 /* The number, or text, as text in the arena; NULL if it is neither. */
 const char *tracker_id(struct arena *arena, const json_t *value);

@@ -265,30 +265,22 @@ static const char *sign(
 
 static bool post(struct attempt *attempt)
 {
-	enum { HEADERS = 4 };
 	const struct webhook_options *options = attempt->options;
 	const char *secret = options->secret;
 	const char *stamp = arena_printf(attempt->arena, "%lld", (long long)(attempt->now / 1000));
-	struct pair *headers = arena_array(attempt->arena, HEADERS, sizeof *headers);
-	size_t count = 0;
+	struct pair headers[3] = {{"Idempotency-Key", attempt->key}};
+	size_t count = 1;
 
 	if (options->secret_file && !secret_read(attempt->arena, "secret_file",
 					    options->secret_file, &secret, attempt->error))
 		return false;
-	headers[count++] = (struct pair){"Content-Type", "application/json"};
-	headers[count++] = (struct pair){"Idempotency-Key", attempt->key};
 	if (secret) {
 		headers[count++] = (struct pair){"X-Hunter-Timestamp", stamp};
 		headers[count++] = (struct pair){"X-Hunter-Signature",
 			sign(attempt->arena, secret, stamp, attempt->payload)};
 	}
-	*attempt->next = (struct transfer){.kind = TRANSFER_HTTP,
-		.endpoint = &options->endpoint,
-		.method = "POST",
-		.url = options->endpoint.url,
-		.headers = {headers, count},
-		.body = attempt->payload,
-		.body_length = strlen(attempt->payload)};
+	*attempt->next = http_json_request(attempt, &options->endpoint, "POST",
+		options->endpoint.url, attempt->payload, (struct pairs){headers, count});
 	return true;
 }
 
