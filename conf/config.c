@@ -378,13 +378,33 @@ static bool one_slip(const char *a, const char *b)
 	return a[i] == b[i + 1] && a[i + 1] == b[i] && strcmp(a + i + 2, b + i + 2) == 0;
 }
 
-static const char *const settings_sections[] = {
-	"agent", "detection", "routes", "known_changes", "known_changes_files"};
-enum { SETTINGS = sizeof settings_sections / sizeof *settings_sections };
+static void read_detection(struct loader *loader, const struct yaml_node *node)
+{
+	struct unset unset = {0};
+
+	loader->config->detection =
+		detection_read(node, &loader->root, &loader->config->detection, &unset);
+	if (unset.variable)
+		loader_error(unset.where, &(struct scope){.loader = loader, .part = "detection"},
+			"${%s} is not set", unset.variable);
+}
+
+static void note_routes(struct loader *loader, const struct yaml_node *node)
+{
+	loader->routes = node;
+}
+
+static const struct {
+	const char *name;
+	void (*read)(struct loader *loader, const struct yaml_node *node);
+} single_sections[] = {{"agent", read_agent}, {"detection", read_detection},
+	{"routes", note_routes}, {"known_changes", known_changes_read},
+	{"known_changes_files", known_changes_read_files}};
+enum { SINGLE = sizeof single_sections / sizeof *single_sections };
 
 /* Names of sections. Those that Hunter has are its own, the others are ours. */
 struct section_names {
-	const char *items[2 * PLUGIN_NAMES + MERGED + SETTINGS + COMPAT_SECTIONS];
+	const char *items[2 * PLUGIN_NAMES + MERGED + SINGLE + COMPAT_SECTIONS];
 	size_t count;
 	bool near; /* the word is a near miss of one of ours */
 };
@@ -401,8 +421,8 @@ static struct section_names section_names(const struct schema *schema, const cha
 	const char *plugins[PLUGIN_NAMES];
 	for (size_t i = 0; i < MERGED; i++)
 		add_section(&names, word, merged_sections[i]);
-	for (size_t i = 0; i < SETTINGS; i++)
-		add_section(&names, word, settings_sections[i]);
+	for (size_t i = 0; i < SINGLE; i++)
+		add_section(&names, word, single_sections[i].name);
 	size_t count = plugin_names(schema->sources, true, plugins);
 	for (size_t i = 0; i < count; i++)
 		add_section(&names, word, plugins[i]);
@@ -431,27 +451,17 @@ static void report_section(struct loader *loader, const struct yaml_node *key)
 
 static void read_sections(struct loader *loader, const struct sections *sections)
 {
-	struct scope file = {.loader = loader};
-	struct unset unset = {0};
 	for (size_t i = 0; i < sections->plain.count; i++) {
 		const struct yaml_entry *section = &sections->plain.entries[i];
-		if (strcmp(section->key->text, "agent") == 0)
-			read_agent(loader, section->value);
-		else if (strcmp(section->key->text, "detection") == 0)
-			loader->config->detection = detection_read(
-				section->value, &file, &loader->config->detection, &unset);
-		else if (strcmp(section->key->text, "routes") == 0)
-			loader->routes = section->value;
-		else if (strcmp(section->key->text, "known_changes") == 0)
-			known_changes_read(loader, section->value);
-		else if (strcmp(section->key->text, "known_changes_files") == 0)
-			known_changes_read_files(loader, section->value);
+		size_t at = 0;
+
+		while (at < SINGLE && strcmp(section->key->text, single_sections[at].name) != 0)
+			at++;
+		if (at < SINGLE)
+			single_sections[at].read(loader, section->value);
 		else if (!services_section(loader, section))
 			report_section(loader, section->key);
 	}
-	if (unset.variable)
-		loader_error(unset.where, &(struct scope){.loader = loader, .part = "detection"},
-			"${%s} is not set", unset.variable);
 }
 
 static struct config *new_config(const char *path)

@@ -15,14 +15,27 @@
  */
 enum { LOADER_BUDGET = 20000000 };
 
+struct loader;
+
 /* A value and a variable that it needs and that is not set. */
 struct unset {
 	const char *variable; /* NULL: none */
 	const struct yaml_node *where;
 };
 
+/*
+ * What is being read, for messages: a test, metric or section, as in `test "x": metric "p99":
+ * detection`, or `slack` (no name).
+ */
+struct scope {
+	struct loader *loader;
+	const char *kind, *name, *metric;
+	const char *part; /* part of it: `detection`, or NULL */
+};
+
 /* A configured server or receiver. */
 struct declared_section {
+	struct scope scope;
 	const struct yaml_node *node;
 	struct unset unset;
 	bool useless;         /* a receiver that cannot be used */
@@ -35,16 +48,6 @@ struct declared_section {
 struct noted_control;
 struct noted_rename;
 struct known_change;
-
-/*
- * What is being read, for messages: a test, metric or section, as in `test "x": metric "p99":
- * detection`, or `slack` (no name).
- */
-struct scope {
-	struct loader *loader;
-	const char *kind, *name, *metric;
-	const char *part; /* part of it: `detection`, or NULL */
-};
 
 struct loader {
 	struct scope root;   /* for problems of no section */

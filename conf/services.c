@@ -125,11 +125,24 @@ static void set_variables(struct loader *loader, const struct yaml_node *map,
 	}
 }
 
-static void note_shown(const struct loader *loader, void *options)
+/* Checks options that were read from `map`; `endpoint`: theirs, or NULL. */
+static void check_options(const struct yaml_node *map, const struct scope *scope,
+	const struct option_table *tables, size_t count, struct endpoint *endpoint, bool complete)
 {
-	struct endpoint *endpoint = options;
-	const char *written = config_written(loader->config, endpoint->url);
-	endpoint->shown = written != endpoint->url ? written : NULL;
+	struct error error;
+
+	if (endpoint) {
+		const char *written = config_written(scope->loader->config, endpoint->url);
+
+		endpoint->shown = written != endpoint->url ? written : NULL;
+		if (complete && !endpoint_check(endpoint, &error))
+			loader_complain(map, scope, &error);
+		check_headers(map, scope, endpoint);
+	}
+	for (size_t i = 0; i < count; i++) {
+		check_secrets(map, scope, &tables[i]);
+		check_files(map, scope, &tables[i]);
+	}
 }
 
 /* Reads the options of a server or receiver; `more` are fields of another struct. */
@@ -152,17 +165,8 @@ static const void *read_options(struct loader *loader, const struct yaml_node *m
 	if (!reading.scope.name)
 		set_variables(loader, map, &reading, fields, options);
 	*unset = options_read(map, map, &reading);
-	struct error error;
-	if (endpoint)
-		note_shown(loader, options);
-	if (endpoint && !unset->variable && !endpoint_check(options, &error))
-		loader_complain(map, &reading.scope, &error);
-	if (endpoint)
-		check_headers(map, &reading.scope, options);
-	for (size_t i = 0; i < count; i++) {
-		check_secrets(map, &reading.scope, &reading.tables[i]);
-		check_files(map, &reading.scope, &reading.tables[i]);
-	}
+	check_options(map, &reading.scope, reading.tables, count, endpoint ? options : NULL,
+		!unset->variable);
 	return options;
 }
 
@@ -171,16 +175,8 @@ void services_check_endpoint(const struct yaml_node *map, const struct scope *sc
 {
 	const struct option_table tables[] = {{plugin->fields, options},
 		{scope->loader->source->schema->endpoint_fields, options}};
-	struct error error;
 
-	note_shown(scope->loader, options);
-	if (!endpoint_check(options, &error))
-		loader_complain(map, scope, &error);
-	check_headers(map, scope, options);
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-		check_secrets(map, scope, &tables[i]);
-		check_files(map, scope, &tables[i]);
-	}
+	check_options(map, scope, tables, sizeof tables / sizeof *tables, options, true);
 }
 
 static bool need_map(const struct yaml_node *node, const struct scope *scope)
@@ -206,44 +202,45 @@ static void check_url(
 			where, &reading->scope, "url: %s", problem);
 }
 
-/* A server needs an address, except in Hunter's files. */
-static void check_server(const struct declared_section *declared, const struct reading *reading)
+/* Takes a section; NULL after a report if there are too many. */
+static struct declared_section *declare(const struct yaml_node *map, const struct reading *reading,
+	struct dict *all, size_t most, const char *name)
 {
-	const struct endpoint *endpoint = declared->server.options;
-	if (declared->unset.variable)
-		return;
-	if (endpoint->url && *endpoint->url)
-		check_url(declared->node, endpoint->url, false, reading);
-	else
-		(reading->lenient ? loader_warn : loader_error)(
-			declared->node, &reading->scope, "\"url\" is missing");
-}
+	struct declared_section *declared;
 
-/* For receivers; the notifier's own check decides whether one is required. */
-static void check_address(const struct declared_section *declared, const struct reading *reading)
-{
-	const struct endpoint *endpoint = declared->receiver.options;
-	if (!declared->unset.variable && endpoint->url && *endpoint->url)
-		check_url(
-			declared->node, endpoint->url, declared->receiver.notifier->mail, reading);
+	if (all->count == most) {
+		loader_error(map, &reading->scope.loader->root, "more than 1,000 %s",
+			all == &reading->scope.loader->servers ? "servers" : "receivers");
+		return NULL;
+	}
+	declared = arena_alloc(reading->scope.loader->arena, sizeof *declared);
+	declared->scope = reading->scope;
+	declared->node = map;
+	*dict_place(all, name) = declared;
+	return declared;
 }
 
 static void add_server(struct loader *loader, const struct yaml_node *map,
 	const struct plugin *plugin, const struct reading *reading, const char *name)
 {
-	if (loader->servers.count == SERVERS_MAX) {
-		loader_error(map, &loader->root, "more than 1,000 servers");
+	struct declared_section *declared =
+		declare(map, reading, &loader->servers, SERVERS_MAX, name);
+	const struct endpoint *endpoint;
+	if (!declared)
 		return;
-	}
-	struct declared_section *declared = arena_alloc(loader->arena, sizeof *declared);
-	declared->node = map;
 	declared->server.name = name;
 	declared->server.source = plugin;
-	declared->server.options = read_options(loader, map, reading, plugin->server_fields,
-		plugin->server_size, plugin->endpoint, NULL, &declared->unset);
-	if (plugin->endpoint)
-		check_server(declared, reading);
-	*dict_place(&loader->servers, name) = declared;
+	declared->server.options = endpoint =
+		read_options(loader, map, reading, plugin->server_fields, plugin->server_size,
+			plugin->endpoint, NULL, &declared->unset);
+	/* A server needs an address, except in Hunter's files. */
+	if (plugin->endpoint && !declared->unset.variable) {
+		if (endpoint->url && *endpoint->url)
+			check_url(map, endpoint->url, false, reading);
+		else
+			(reading->lenient ? loader_warn : loader_error)(
+				map, &reading->scope, "\"url\" is missing");
+	}
 	*loader->last_server = declared;
 	loader->last_server = &declared->next;
 }
@@ -261,26 +258,25 @@ static void check_unheeded(const struct yaml_node *map, const struct scope *scop
 static void add_receiver(struct loader *loader, const struct yaml_node *map,
 	const struct plugin *plugin, const struct reading *reading, const char *name)
 {
-	struct declared_section *declared;
-	struct receiver_options common = {0};
 	size_t errors = loader->problems->errors;
+	struct declared_section *declared =
+		declare(map, reading, &loader->receivers, RECEIVERS_MAX, name);
+	struct receiver_options common = {0};
+	const struct endpoint *endpoint;
 	struct error error;
-	if (loader->receivers.count == RECEIVERS_MAX) {
-		loader_error(map, &loader->root, "more than 1,000 receivers");
+	if (!declared)
 		return;
-	}
-	declared = arena_alloc(loader->arena, sizeof *declared);
-	declared->node = map;
 	declared->receiver.name = name;
 	declared->receiver.notifier = plugin;
-	declared->receiver.options = read_options(loader, map, reading, plugin->fields,
+	declared->receiver.options = endpoint = read_options(loader, map, reading, plugin->fields,
 		plugin->options_size, plugin->endpoint,
 		&(struct option_table){receiver_fields, &common}, &declared->unset);
 	receiver_settle(map, &reading->scope, &common, &declared->receiver);
-	if (plugin->endpoint) {
-		check_address(declared, reading);
+	/* The notifier's own check decides whether an address is required. */
+	if (plugin->endpoint && !declared->unset.variable && endpoint->url && *endpoint->url)
+		check_url(map, endpoint->url, plugin->mail, reading);
+	if (plugin->endpoint)
 		check_unheeded(map, &reading->scope);
-	}
 	declared->on_demand = reading->lenient && plugin->on_demand &&
 			      plugin->on_demand(declared->receiver.options);
 	if (!declared->on_demand && !declared->unset.variable &&
@@ -290,7 +286,6 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 		loader_complain(map, &reading->scope, &error);
 		loader_note_blocker(map, &reading->scope, error.text);
 	}
-	*dict_place(&loader->receivers, name) = declared;
 	*loader->last_receiver = declared;
 	loader->last_receiver = &declared->next;
 }
@@ -355,12 +350,14 @@ bool services_section(struct loader *loader, const struct yaml_entry *section)
 	return true;
 }
 
-static void report_type(const struct yaml_node *where, const struct scope *scope)
+/* "type: unknown type of server", "unknown kind of receiver" */
+static void report_unknown(const struct yaml_node *where, const struct scope *scope,
+	const struct plugin *const *plugins, bool servers, const char *what)
 {
 	const char *names[PLUGIN_NAMES];
-	size_t count = plugin_names(scope->loader->source->schema->sources, true, names);
+	size_t count = plugin_names(plugins, servers, names);
 	const char *word = where->kind == YAML_SCALAR ? where->text : "";
-	loader_error(where, scope, "type: unknown type of server \"%.80s\"%s", word,
+	loader_error(where, scope, "%s \"%.80s\"%s", what, word,
 		loader_hint(scope->loader, word, names, count));
 }
 
@@ -381,7 +378,8 @@ static void read_source(struct loader *loader, const struct yaml_entry *entry)
 		type->kind == YAML_SCALAR ? plugin_find(loader->source->schema->sources, type->text)
 					  : NULL;
 	if (!plugin || plugin->server_size == 0) {
-		report_type(type, &reading.scope);
+		report_unknown(type, &reading.scope, loader->source->schema->sources, true,
+			"type: unknown type of server");
 		return;
 	}
 	const struct declared_section *before = dict_get(&loader->servers, entry->key->text);
@@ -400,14 +398,6 @@ void services_sources(struct loader *loader, const struct yaml_node *map)
 		read_source(loader, &map->entries[i]);
 }
 
-static void report_kind(const struct yaml_node *key, const struct scope *scope)
-{
-	const char *names[PLUGIN_NAMES];
-	size_t count = plugin_names(scope->loader->source->schema->notifiers, false, names);
-	loader_error(key, scope, "unknown kind of receiver \"%.80s\"%s", key->text,
-		loader_hint(scope->loader, key->text, names, count));
-}
-
 /* The entry with the kind; NULL after a report. A section's name is taken by its kind. */
 static const struct yaml_entry *find_kind(
 	const struct yaml_entry *entry, const struct scope *scope, const char *name)
@@ -422,7 +412,8 @@ static const struct yaml_entry *find_kind(
 		return NULL;
 	}
 	if (!plugin_find(schema->notifiers, map->entries[0].key->text)) {
-		report_kind(map->entries[0].key, scope);
+		report_unknown(map->entries[0].key, scope, schema->notifiers, false,
+			"unknown kind of receiver");
 		return NULL;
 	}
 	if (before) {
@@ -469,18 +460,10 @@ void services_receivers(struct loader *loader, const struct yaml_node *map)
 		read_receiver(loader, &map->entries[i]);
 }
 
-/* How problems of a receiver are introduced. */
-static struct scope receiver_scope(struct loader *loader, const struct receiver *receiver)
+static void caution(const struct declared_section *declared, const struct field *fields,
+	const void *options, bool endpoint)
 {
-	bool section = strcmp(receiver->name, receiver->notifier->name) == 0;
-	return (struct scope){.loader = loader,
-		.kind = section ? receiver->name : "receiver",
-		.name = section ? NULL : receiver->name};
-}
-
-static void caution(const struct declared_section *declared, const struct scope *scope,
-	const struct field *fields, const void *options, bool endpoint)
-{
+	const struct scope *scope = &declared->scope;
 	const struct field *shared = scope->loader->source->schema->endpoint_fields;
 	if (fields)
 		caution_options(declared->node, scope, fields, options, endpoint ? options : NULL);
@@ -490,21 +473,12 @@ static void caution(const struct declared_section *declared, const struct scope 
 
 void services_caution(struct loader *loader)
 {
-	for (const struct declared_section *d = loader->first_server; d; d = d->next) {
-		const struct server *server = &d->server;
-		bool section = strcmp(server->name, server->source->name) == 0;
-		struct scope scope = {.loader = loader,
-			.kind = section ? server->name : "source",
-			.name = section ? NULL : server->name};
-		caution(d, &scope, server->source->server_fields, server->options,
-			server->source->endpoint);
-	}
-	for (const struct declared_section *d = loader->first_receiver; d; d = d->next) {
-		const struct receiver *receiver = &d->receiver;
-		struct scope scope = receiver_scope(loader, receiver);
-		caution(d, &scope, receiver->notifier->fields, receiver->options,
-			receiver->notifier->endpoint);
-	}
+	for (const struct declared_section *d = loader->first_server; d; d = d->next)
+		caution(d, d->server.source->server_fields, d->server.options,
+			d->server.source->endpoint);
+	for (const struct declared_section *d = loader->first_receiver; d; d = d->next)
+		caution(d, d->receiver.notifier->fields, d->receiver.options,
+			d->receiver.notifier->endpoint);
 }
 
 /* Builds the arrays of servers and receivers; stdout is always a receiver. */
@@ -519,11 +493,10 @@ void services_finish(struct loader *loader)
 	for (const struct declared_section *d = loader->first_server; d; d = d->next)
 		servers[config->server_count++] = d->server;
 	for (const struct declared_section *d = loader->first_receiver; d; d = d->next) {
-		struct scope scope = receiver_scope(loader, &d->receiver);
 		if (loader->source->stdout_only && strcmp(d->receiver.name, "stdout") != 0)
 			continue;
 		if (d->unset.variable && !d->on_demand)
-			loader_missing(&scope, &d->unset);
+			loader_missing(&d->scope, &d->unset);
 		else if (!d->useless && !d->on_demand)
 			receivers[config->receiver_count++] = d->receiver;
 		else {
