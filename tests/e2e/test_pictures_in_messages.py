@@ -79,7 +79,7 @@ def test_png_in_the_thread(hunter, tmp_path, slack):
 def test_without_the_scope(hunter, tmp_path, slack):
     slack.scopes.discard("files:write")
     done = hunter("run", "--once", "--config", changed(tmp_path, with_png(slack)))
-    assert done.code == 0 and "messages have no picture (missing_scope)" in done.err, done.err
+    assert done.code == 0 and "messages have no picture (missing_scope: files:write)" in done.err, done.err
     assert len(slack.posts) == 1 and slack.uploads == []
 
 
