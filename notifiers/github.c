@@ -45,16 +45,16 @@ static bool check(const void *context, struct error *error)
 
 static const struct tracker_call calls[] = {
 	[TRACKER_LIST] = {"GET",
-		"/issues?state=all&sort=created&direction=desc&since=%s&per_page=100&page=%p"},
-	[TRACKER_CREATE] = {"POST", "/issues"},
-	[TRACKER_READ] = {"GET", "/issues/%i"},
-	[TRACKER_WRITE] = {"PATCH", "/issues/%i"},
-	[TRACKER_COMMENTS] = {"GET", "/issues/%i/comments?per_page=100&page=%p",
-		"/commits/%r/comments?per_page=100&page=%p"},
-	[TRACKER_COMMENT] = {"POST", "/issues/%i/comments", "/commits/%r/comments"},
-	[TRACKER_EDIT] = {"PATCH", "/issues/comments/%c", "/comments/%c"},
-	[TRACKER_COMMIT] = {"GET", "/commits/%r"},
-	[TRACKER_HOME] = {"GET", ""}};
+		{"/issues?state=all&sort=created&direction=desc&since=%s&per_page=100&page=%p"}},
+	[TRACKER_CREATE] = {"POST", {"/issues"}},
+	[TRACKER_READ] = {"GET", {"/issues/%i"}},
+	[TRACKER_WRITE] = {"PATCH", {"/issues/%i"}},
+	[TRACKER_COMMENTS] = {"GET", {"/issues/%i/comments?per_page=100&page=%p",
+					     "/commits/%r/comments?per_page=100&page=%p"}},
+	[TRACKER_COMMENT] = {"POST", {"/issues/%i/comments", "/commits/%r/comments"}},
+	[TRACKER_EDIT] = {"PATCH", {"/issues/comments/%c", "/comments/%c"}},
+	[TRACKER_COMMIT] = {"GET", {"/commits/%r"}},
+	[TRACKER_HOME] = {"GET", {""}}};
 
 static void home(struct buf *path, const void *context)
 {

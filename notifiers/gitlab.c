@@ -70,18 +70,18 @@ static json_t *new_issue(
 }
 
 static const struct tracker_call calls[] = {
-	[TRACKER_LIST] = {"GET", "/issues?scope=all&in=description&search=%k&order_by=created_at"
-				 "&sort=desc&per_page=100&page=%p"},
-	[TRACKER_CREATE] = {"POST", "/issues"},
-	[TRACKER_READ] = {"GET", "/issues/%i"},
-	[TRACKER_WRITE] = {"PUT", "/issues/%i"},
+	[TRACKER_LIST] = {"GET", {"/issues?scope=all&in=description&search=%k&order_by=created_at"
+				  "&sort=desc&per_page=100&page=%p"}},
+	[TRACKER_CREATE] = {"POST", {"/issues"}},
+	[TRACKER_READ] = {"GET", {"/issues/%i"}},
+	[TRACKER_WRITE] = {"PUT", {"/issues/%i"}},
 	[TRACKER_COMMENTS] = {"GET",
-		"/issues/%i/notes?order_by=created_at&sort=desc&per_page=100&page=%p",
-		"/repository/commits/%r/discussions?per_page=100&page=%p"},
-	[TRACKER_COMMENT] = {"POST", "/issues/%i/notes", "/repository/commits/%r/discussions"},
-	[TRACKER_EDIT] = {"PUT", "/issues/%i/notes/%c", "/repository/commits/%r/discussions/%c"},
-	[TRACKER_COMMIT] = {"GET", "/repository/commits/%r"},
-	[TRACKER_HOME] = {"GET", ""}};
+		{"/issues/%i/notes?order_by=created_at&sort=desc&per_page=100&page=%p",
+			"/repository/commits/%r/discussions?per_page=100&page=%p"}},
+	[TRACKER_COMMENT] = {"POST", {"/issues/%i/notes", "/repository/commits/%r/discussions"}},
+	[TRACKER_EDIT] = {"PUT", {"/issues/%i/notes/%c", "/repository/commits/%r/discussions/%c"}},
+	[TRACKER_COMMIT] = {"GET", {"/repository/commits/%r"}},
+	[TRACKER_HOME] = {"GET", {""}}};
 
 static void home(struct buf *path, const void *context)
 {

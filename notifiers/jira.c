@@ -93,16 +93,16 @@ static int64_t lag(const void *options)
 }
 
 static const struct tracker_call calls[] = {
-	[TRACKER_LIST] = {"GET", "%s&fields=description,status&maxResults=50"},
-	[TRACKER_CREATE] = {"POST", "issue"},
-	[TRACKER_READ] = {"GET", "issue/%i?fields=description,status"},
-	[TRACKER_WRITE] = {"PUT", "issue/%i"},
-	[TRACKER_COMMENTS] = {"GET", "issue/%i/comment?orderBy=-created&maxResults=100"},
-	[TRACKER_COMMENT] = {"POST", "issue/%i/comment"},
-	[TRACKER_EDIT] = {"PUT", "issue/%i/comment/%c"},
-	[TRACKER_WAYS] = {"GET", "issue/%i/transitions"},
-	[TRACKER_MOVE] = {"POST", "issue/%i/transitions"},
-	[TRACKER_HOME] = {"GET", "project/%s"}};
+	[TRACKER_LIST] = {"GET", {"%s&fields=description,status&maxResults=50"}},
+	[TRACKER_CREATE] = {"POST", {"issue"}},
+	[TRACKER_READ] = {"GET", {"issue/%i?fields=description,status"}},
+	[TRACKER_WRITE] = {"PUT", {"issue/%i"}},
+	[TRACKER_COMMENTS] = {"GET", {"issue/%i/comment?orderBy=-created&maxResults=100"}},
+	[TRACKER_COMMENT] = {"POST", {"issue/%i/comment"}},
+	[TRACKER_EDIT] = {"PUT", {"issue/%i/comment/%c"}},
+	[TRACKER_WAYS] = {"GET", {"issue/%i/transitions"}},
+	[TRACKER_MOVE] = {"POST", {"issue/%i/transitions"}},
+	[TRACKER_HOME] = {"GET", {"project/%s"}}};
 
 static void home(struct buf *path, const void *options)
 {

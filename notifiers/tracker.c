@@ -175,9 +175,7 @@ static enum step ask(struct session *session, enum tracker_ask what)
 	text = body ? json_dumps(body, JSON_COMPACT) : NULL;
 	*session->attempt->next = http_json_request(session->attempt, endpoint, call->method,
 		transfer_join_url(session->arena, endpoint->url ? endpoint->url : tracker->url,
-			path_of(session, session->target.issue || !call->on_commit
-						 ? call->path
-						 : call->on_commit)),
+			path_of(session, call->path[!session->target.issue && call->path[1]])),
 		arena_strdup(session->arena, text), tracker->headers);
 	session->attempt->next->bearer = session->token;
 	free(text);

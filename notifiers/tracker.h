@@ -92,11 +92,12 @@ extern const char *const tracker_on_names[];
 		.initial = "issue", .choices = tracker_on_names)
 
 /*
- * A request: `path`, or `on_commit` for a commit or its comment, below the address and `home`, with
- * %i issue, %r commit, %c comment, %k key, %p page; and %s, which `put_search` writes.
+ * A request: its path, and the one for a commit or its comment if that differs, below the address
+ * and `home`; with %i issue, %r commit, %c comment, %k key, %p page, and %s, which `put_search`
+ * writes.
  */
 struct tracker_call {
-	const char *method, *path, *on_commit;
+	const char *method, *path[2];
 };
 
 struct tracker {
