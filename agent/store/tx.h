@@ -24,8 +24,14 @@ struct tx {
 	struct statement_slot *slots; /* the statements that were prepared; NULL: none */
 };
 
-/* Defines STORE_CALL(name): its constructor, and its work with these members. */
-#define STORE_DEFINE(name, ...)                                                                    \
+/* Defines STORE_CALL(name): its constructor, and its work, which is that function of a transaction
+ * and a struct store_NAME, with these other members. */
+#define STORE_DEFINE(name, function, ...)                                                          \
+	static void run_##name(struct tx *tx, void *call)                                          \
+	{                                                                                          \
+		function(tx, call);                                                                \
+	}                                                                                          \
+                                                                                                   \
 	static void reply_##name(struct store_call *call)                                          \
 	{                                                                                          \
 		struct store_##name *typed = (struct store_##name *)call;                          \
@@ -46,7 +52,7 @@ struct tx {
 		return typed;                                                                      \
 	}                                                                                          \
                                                                                                    \
-	const struct store_work store_##name##_work = {__VA_ARGS__}
+	const struct store_work store_##name##_work = {.run = run_##name, __VA_ARGS__}
 
 /* Sets the error, unless something has failed before. Always false. */
 bool tx_fail(struct tx *tx, enum error_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);

@@ -9,9 +9,7 @@
 #include "agent/store/postgresql/fleet.h"
 #include "agent/store/sql/read.h"
 
-#define NAMED                                                                                      \
-	" test IN (SELECT value FROM json_array_elements_text(CAST(?2 AS JSON)) AS listed "        \
-	"(value))"
+#define NAMED " test IN (SELECT value FROM @texts{?2})"
 
 /* Of configurations that no agent has had for a day. */
 #define OLD                                                                                        \
@@ -41,9 +39,8 @@ static void write_tests(
 	}
 	buf_char(&list, ']');
 	RUN(tx,
-		"INSERT INTO fingerprints (configuration, test, fingerprint) SELECT ?1,"
-		" value ->> 0, CAST(value ->> 1 AS BIGINT) FROM"
-		" json_array_elements(CAST(?2 AS JSON)) AS listed (value) ON CONFLICT"
+		"INSERT INTO fingerprints (configuration, test, fingerprint) SELECT ?1, value ->>"
+		" 0, CAST(value ->> 1 AS BIGINT) FROM @pairs{?2,listed} ON CONFLICT"
 		" (configuration, test) DO NOTHING",
 		v_id(call->configuration), v_text(list.data));
 	buf_free(&list);
@@ -65,17 +62,16 @@ static void announce(struct tx *tx, const struct store_configuration *call)
 	}
 	RUN(tx,
 		"WITH" MOMENT
-		" INSERT INTO configurations (configuration, announced) SELECT ?1, now"
-		" FROM moment ON CONFLICT (configuration) DO UPDATE SET announced ="
-		" excluded.announced",
+		" INSERT INTO configurations (configuration, announced) SELECT ?1, now FROM"
+		" moment ON CONFLICT (configuration) DO UPDATE SET announced = excluded.announced",
 		v_id(call->configuration));
 }
 
 static void read_singles(struct tx *tx, struct store_configuration *call)
 {
-	struct sql_query query =
-		QUERY(tx, "SELECT test, CAST(coalesce((SELECT instance FROM agents WHERE instance ="
-			  " holder AND gone = 0), 0) AS BIGINT), term FROM singles ORDER BY test");
+	struct sql_query query = QUERY(tx,
+		"SELECT test, CAST(coalesce((SELECT instance FROM agents WHERE instance = holder"
+		" AND gone = 0), 0) AS BIGINT), term FROM singles ORDER BY test");
 
 	while (query_next(&query)) {
 		struct single *single = ADD_ROW(tx, call->singles, call->single_count);
@@ -91,15 +87,15 @@ static void read_versions(struct tx *tx, struct store_configuration *call)
 	struct sql_query query = QUERY(tx,
 		/* Agents without a test have no vote about it. */
 		"WITH" LIVE ", differing AS (SELECT test FROM fingerprints JOIN live USING"
-		" (configuration) WHERE (SELECT count(*) FROM live) > 1 GROUP BY test"
-		" HAVING count(*) != (SELECT count(*) FROM live) OR min(fingerprint) !="
-		" max(fingerprint)), decided AS (SELECT DISTINCT ON (test) test,"
-		" fingerprint FROM differing JOIN fingerprints USING (test) JOIN live"
-		" USING (configuration) GROUP BY test, fingerprint ORDER BY test,"
-		" sum(votes) DESC, max(announced) DESC, fingerprint DESC) SELECT test,"
-		" configuration, CASE WHEN fingerprints.fingerprint = decided.fingerprint"
-		" THEN 1 ELSE 0 END FROM decided JOIN fingerprints USING (test) JOIN live"
-		" USING (configuration) ORDER BY test, configuration",
+		" (configuration) WHERE (SELECT count(*) FROM live) > 1 GROUP BY test HAVING"
+		" count(*) != (SELECT count(*) FROM live) OR min(fingerprint) !="
+		" max(fingerprint)), decided AS (SELECT DISTINCT ON (test) test, fingerprint FROM"
+		" differing JOIN fingerprints USING (test) JOIN live USING (configuration) GROUP"
+		" BY test, fingerprint ORDER BY test, sum(votes) DESC, max(announced) DESC,"
+		" fingerprint DESC) SELECT test, configuration, CASE WHEN"
+		" fingerprints.fingerprint = decided.fingerprint THEN 1 ELSE 0 END FROM decided"
+		" JOIN fingerprints USING (test) JOIN live USING (configuration) ORDER BY test,"
+		" configuration",
 		v_id(call->call.holder), v_id(call->configuration));
 
 	while (query_next(&query)) {
@@ -125,11 +121,11 @@ static void leave_shards(struct tx *tx, const struct store_configuration *call)
 		RUN(tx,
 			"WITH" MOMENT
 			", listed AS (SELECT value ->> 0 AS test, CAST(value ->> 1 AS BIGINT) AS"
-			" at FROM json_array_elements(CAST(?2 AS JSON)) AS listed (value)), held"
-			" AS (UPDATE shards SET holder = holder WHERE holder = ?1 AND shard IN"
-			" (SELECT at FROM listed) RETURNING shard) INSERT INTO singles (test,"
-			" holder, term) SELECT test, 0, now FROM listed JOIN held ON shard = at,"
-			" moment ORDER BY 1 ON CONFLICT (test) DO NOTHING",
+			" at FROM @pairs{?2,listed}), held AS (UPDATE shards SET holder = holder"
+			" WHERE holder = ?1 AND shard IN (SELECT at FROM listed) RETURNING shard)"
+			" INSERT INTO singles (test, holder, term) SELECT test, 0, now FROM"
+			" listed JOIN held ON shard = at, moment ORDER BY 1 ON CONFLICT (test) DO"
+			" NOTHING",
 			v_id(call->call.holder), v_text(list.data));
 	buf_free(&list);
 }
@@ -141,23 +137,20 @@ static void move(struct tx *tx, const struct store_configuration *call, const ch
 		RUN(tx, statement, v_id(call->call.holder), v_text(rows_names(tx, tests)));
 }
 
-static void configurations_perform(struct tx *tx, void *context)
+static void configurations_perform(struct tx *tx, struct store_configuration *call)
 {
-	struct store_configuration *call = context;
-
 	if (call->announce)
 		announce(tx, call);
 	leave_shards(tx, call);
 	move(tx, call,
 		"WITH" MOMENT ", free AS (SELECT test FROM singles WHERE" NAMED " AND" FREE
 		" AND " LIVES
-		" FOR UPDATE OF singles SKIP LOCKED) UPDATE singles SET holder = ?1, term"
-		" = greatest(term + 1, now) FROM free, moment WHERE singles.test ="
-		" free.test",
+		" FOR UPDATE OF singles SKIP LOCKED) UPDATE singles SET holder = ?1, term ="
+		" greatest(term + 1, now) FROM free, moment WHERE singles.test = free.test",
 		&call->claim);
 	move(tx, call,
-		"WITH" MOMENT " UPDATE singles SET holder = 0, term = greatest(term + 1, now) FROM"
-		" moment WHERE holder = ?1 AND" NAMED,
+		"WITH" MOMENT " UPDATE singles SET holder = 0, term = greatest(term + 1, now)"
+		" FROM moment WHERE holder = ?1 AND" NAMED,
 		&call->release);
 	move(tx, call,
 		"DELETE FROM singles WHERE test IN (SELECT test FROM singles WHERE" NAMED
@@ -169,4 +162,4 @@ static void configurations_perform(struct tx *tx, void *context)
 		store_load_health(tx, &call->health);
 }
 
-STORE_DEFINE(configuration, .run = configurations_perform, .lane = STORE_FLEET, .writes = true);
+STORE_DEFINE(configuration, configurations_perform, .lane = STORE_FLEET, .writes = true);

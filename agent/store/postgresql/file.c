@@ -186,8 +186,8 @@ static PGresult *ask_in_order(struct sql_statement *statement, struct error *err
 {
 	static const char *const plans[] = {"SELECT set_config('enable_seqscan', 'off', true),"
 					    " set_config('enable_bitmapscan', 'off', true)",
-		"SELECT set_config('enable_seqscan', 'on', true),"
-		" set_config('enable_bitmapscan', 'on', true)"};
+		"SELECT set_config('enable_seqscan', 'on', true), set_config('enable_bitmapscan',"
+		" 'on', true)"};
 	struct connection *connection = statement->file->connection;
 	PGresult *result;
 

@@ -45,10 +45,9 @@ static void enter(struct tx *tx, const struct store_agent *self)
 		/* STATEMENT(NAME, TEXT) of a fleet, for PostgreSQL alone, in the words of its
 		   statements.c. */
 		"WITH" MOMENT
-		" INSERT INTO agents (instance, name, address, version, configuration,"
-		" tests, joined, renewed, until, late, gone) SELECT ?1, ?2, ?3, ?4, ?5,"
-		" ?6, now, now, now + ?7, 0, 0 FROM moment ON CONFLICT (instance) DO"
-		" NOTHING",
+		" INSERT INTO agents (instance, name, address, version, configuration, tests,"
+		" joined, renewed, until, late, gone) SELECT ?1, ?2, ?3, ?4, ?5, ?6, now, now,"
+		" now + ?7, 0, 0 FROM moment ON CONFLICT (instance) DO NOTHING",
 		v_id(self->instance), v_text(self->name), v_text(self->address),
 		v_text(self->version), v_id(self->configuration), v_id(self->tests),
 		v_id(STORE_LEASE));
@@ -62,10 +61,7 @@ static void give_back(struct tx *tx, const struct store_turn *turn)
 		if (turn->release[i])
 			owners_add(&shards, tx, i, 0);
 	if (shards.count > 0)
-		RUN(tx,
-			"UPDATE shards SET holder = 0 WHERE holder = ?1 AND shard IN (SELECT"
-			" CAST(value AS BIGINT) FROM json_array_elements_text(CAST(?2 AS JSON))"
-			" AS listed (value))",
+		RUN(tx, "UPDATE shards SET holder = 0 WHERE holder = ?1 AND shard IN @ids{?2}",
 			v_id(turn->self.instance),
 			v_text(owners_json(tx, &shards, 0, shards.count)));
 }
@@ -74,8 +70,8 @@ static void end_leases(struct tx *tx, struct store_turn *turn)
 {
 	struct sql_query query = QUERY(tx,
 		"WITH" MOMENT
-		" UPDATE agents SET gone = now FROM moment WHERE gone = 0 AND instance !="
-		" ?1 AND (until <= now OR until > now + 2 * ?2) RETURNING instance",
+		" UPDATE agents SET gone = now FROM moment WHERE gone = 0 AND instance != ?1 AND"
+		" (until <= now OR until > now + 2 * ?2) RETURNING instance",
 		v_id(turn->self.instance), v_id(STORE_LEASE));
 
 	turn->reaped = 0;
@@ -84,11 +80,11 @@ static void end_leases(struct tx *tx, struct store_turn *turn)
 	if (turn->reaped == 0)
 		return;
 	RUN(tx, "WITH" MOMENT
-		" DELETE FROM agents USING moment WHERE gone != 0 AND gone < now - 86400000"
-		" AND NOT EXISTS (SELECT 1 FROM shards WHERE holder = instance) AND NOT"
-		" EXISTS (SELECT 1 FROM singles WHERE holder = instance)");
-	RUN(tx, "DELETE FROM views WHERE NOT EXISTS (SELECT 1 FROM agents WHERE"
-		" agents.instance = views.instance AND gone = 0)");
+		" DELETE FROM agents USING moment WHERE gone != 0 AND gone < now - 86400000 AND"
+		" NOT EXISTS (SELECT 1 FROM shards WHERE holder = instance) AND NOT EXISTS"
+		" (SELECT 1 FROM singles WHERE holder = instance)");
+	RUN(tx, "DELETE FROM views WHERE NOT EXISTS (SELECT 1 FROM agents WHERE agents.instance ="
+		" views.instance AND gone = 0)");
 	RUN(tx, "WITH" MOMENT " DELETE FROM requests USING moment WHERE asked < now - 600000");
 }
 
@@ -219,10 +215,8 @@ static void renew(struct tx *tx, struct store_turn *turn)
 		}
 }
 
-static void take_turn(struct tx *tx, void *context)
+static void take_turn(struct tx *tx, struct store_turn *turn)
 {
-	struct store_turn *turn = context;
-
 	if (turn->leave) {
 		RUN(tx,
 			"WITH" MOMENT
@@ -246,19 +240,18 @@ static void take_turn(struct tx *tx, void *context)
 	renew(tx, turn);
 }
 
-STORE_DEFINE(turn, .run = take_turn, .lane = STORE_TURNS, .writes = true);
+STORE_DEFINE(turn, take_turn, .lane = STORE_TURNS, .writes = true);
 
 static void write_view(struct tx *tx, int64_t instance, const struct source_view *view)
 {
 	RUN(tx,
 		"WITH" MOMENT " INSERT INTO views (instance, source, verdict, since, text,"
-		" failing_told, failing_many, stale_told, stale_many, awaited, changed)"
-		" SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, now FROM moment WHERE " LIVES
-		" ON CONFLICT (source, instance) DO UPDATE SET verdict ="
-		" excluded.verdict, since = excluded.since, text = excluded.text,"
-		" failing_told = excluded.failing_told, failing_many ="
-		" excluded.failing_many, stale_told = excluded.stale_told, stale_many ="
-		" excluded.stale_many, awaited = excluded.awaited, changed ="
+		" failing_told, failing_many, stale_told, stale_many, awaited, changed) SELECT"
+		" ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, now FROM moment WHERE " LIVES
+		" ON CONFLICT (source, instance) DO UPDATE SET verdict = excluded.verdict, since"
+		" = excluded.since, text = excluded.text, failing_told = excluded.failing_told,"
+		" failing_many = excluded.failing_many, stale_told = excluded.stale_told,"
+		" stale_many = excluded.stale_many, awaited = excluded.awaited, changed ="
 		" excluded.changed",
 		v_id(instance), v_text(view->source), v_id(view->verdict), v_id(view->since),
 		v_text(view->text ? view->text : ""), v_id(view->told[VIEW_FAILS]),
@@ -282,9 +275,8 @@ static void read_view(struct sql_query *query, int64_t holder, struct source_vie
 }
 
 /* What agents see of sources. */
-static void perform_views(struct tx *tx, void *context)
+static void perform_views(struct tx *tx, struct store_views *call)
 {
-	struct store_views *call = context;
 	int64_t holder = call->call.holder;
 	struct sql_query query;
 
@@ -295,15 +287,14 @@ static void perform_views(struct tx *tx, void *context)
 			v_text(call->forget.items[i]));
 	query = sql_query_of(tx,
 		"SELECT source, name, verdict, since, text, failing_told, failing_many,"
-		" stale_told, stale_many, awaited, views.instance FROM views JOIN agents"
-		" ON agents.instance = views.instance WHERE gone = 0 ORDER BY source,"
-		" views.instance");
+		" stale_told, stale_many, awaited, views.instance FROM views JOIN agents ON"
+		" agents.instance = views.instance WHERE gone = 0 ORDER BY source, views.instance");
 	while (query_next(&query)) {
 		read_view(&query, holder, ADD_ROW(tx, call->views, call->view_count));
 	}
 }
 
-STORE_DEFINE(views, .run = perform_views, .lane = STORE_FLEET, .writes = true);
+STORE_DEFINE(views, perform_views, .lane = STORE_FLEET, .writes = true);
 
 static void list_requests(
 	struct tx *tx, const char *statement, const struct run_request *requests, size_t count)
@@ -322,26 +313,23 @@ static void list_requests(
 }
 
 /* Runs that are asked for. */
-static void perform_requests(struct tx *tx, void *context)
+static void perform_requests(struct tx *tx, struct store_requests *call)
 {
-	struct store_requests *call = context;
 	struct sql_query query;
 
 	list_requests(tx,
 		/* In order: two agents that ask for the same tests wait for one another at most
 		   once. */
 		"WITH" MOMENT
-		" INSERT INTO requests (test, shard, asked) SELECT CAST(value ->> 0 AS"
-		" TEXT), CAST(value ->> 1 AS BIGINT), now FROM"
-		" @pairs{?1,listed}, moment ORDER"
-		" BY 1 ON CONFLICT (test) DO UPDATE SET shard = excluded.shard, asked ="
+		" INSERT INTO requests (test, shard, asked) SELECT CAST(value ->> 0 AS TEXT),"
+		" CAST(value ->> 1 AS BIGINT), now FROM @pairs{?1,listed}, moment ORDER BY 1 ON"
+		" CONFLICT (test) DO UPDATE SET shard = excluded.shard, asked ="
 		" greatest(excluded.asked, requests.asked + 1)",
 		call->add, call->add_count);
 	list_requests(tx,
 		/* Not what has been asked for again. */
-		"DELETE FROM requests USING json_array_elements(CAST(?1 AS JSON)) AS"
-		" listed (value) WHERE test = value ->> 0 AND asked = CAST(value ->> 2 AS"
-		" BIGINT)",
+		"DELETE FROM requests USING @pairs{?1,listed} WHERE test = value ->> 0 AND asked"
+		" = CAST(value ->> 2 AS BIGINT)",
 		call->begun, call->begun_count);
 	if (!call->take)
 		return;
@@ -356,7 +344,7 @@ static void perform_requests(struct tx *tx, void *context)
 	}
 }
 
-STORE_DEFINE(requests, .run = perform_requests, .lane = STORE_FLEET, .writes = true);
+STORE_DEFINE(requests, perform_requests, .lane = STORE_FLEET, .writes = true);
 
 /* Whether the call's agent holds its shard, or its test, with that term. */
 static bool holds(struct tx *tx, const struct store_call *call)
@@ -365,12 +353,12 @@ static bool holds(struct tx *tx, const struct store_call *call)
 
 	if (call->single)
 		return query_ask(QUERY(tx,
-			       "SELECT 1 FROM singles WHERE test = ?1 AND holder = ?3 AND term = ?2"
-			       " FOR SHARE",
+			       "SELECT 1 FROM singles WHERE test = ?1 AND holder = ?3 AND term ="
+			       " ?2 FOR SHARE",
 			       v_text(call->test), term, holder)) != 0;
 	return query_ask(QUERY(tx,
-		       "SELECT 1 FROM shards WHERE shard = ?1 AND holder = ?3 AND term = ?2 AND NOT"
-		       " EXISTS (SELECT 1 FROM singles WHERE test = ?4) FOR SHARE",
+		       "SELECT 1 FROM shards WHERE shard = ?1 AND holder = ?3 AND term = ?2 AND"
+		       " NOT EXISTS (SELECT 1 FROM singles WHERE test = ?4) FOR SHARE",
 		       v_id(call->shard), term, holder, v_text(call->test ? call->test : ""))) != 0;
 }
 

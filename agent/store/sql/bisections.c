@@ -20,9 +20,9 @@
 
 static const char sql_bisections[] =
 	"SELECT " BISECTION_COLUMNS " FROM bisections" WITH_CHANGE
-	" WHERE (?1 = 0 OR bisections.id = ?1) AND (?2 = 0 OR bisections.change ="
-	" ?2) AND (?3 = 0 OR (?3 >> CAST(bisections.state AS INTEGER)) & 1 != 0)"
-	" AND bisections.id < ?4 ORDER BY bisections.id DESC LIMIT ?5";
+	" WHERE (?1 = 0 OR bisections.id = ?1) AND (?2 = 0 OR bisections.change = ?2) AND (?3 = 0"
+	" OR (?3 >> CAST(bisections.state AS INTEGER)) & 1 != 0) AND bisections.id < ?4 ORDER BY"
+	" bisections.id DESC LIMIT ?5";
 
 const char *const bisection_state_names[BISECTION_STATES + 1] = {
 	[BISECTION_WAITING] = "waiting",
@@ -73,8 +73,8 @@ static void read_one(struct tx *tx, int64_t id, struct bisection_rows *out)
 static void read_lines(struct tx *tx, enum bisection_line_kind kind, struct bisection_row *row)
 {
 	struct sql_query query = QUERY(tx,
-		"SELECT number, kind, run, line FROM bisection_events WHERE bisection ="
-		" ?1 AND (?2 = 0 OR kind = ?2) ORDER BY number",
+		"SELECT number, kind, run, line FROM bisection_events WHERE bisection = ?1 AND"
+		" (?2 = 0 OR kind = ?2) ORDER BY number",
 		v_id(row->id), v_id(kind));
 	struct bisection_lines *out = &row->lines;
 
@@ -92,18 +92,16 @@ static void read_due(struct tx *tx, struct store_bisections *call)
 {
 	struct sql_query query = QUERY(tx,
 		"SELECT " RECORD_COLUMNS " FROM @changes_of_tests" WITH_TRIAGE
-		" WHERE changes.state IN (1, 2) AND direction * sign < 0 AND"
-		" coalesce(triage, 1) < 3 AND news != 0 AND members = 0 AND first_seen >="
-		" ?2 AND NOT EXISTS (SELECT 1 FROM bisections WHERE change = changes.id)"
-		" ORDER BY changes.id",
+		" WHERE changes.state IN (1, 2) AND direction * sign < 0 AND coalesce(triage, 1)"
+		" < 3 AND news != 0 AND members = 0 AND first_seen >= ?2 AND NOT EXISTS (SELECT 1"
+		" FROM bisections WHERE change = changes.id) ORDER BY changes.id",
 		v_text(rows_names(tx, &call->due_tests)), v_id(call->due_since));
 
 	read_records(&query, &call->due);
 }
 
-static void bisections_list(struct tx *tx, void *context)
+static void bisections_list(struct tx *tx, struct store_bisections *call)
 {
-	struct store_bisections *call = context;
 	int64_t limit = call->limit > 0 && call->limit < STORE_BISECTIONS_MOST
 				? call->limit
 				: STORE_BISECTIONS_MOST;
@@ -121,7 +119,7 @@ static void bisections_list(struct tx *tx, void *context)
 		read_due(tx, call);
 }
 
-STORE_DEFINE(bisections, .run = bisections_list, .lane = STORE_LISTS);
+STORE_DEFINE(bisections, bisections_list, .lane = STORE_LISTS);
 
 static void note(struct tx *tx, int64_t change, int64_t now, const struct actor *actor,
 	enum event_kind kind, const char *detail)
@@ -137,8 +135,8 @@ static void check_change(struct tx *tx, struct store_bisection_ask *call)
 {
 	struct sql_query query = QUERY(tx,
 		/* Whether it stands */
-		"SELECT CASE WHEN changes.state IN (1, 2) AND coalesce(triage, 1) < 3"
-		" THEN 1 ELSE 0 END FROM changes" WITH_TRIAGE " WHERE changes.id = ?1",
+		"SELECT CASE WHEN changes.state IN (1, 2) AND coalesce(triage, 1) < 3 THEN 1 ELSE"
+		" 0 END FROM changes" WITH_TRIAGE " WHERE changes.id = ?1",
 		v_id(call->change));
 
 	call->missing = true;
@@ -151,8 +149,8 @@ static void check_change(struct tx *tx, struct store_bisection_ask *call)
 static int64_t add(struct tx *tx, struct store_bisection_ask *call)
 {
 	struct sql_query query = QUERY(tx,
-		"INSERT INTO bisections (change, lab, state, asked, runs, person) VALUES"
-		" (?1, ?2, 1, ?3, 0, ?4) RETURNING id",
+		"INSERT INTO bisections (change, lab, state, asked, runs, person) VALUES (?1, ?2,"
+		" 1, ?3, 0, ?4) RETURNING id",
 		v_id(call->change), v_text(call->lab), v_time(call->now),
 		v_text(call->actor.person));
 	int64_t id;
@@ -164,9 +162,8 @@ static int64_t add(struct tx *tx, struct store_bisection_ask *call)
 	return id;
 }
 
-static void bisections_ask(struct tx *tx, void *context)
+static void bisections_ask(struct tx *tx, struct store_bisection_ask *call)
 {
-	struct store_bisection_ask *call = context;
 	int64_t id;
 
 	check_change(tx, call);
@@ -174,20 +171,18 @@ static void bisections_ask(struct tx *tx, void *context)
 		return;
 	id = query_ask(QUERY(tx,
 		/* One of the change, ?2: whatever its state */
-		"SELECT id FROM bisections WHERE change = ?1 AND (?2 != 0 OR state != 3)"
-		" ORDER BY id DESC LIMIT 1",
+		"SELECT id FROM bisections WHERE change = ?1 AND (?2 != 0 OR state != 3) ORDER BY"
+		" id DESC LIMIT 1",
 		v_id(call->change), v_id(!call->actor.person)));
 	if (id == 0)
 		id = add(tx, call);
 	read_one(tx, id, &call->rows);
 }
 
-STORE_DEFINE(bisection_ask, .run = bisections_ask, .writes = true);
+STORE_DEFINE(bisection_ask, bisections_ask, .writes = true);
 
-static void bisections_begin(struct tx *tx, void *context)
+static void bisections_begin(struct tx *tx, struct store_bisection_begin *call)
 {
-	struct store_bisection_begin *call = context;
-
 	call->begun =
 		CHANGED(tx,
 			"UPDATE bisections SET state = 2, begun = ?2 WHERE id = ?1 AND state = 1"
@@ -201,7 +196,7 @@ static void bisections_begin(struct tx *tx, void *context)
 	read_one(tx, call->bisection, &call->rows);
 }
 
-STORE_DEFINE(bisection_begin, .run = bisections_begin, .writes = true);
+STORE_DEFINE(bisection_begin, bisections_begin, .writes = true);
 
 static void add_line(struct tx *tx, int64_t id, const struct bisection_line *line)
 {
@@ -211,8 +206,8 @@ static void add_line(struct tx *tx, int64_t id, const struct bisection_line *lin
 			" = 4",
 			v_id(id), v_id(line->run));
 	RUN(tx,
-		"INSERT INTO bisection_events SELECT ?1, coalesce(max(number), 0) + 1,"
-		" ?2, ?3, ?4 FROM bisection_events WHERE bisection = ?1",
+		"INSERT INTO bisection_events SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4"
+		" FROM bisection_events WHERE bisection = ?1",
 		v_id(id), v_id(line->kind), v_count(line->run), v_text(line->text));
 }
 
@@ -236,8 +231,8 @@ static void write_culprit(struct tx *tx, const struct store_bisection_write *cal
 
 	culprit_put(&text, call->culprit);
 	RUN(tx,
-		"UPDATE changes SET culprit = ?2 WHERE id = (SELECT change FROM"
-		" bisections WHERE id = ?1)",
+		"UPDATE changes SET culprit = ?2 WHERE id = (SELECT change FROM bisections WHERE"
+		" id = ?1)",
 		v_id(call->bisection), v_text(buf_keep(&text, tx->arena)));
 	triage_announce(tx, rows_id(tx, change), SAID_CULPRIT);
 }
@@ -258,10 +253,8 @@ static void end(struct tx *tx, struct store_bisection_write *call)
 			call->verdict ? ": " : "", call->verdict ? call->verdict : ""));
 }
 
-static void bisections_write(struct tx *tx, void *context)
+static void bisections_write(struct tx *tx, struct store_bisection_write *call)
 {
-	struct store_bisection_write *call = context;
-
 	write_setup(tx, call);
 	if (call->gone)
 		return;
@@ -274,7 +267,7 @@ static void bisections_write(struct tx *tx, void *context)
 	}
 }
 
-STORE_DEFINE(bisection_write, .run = bisections_write, .writes = true);
+STORE_DEFINE(bisection_write, bisections_write, .writes = true);
 
 static void cancel(struct tx *tx, struct store_bisection_say *call)
 {
@@ -295,8 +288,8 @@ static void answer(struct tx *tx, struct store_bisection_say *call)
 {
 	struct sql_query query = QUERY(tx,
 		/* What is known of run ?2: it was begun; it has an answer or a result */
-		"SELECT count(CASE WHEN kind = 1 THEN 1 END), count(CASE WHEN kind IN (2,"
-		" 4) THEN 1 END) FROM bisection_events WHERE bisection = ?1 AND run = ?2",
+		"SELECT count(CASE WHEN kind = 1 THEN 1 END), count(CASE WHEN kind IN (2, 4) THEN"
+		" 1 END) FROM bisection_events WHERE bisection = ?1 AND run = ?2",
 		v_id(call->bisection), v_count(call->line.run));
 	int64_t begun = 0, answered = 0;
 
@@ -310,10 +303,8 @@ static void answer(struct tx *tx, struct store_bisection_say *call)
 		add_line(tx, call->bisection, &call->line);
 }
 
-static void bisections_say(struct tx *tx, void *context)
+static void bisections_say(struct tx *tx, struct store_bisection_say *call)
 {
-	struct store_bisection_say *call = context;
-
 	read_one(tx, call->bisection, &call->rows);
 	call->found = call->rows.count > 0;
 	if (!call->found)
@@ -325,4 +316,4 @@ static void bisections_say(struct tx *tx, void *context)
 	read_one(tx, call->bisection, &call->rows);
 }
 
-STORE_DEFINE(bisection_say, .run = bisections_say, .writes = true);
+STORE_DEFINE(bisection_say, bisections_say, .writes = true);

@@ -12,38 +12,35 @@
 #include "agent/store/sql/schema.h"
 #include "agent/store/sql/triage.h"
 
-static void known(struct tx *tx, void *context)
+static void known(struct tx *tx, struct store_known *call)
 {
-	struct store_known *call = context;
 	struct sql_query query = QUERY(tx,
 		"SELECT @compared, " TRIAGE_COLUMNS
-		" FROM changes @indexed{changes_of_series} @triage_of_each WHERE test ="
-		" ?1 ORDER BY series, branch, id",
+		" FROM changes @indexed{changes_of_series} @triage_of_each WHERE test = ?1 ORDER"
+		" BY series, branch, id",
 		v_text(call->test));
 
 	read_all_known(&query, &call->records);
 }
 
-STORE_DEFINE(known, .run = known);
+STORE_DEFINE(known, known);
 
 void store_load_checkpoints(struct tx *tx, const char *test, struct checkpoint_rows *out)
 {
 	struct sql_query query = QUERY(tx,
-		"SELECT series, branch, anchor, last_point, revision, revised FROM series"
-		" WHERE test = ?1 ORDER BY series, branch",
+		"SELECT series, branch, anchor, last_point, revision, revised FROM series WHERE"
+		" test = ?1 ORDER BY series, branch",
 		v_text(test));
 
 	out->items = read_structs(&query, series_columns + 1, sizeof *out->items, &out->count);
 }
 
-static void checkpoints(struct tx *tx, void *context)
+static void checkpoints(struct tx *tx, struct store_checkpoints *call)
 {
-	struct store_checkpoints *call = context;
-
 	store_load_checkpoints(tx, call->test, &call->checkpoints);
 }
 
-STORE_DEFINE(checkpoints, .run = checkpoints);
+STORE_DEFINE(checkpoints, checkpoints);
 
 static void add_event(
 	struct tx *tx, int64_t change, enum event_kind kind, int64_t now, int64_t point)
@@ -53,9 +50,7 @@ static void add_event(
 
 static void write_end(struct tx *tx, int64_t id, const struct recovered *over)
 {
-	RUN(tx,
-		"UPDATE changes SET recovered = nullif(?2, 0), recovered_level = ?3 WHERE"
-		" id = ?1",
+	RUN(tx, "UPDATE changes SET recovered = nullif(?2, 0), recovered_level = ?3 WHERE id = ?1",
 		v_id(id), v_time(over->time),
 		v_number(over->time != 0 ? over->level : (double)NAN));
 }
@@ -72,13 +67,13 @@ static void amend(struct tx *tx, int64_t change)
 static void amend_size(struct tx *tx, int64_t change, double size)
 {
 	RUN(tx,
-		"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE" AMENDABLE " AND id IN"
-		" (SELECT delivery FROM announced WHERE change = ?1" OTHER_SIZE ")",
+		"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE" AMENDABLE " AND id"
+		" IN (SELECT delivery FROM announced WHERE change = ?1" OTHER_SIZE ")",
 		v_id(change), v_number(size));
 	RUN(tx,
-		"UPDATE announced SET told_size = ?2, said = CASE WHEN told_size IS NULL THEN said"
-		" ELSE coalesce(said, 0) | 1 END WHERE change = ?1 AND (told_size IS NULL OR "
-		"(true" OTHER_SIZE "))",
+		"UPDATE announced SET told_size = ?2, said = CASE WHEN told_size IS NULL THEN"
+		" said ELSE coalesce(said, 0) | 1 END WHERE change = ?1 AND (told_size IS NULL OR"
+		" (true" OTHER_SIZE "))",
 		v_id(change), v_number(size));
 }
 
@@ -217,7 +212,7 @@ static void load_formers(struct tx *tx, const struct store_record *call, struct 
 	query = QUERY(tx,
 		"SELECT changes.id, changes.state, time, members, coalesce(triage, 0),"
 		" accepted_size, accepted_low, accepted_high FROM changes" WITH_TRIAGE
-		" WHERE changes.id IN" IDS("?1") " ORDER BY changes.id",
+		" WHERE changes.id IN @ids{?1} ORDER BY changes.id",
 		v_owners(tx, &changes));
 	while (query_next(&query)) {
 		struct former *former = ADD_ROW(tx, out->items, out->count);
@@ -265,9 +260,8 @@ static void confirm_record(struct tx *tx, const struct change_record *record,
 	former->time = record->item.time;
 	former->members = record->item.members;
 	RUN(tx,
-		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing"
-		" = ?6, runs = ?7, updated = ?8, reason = ?9, held_until = NULL WHERE id"
-		" = ?1",
+		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
+		" runs = ?7, updated = ?8, reason = ?9, held_until = NULL WHERE id = ?1",
 		v_id(record->item.id), v_id(record->sign), v_time(record->item.time),
 		v_id(record->state), v_id(record->news), v_count(record->spacing),
 		v_count(record->runs), v_time(record->updated), v_text(record->reason));
@@ -328,25 +322,21 @@ static void update_record(struct tx *tx, const struct change_record_update *upda
 		/* A change that is withdrawn before it was announced is announced if it returns;
 		 * not if some receivers have it already. ?6: do not announce the recovery; neither
 		 * is a second recovery announced of a change that was found again. */
-		"UPDATE changes SET time = ?2, state = ?3, updated = ?4, recovered = CASE"
-		" WHEN ?3 = 5 THEN recovered ELSE NULL END, recovered_level = CASE WHEN"
-		" ?3 = 5 THEN recovered_level ELSE NULL END, runs = CASE WHEN ?5 = 0 THEN"
-		" runs ELSE ?5 END, reason = coalesce(?7, reason), held_until ="
-		" nullif(?8, 0), news = CASE WHEN ?3 = 3 AND news = 4 THEN 2 WHEN ?3 = 3"
-		" AND news = 1 THEN CASE WHEN EXISTS (SELECT 1 FROM announced WHERE"
-		" change = ?1) THEN 2 ELSE 3 END"
+		"UPDATE changes SET time = ?2, state = ?3, updated = ?4, recovered = CASE WHEN ?3"
+		" = 5 THEN recovered ELSE NULL END, recovered_level = CASE WHEN ?3 = 5 THEN"
+		" recovered_level ELSE NULL END, runs = CASE WHEN ?5 = 0 THEN runs ELSE ?5 END,"
+		" reason = coalesce(?7, reason), held_until = nullif(?8, 0), news = CASE WHEN ?3"
+		" = 3 AND news = 4 THEN 2 WHEN ?3 = 3 AND news = 1 THEN CASE WHEN EXISTS (SELECT"
+		" 1 FROM announced WHERE change = ?1) THEN 2 ELSE 3 END"
 		/* Nobody is told of a change whose end is no news: it is settled. */
-		" WHEN ?3 = 5 AND state != 5 AND news = 1 AND (?6 != 0 OR (SELECT"
-		" count(*) FROM events WHERE change = ?1 AND kind = @event{recovered}) > 1) THEN "
-		"CASE"
-		" WHEN EXISTS (SELECT 1 FROM announced WHERE change = ?1) THEN 2 ELSE 3"
-		" END WHEN ?3 != 5 OR state = 5 OR ?6 != 0 OR (SELECT count(*) FROM"
-		" events WHERE change = ?1 AND kind = @event{recovered}) > 1 OR EXISTS (SELECT 1 "
-		"FROM"
-		" triage WHERE change = ?1 AND triage BETWEEN 4 AND 6) THEN news WHEN"
-		" news = 2 THEN 4 WHEN news = 1 THEN CASE WHEN EXISTS (SELECT 1 FROM"
-		" announced WHERE change = ?1) THEN 4 ELSE 3 END ELSE news END WHERE id ="
-		" ?1",
+		" WHEN ?3 = 5 AND state != 5 AND news = 1 AND (?6 != 0 OR (SELECT count(*) FROM"
+		" events WHERE change = ?1 AND kind = @event{recovered}) > 1) THEN CASE WHEN"
+		" EXISTS (SELECT 1 FROM announced WHERE change = ?1) THEN 2 ELSE 3 END WHEN ?3 !="
+		" 5 OR state = 5 OR ?6 != 0 OR (SELECT count(*) FROM events WHERE change = ?1 AND"
+		" kind = @event{recovered}) > 1 OR EXISTS (SELECT 1 FROM triage WHERE change = ?1"
+		" AND triage BETWEEN 4 AND 6) THEN news WHEN news = 2 THEN 4 WHEN news = 1 THEN"
+		" CASE WHEN EXISTS (SELECT 1 FROM announced WHERE change = ?1) THEN 4 ELSE 3 END"
+		" ELSE news END WHERE id = ?1",
 		v_id(update->id), v_time(update->time), v_id(update->state), v_time(update->now),
 		v_count(update->runs), v_id(update->silent), v_text(update->reason),
 		v_time(update->held_until));
@@ -389,10 +379,8 @@ static void record_changes(struct tx *tx, struct store_record *call)
 	store_counts(tx);
 }
 
-static void record(struct tx *tx, void *context)
+static void record(struct tx *tx, struct store_record *call)
 {
-	struct store_record *call = context;
-
 	for (size_t i = 0; i < call->checkpoints.count;
 		i++) /* which leave all counts as they are */
 		write_checkpoint(tx, call->test, &call->checkpoints.items[i]);
@@ -400,7 +388,7 @@ static void record(struct tx *tx, void *context)
 		record_changes(tx, call);
 }
 
-STORE_DEFINE(record, .run = record, .writes = true);
+STORE_DEFINE(record, record, .writes = true);
 
 /* ?1 test, ?2 metric: the series of the metric, by identity. */
 #define OF_METRIC                                                                                  \
@@ -440,8 +428,8 @@ static void move_test(struct tx *tx, struct value was, struct value test)
 		" ('test ' || ?1, 'data ' || ?1)",
 		was, test);
 	RUN(tx,
-		"DELETE FROM moments WHERE name = 'series ' || ?2 AND ?1 != ?2 AND 'series ' || ?1"
-		" IN (SELECT name FROM moments)",
+		"DELETE FROM moments WHERE name = 'series ' || ?2 AND ?1 != ?2 AND 'series ' ||"
+		" ?1 IN (SELECT name FROM moments)",
 		was, test);
 	RUN(tx, "UPDATE moments SET name = 'series ' || ?2 WHERE name = 'series ' || ?1", was,
 		test);
@@ -473,10 +461,8 @@ static void move(struct tx *tx, const struct store_rename *rename)
 		move_test(tx, was, test);
 }
 
-static void rename_all(struct tx *tx, void *context)
+static void rename_all(struct tx *tx, struct store_renames *call)
 {
-	struct store_renames *call = context;
-
 	for (size_t i = 0; i < call->rename_count; i++) {
 		struct store_rename *rename = &call->renames[i];
 		const char *test = rename->metric ? rename->test : rename->was;
@@ -491,4 +477,4 @@ static void rename_all(struct tx *tx, void *context)
 	}
 }
 
-STORE_DEFINE(renames, .run = rename_all, .writes = true, .is_long = true);
+STORE_DEFINE(renames, rename_all, .writes = true, .is_long = true);

@@ -25,8 +25,9 @@ void check_found(struct check *check, const char *format, ...)
 static void count_rows(struct tx *tx, struct store_report *report)
 {
 	struct sql_query query = sql_query_of(tx,
-		"SELECT (SELECT count(*) FROM changes), (SELECT count(*) FROM deliveries), (SELECT"
-		" count(*) FROM deliveries WHERE state = 1), (SELECT count(*) FROM series)");
+		"SELECT (SELECT count(*) FROM changes), (SELECT count(*) FROM deliveries),"
+		" (SELECT count(*) FROM deliveries WHERE state = 1), (SELECT count(*) FROM"
+		" series)");
 
 	while (query_next(&query)) {
 		report->changes = read_count(&query);

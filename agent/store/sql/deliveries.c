@@ -23,9 +23,9 @@ static void announce(struct tx *tx, const struct delivery *delivery, size_t numb
 	int64_t change = delivery->changes[number];
 
 	RUN(tx,
-		"INSERT INTO announced (change, delivery, told_time, told_size) SELECT"
-		" id, ?2, coalesce(?3, time), coalesce(?4, size) FROM changes WHERE id ="
-		" ?1 ON CONFLICT (change, delivery) DO NOTHING",
+		"INSERT INTO announced (change, delivery, told_time, told_size) SELECT id, ?2,"
+		" coalesce(?3, time), coalesce(?4, size) FROM changes WHERE id = ?1 ON CONFLICT"
+		" (change, delivery) DO NOTHING",
 		v_id(change), v_id(delivery->id), as ? v_time(as->item.time) : v_null(),
 		v_number(as ? as->item.change.size : (double)NAN));
 	if (as)
@@ -39,10 +39,9 @@ static void announce(struct tx *tx, const struct delivery *delivery, size_t numb
 static void queue_delivery(struct tx *tx, struct delivery *delivery)
 {
 	struct sql_query query = QUERY(tx,
-		"INSERT INTO deliveries (key, receiver, destination, payload, thread,"
-		" state, attempts, created, updated, kind) VALUES (?1, ?2, ?3, ?4, ?5, 1,"
-		" 0, ?6, ?6, ?7) ON CONFLICT (key) WHERE state != 3 DO NOTHING RETURNING"
-		" id",
+		"INSERT INTO deliveries (key, receiver, destination, payload, thread, state,"
+		" attempts, created, updated, kind) VALUES (?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6, ?7)"
+		" ON CONFLICT (key) WHERE state != 3 DO NOTHING RETURNING id",
 		v_text(delivery->key), v_text(delivery->receiver), v_text(delivery->destination),
 		v_text(delivery->payload), v_text(delivery->thread), v_time(delivery->now),
 		v_text(delivery->kind));
@@ -94,8 +93,7 @@ static void write_member(struct tx *tx, const struct store_member *member)
 
 	RUN(tx,
 		"UPDATE changes SET incident = (SELECT id FROM incidents WHERE id = ?3),"
-		" environment_event = (SELECT id FROM environments WHERE id = ?2) WHERE"
-		" id = ?1",
+		" environment_event = (SELECT id FROM environments WHERE id = ?2) WHERE id = ?1",
 		change, event, v_id(member->incident));
 	if (member->silent) {
 		RUN(tx,
@@ -128,10 +126,9 @@ static void said(struct tx *tx, const struct said *at)
 
 	RUN(tx,
 		/* Unless more has become known: ?3 bits, ?4 version of the triage, ?5 time */
-		"UPDATE announced SET said = nullif(said & ~?3, 0) WHERE change = ?1 AND"
-		" delivery = ?2 AND said IS NOT NULL AND coalesce((SELECT version FROM"
-		" triage WHERE change = ?1), 0) = ?4 AND (SELECT time FROM changes WHERE"
-		" id = ?1) = ?5",
+		"UPDATE announced SET said = nullif(said & ~?3, 0) WHERE change = ?1 AND delivery"
+		" = ?2 AND said IS NOT NULL AND coalesce((SELECT version FROM triage WHERE change"
+		" = ?1), 0) = ?4 AND (SELECT time FROM changes WHERE id = ?1) = ?5",
 		v_id(record->item.id), v_id(at->message.id), v_id(at->what),
 		v_count(record->triage.version), v_time(record->item.time));
 }
@@ -145,10 +142,8 @@ static bool is_health_alone(const struct store_queue *call)
 }
 
 /* Members come after the messages, as silent changes count as announced by them. */
-static void queue(struct tx *tx, void *context)
+static void queue(struct tx *tx, struct store_queue *call)
 {
-	struct store_queue *call = context;
-
 	for (size_t i = 0; i < call->deliveries.count; i++)
 		queue_delivery(tx, &call->deliveries.items[i]);
 	for (size_t i = 0; i < call->told_count; i++)
@@ -182,15 +177,14 @@ static void queue(struct tx *tx, void *context)
 		store_due(tx, &call->due);
 }
 
-STORE_DEFINE(queue, .run = queue, .writes = true);
+STORE_DEFINE(queue, queue, .writes = true);
 
 static void load_payload(struct tx *tx, struct delivery *delivery)
 {
 	struct sql_query query = QUERY(tx,
 		"SELECT payload, (SELECT receipt FROM deliveries AS first"
-		" @indexed{deliveries_of_key} WHERE first.key = deliveries.thread AND"
-		" receipt IS NOT NULL ORDER BY first.id LIMIT 1) FROM deliveries WHERE id"
-		" = ?1 AND state = 1",
+		" @indexed{deliveries_of_key} WHERE first.key = deliveries.thread AND receipt IS"
+		" NOT NULL ORDER BY first.id LIMIT 1) FROM deliveries WHERE id = ?1 AND state = 1",
 		v_id(delivery->id));
 
 	delivery->payload = delivery->thread_receipt = NULL;
@@ -210,14 +204,13 @@ static void load_payload(struct tx *tx, struct delivery *delivery)
 	"announced.change" WITH_TRIAGE " WHERE delivery = ?1 AND changes.state != 3"               \
 	"  AND NOT coalesce(" ACCEPTED " OR told_after >= ?1, false))"
 
-static void attempt(struct tx *tx, void *context)
+static void attempt(struct tx *tx, struct store_attempt *call)
 {
-	struct store_attempt *call = context;
 	struct delivery *delivery = &call->delivery;
 
 	if (CHANGED(tx,
-		    "UPDATE deliveries SET state = 3, updated = ?2, problem = 'its changes"
-		    " were withdrawn, accepted or outgrown before it was sent' WHERE" POINTLESS,
+		    "UPDATE deliveries SET state = 3, updated = ?2, problem = 'its changes were"
+		    " withdrawn, accepted or outgrown before it was sent' WHERE" POINTLESS,
 		    v_id(delivery->id), v_time(delivery->now)) > 0) {
 		delivery->state = DELIVERY_ABANDONED;
 		RUN(tx,
@@ -242,15 +235,14 @@ static void attempt(struct tx *tx, void *context)
 		store_worst(tx, delivery->records, delivery->record_count, &call->worst);
 }
 
-STORE_DEFINE(attempt, .run = attempt, .writes = true);
+STORE_DEFINE(attempt, attempt, .writes = true);
 
 static void write_outcome(struct tx *tx, const struct delivery *delivery, enum delivery_state state)
 {
 	RUN(tx,
-		"UPDATE deliveries SET state = ?2, receipt = coalesce(?3, receipt),"
-		" problem = ?4, attempts = ?5, updated = ?6, attempt_started = CASE WHEN"
-		" ?7 != 0 THEN attempt_started ELSE NULL END, not_before = nullif(?8, 0)"
-		" WHERE id = ?1",
+		"UPDATE deliveries SET state = ?2, receipt = coalesce(?3, receipt), problem = ?4,"
+		" attempts = ?5, updated = ?6, attempt_started = CASE WHEN ?7 != 0 THEN"
+		" attempt_started ELSE NULL END, not_before = nullif(?8, 0) WHERE id = ?1",
 		v_id(delivery->id), v_id(state), v_text(delivery->receipt),
 		v_text(delivery->problem), v_count(delivery->attempts), v_time(delivery->now),
 		v_id(delivery->begun), v_time(delivery->not_before));
@@ -270,29 +262,26 @@ static void retract_late(struct tx *tx, struct store_settle *call)
 	call->retracts |= due.said > 0;
 }
 
-static void settle(struct tx *tx, void *context)
+static void settle(struct tx *tx, struct store_settle *call)
 {
-	struct store_settle *call = context;
 	const struct delivery *delivery = &call->delivery;
 
 	write_outcome(tx, delivery, delivery->state);
 	if (delivery->state == DELIVERY_SENT) {
 		RUN(tx,
 			"INSERT INTO events (time, kind, change, point, person, origin) SELECT"
-			" ?2, @event{announced}, change, changes.time, receiver, destination FROM "
-			"announced JOIN"
-			" changes ON changes.id = change JOIN deliveries ON deliveries.id ="
-			" delivery WHERE delivery = ?1 ORDER BY change",
+			" ?2, @event{announced}, change, changes.time, receiver, destination FROM"
+			" announced JOIN changes ON changes.id = change JOIN deliveries ON"
+			" deliveries.id = delivery WHERE delivery = ?1 ORDER BY change",
 			v_id(delivery->id), v_time(delivery->now));
 		retract_late(tx, call);
 	}
 }
 
-STORE_DEFINE(settle, .run = settle, .writes = true);
+STORE_DEFINE(settle, settle, .writes = true);
 
-static void reopen(struct tx *tx, void *context)
+static void reopen(struct tx *tx, struct store_reopen *call)
 {
-	struct store_reopen *call = context;
 	const struct delivery_rows *given_up = &call->deliveries;
 	size_t pending = 0;
 
@@ -306,4 +295,4 @@ static void reopen(struct tx *tx, void *context)
 	triage_settle(tx, &pending);
 }
 
-STORE_DEFINE(reopen, .run = reopen, .writes = true);
+STORE_DEFINE(reopen, reopen, .writes = true);

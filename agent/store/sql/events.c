@@ -15,17 +15,15 @@ void event_add(struct tx *tx, const struct event *event)
 {
 	row_run(sql_query_of(tx,
 			"INSERT INTO events (time, kind, change, point, person, origin, subject,"
-			" detail) VALUES (?1, ?2, ?3, coalesce(?4, (SELECT time FROM changes WHERE"
-			" id = ?3)), ?5, ?6, coalesce(?7, (SELECT test || ' ' || metric FROM "
-			"changes"
-			" WHERE id = ?3 AND ?2 >= @event{triaged})), ?8)"),
+			" detail) VALUES (?1, ?2, ?3, coalesce(?4, (SELECT time FROM changes"
+			" WHERE id = ?3)), ?5, ?6, coalesce(?7, (SELECT test || ' ' || metric"
+			" FROM changes WHERE id = ?3 AND ?2 >= @event{triaged})), ?8)"),
 		event_columns + 1, event);
 	if (event->kind < EVENT_TRIAGED)
 		RUN(tx,
-			"DELETE FROM events WHERE change = ?1 AND kind < @event{triaged} AND kind "
-			"!="
-			" @event{announced} AND id <= (SELECT id FROM events WHERE change = ?1 AND"
-			" kind < @event{triaged} ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+			"DELETE FROM events WHERE change = ?1 AND kind < @event{triaged} AND kind"
+			" != @event{announced} AND id <= (SELECT id FROM events WHERE change = ?1"
+			" AND kind < @event{triaged} ORDER BY id DESC LIMIT 1 OFFSET ?2)",
 			v_id(event->change), v_id(EVENTS_KEPT));
 }
 
@@ -77,28 +75,26 @@ void events_load(struct tx *tx, struct change_record *records, size_t count)
 		owners_add(&owners, tx, records[i].item.id, i);
 	owners_sort(&owners, false);
 	rows.query = QUERY(tx,
-		"SELECT change, @events FROM (SELECT *, row_number() OVER (PARTITION BY"
-		" change, kind >= @event{triaged} ORDER BY id DESC) AS back FROM events"
-		" @indexed{events_of_change} WHERE change IN" IDS(
-			"?1") " AND kind < @event{silenced}) AS last WHERE back <= ?2 OR kind < "
-			      "@event{triaged} ORDER BY change, id",
+		"SELECT change, @events FROM (SELECT *, row_number() OVER (PARTITION BY change,"
+		" kind >= @event{triaged} ORDER BY id DESC) AS back FROM events"
+		" @indexed{events_of_change} WHERE change IN @ids{?1} AND kind <"
+		" @event{silenced}) AS last WHERE back <= ?2 OR kind < @event{triaged} ORDER BY"
+		" change, id",
 		v_owners(tx, &owners), v_id(EVENTS_KEPT));
 	for (size_t i = 0; i < count; i++)
 		load_history(&rows, &records[owners.items[i].place]);
 }
 
-static void audit_list(struct tx *tx, void *context)
+static void audit_list(struct tx *tx, struct store_audit *call)
 {
-	struct store_audit *call = context;
 	bool limited = call->limit > 0 && call->limit < INT64_MAX;
 	struct sql_query query = QUERY(tx,
 		call->change != 0
-			? "SELECT @events FROM events @indexed{events_of_change} WHERE change = ?4"
-			  " AND kind >= @event{triaged} AND time >= ?1 AND id < ?2 ORDER BY id "
-			  "DESC LIMIT ?3"
-			: "SELECT @events FROM events @indexed{events_audit} WHERE kind >= "
-			  "@event{triaged} AND"
-			  " time >= ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3",
+			? "SELECT @events FROM events @indexed{events_of_change} WHERE change ="
+			  " ?4 AND kind >= @event{triaged} AND time >= ?1 AND id < ?2 ORDER BY id"
+			  " DESC LIMIT ?3"
+			: "SELECT @events FROM events @indexed{events_audit} WHERE kind >="
+			  " @event{triaged} AND time >= ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3",
 		v_id(call->since != 0 ? call->since : INT64_MIN),
 		v_id(call->before_id > 0 ? call->before_id : INT64_MAX),
 		v_id(limited ? call->limit + 1 : INT64_MAX));
@@ -111,11 +107,11 @@ static void audit_list(struct tx *tx, void *context)
 	call->entry_count -= call->more;
 }
 
-STORE_DEFINE(audit, .run = audit_list, .lane = STORE_LISTS);
+STORE_DEFINE(audit, audit_list, .lane = STORE_LISTS);
 
-static void add(struct tx *tx, void *context)
+static void add(struct tx *tx, struct store_audit_add *call)
 {
-	event_add(tx, &((struct store_audit_add *)context)->entry);
+	event_add(tx, &call->entry);
 }
 
-STORE_DEFINE(audit_add, .run = add, .writes = true);
+STORE_DEFINE(audit_add, add, .writes = true);

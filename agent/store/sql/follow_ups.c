@@ -7,21 +7,20 @@
 
 static const char sql_to_read[] =
 	"SELECT " FOLLOWED_COLUMNS
-	" FROM deliveries @indexed{deliveries_settled} WHERE state != 1 AND"
-	" updated >= ?3 AND state = 2 AND receipt IS NOT NULL AND receiver IN"
-	" (SELECT value FROM @texts{?1}) AND (coalesce(reaction, '') != '' OR"
-	" EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id ="
-	" announced.change" WITH_TRIAGE
-	" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND"
-	" coalesce(triage, 1) < 3)) ORDER BY updated DESC, id DESC LIMIT ?2";
+	" FROM deliveries @indexed{deliveries_settled} WHERE state != 1 AND updated >= ?3 AND"
+	" state = 2 AND receipt IS NOT NULL AND receiver IN (SELECT value FROM @texts{?1}) AND"
+	" (coalesce(reaction, '') != '' OR EXISTS (SELECT 1 FROM announced JOIN changes ON"
+	" changes.id = announced.change" WITH_TRIAGE
+	" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND coalesce(triage, 1) <"
+	" 3)) ORDER BY updated DESC, id DESC LIMIT ?2";
 
 static const char sql_to_refresh[] =
 	"SELECT " FOLLOWED_COLUMNS
-	" FROM deliveries @indexed{deliveries_kept} WHERE state = 2 AND receipt"
-	" IS NOT NULL AND receiver IN (SELECT value FROM @texts{?1}) AND EXISTS"
-	" (SELECT 1 FROM announced JOIN changes ON changes.id = announced.change" WITH_TRIAGE
-	" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND"
-	" coalesce(triage, 1) < 3) ORDER BY id LIMIT ?2";
+	" FROM deliveries @indexed{deliveries_kept} WHERE state = 2 AND receipt IS NOT NULL AND"
+	" receiver IN (SELECT value FROM @texts{?1}) AND EXISTS (SELECT 1 FROM announced JOIN"
+	" changes ON changes.id = announced.change" WITH_TRIAGE
+	" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND coalesce(triage, 1) < 3)"
+	" ORDER BY id LIMIT ?2";
 
 static void read_followed(struct sql_query *query, struct followed_message *followed)
 {
@@ -78,8 +77,8 @@ static void read_one(struct tx *tx, struct store_follow_ups *call)
 {
 	struct sql_query query = QUERY(tx,
 		"SELECT " FOLLOWED_COLUMNS
-		", payload, reaction, coalesce(amended, 0), thread, kind FROM deliveries"
-		" WHERE id = ?1 AND state = 2",
+		", payload, reaction, coalesce(amended, 0), thread, kind FROM deliveries WHERE id"
+		" = ?1 AND state = 2",
 		v_id(call->delivery));
 
 	while (query_next(&query)) {
@@ -100,11 +99,11 @@ static void count_left(struct tx *tx, struct store_follow_ups *call)
 {
 	struct sql_query query = sql_query_of(tx,
 		/* Of all receivers, how many messages of each they are. */
-		"SELECT receiver, count(*) FROM deliveries @indexed{deliveries_kept}"
-		" WHERE state = 2 AND receipt IS NOT NULL AND EXISTS (SELECT 1 FROM"
-		" announced JOIN changes ON changes.id = announced.change" WITH_TRIAGE
-		" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND"
-		" coalesce(triage, 1) < 3) GROUP BY receiver ORDER BY receiver");
+		"SELECT receiver, count(*) FROM deliveries @indexed{deliveries_kept} WHERE state"
+		" = 2 AND receipt IS NOT NULL AND EXISTS (SELECT 1 FROM announced JOIN changes ON"
+		" changes.id = announced.change" WITH_TRIAGE
+		" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND coalesce(triage,"
+		" 1) < 3) GROUP BY receiver ORDER BY receiver");
 
 	while (query_next(&query)) {
 		struct standing_messages *at = ADD_ROW(tx, call->standing, call->standing_count);
@@ -114,19 +113,17 @@ static void count_left(struct tx *tx, struct store_follow_ups *call)
 	}
 }
 
-static void follow_ups_read(struct tx *tx, void *context)
+static void follow_ups_read(struct tx *tx, struct store_follow_ups *call)
 {
-	struct store_follow_ups *call = context;
-
 	if (call->delivery != 0) {
 		read_one(tx, call);
 		return;
 	}
 	list(tx, call,
 		"SELECT " FOLLOWED_COLUMNS
-		" FROM deliveries @indexed{deliveries_to_amend} WHERE amend IS NOT NULL"
-		" AND state = 2 AND receipt IS NOT NULL AND receiver IN (SELECT value"
-		" FROM @texts{?1}) ORDER BY id LIMIT ?2",
+		" FROM deliveries @indexed{deliveries_to_amend} WHERE amend IS NOT NULL AND state"
+		" = 2 AND receipt IS NOT NULL AND receiver IN (SELECT value FROM @texts{?1})"
+		" ORDER BY id LIMIT ?2",
 		&call->amending, STORE_AMENDMENTS);
 	list(tx, call, sql_to_read, &call->listening, STORE_ANSWERS);
 	list(tx, call, sql_to_refresh, &call->refreshing, STORE_STANDING);
@@ -134,28 +131,24 @@ static void follow_ups_read(struct tx *tx, void *context)
 		count_left(tx, call);
 }
 
-STORE_DEFINE(follow_ups, .run = follow_ups_read);
+STORE_DEFINE(follow_ups, follow_ups_read);
 
-static void follow_ups_amended(struct tx *tx, void *context)
+static void follow_ups_amended(struct tx *tx, struct store_amended *call)
 {
-	struct store_amended *call = context;
-
 	RUN(tx,
-		"UPDATE deliveries SET amend = CASE WHEN amend = ?2 THEN NULL ELSE amend"
-		" END, amended = coalesce(amended, 0) + 1, receipt = coalesce(?3,"
-		" receipt) WHERE id = ?1 AND state = 2",
+		"UPDATE deliveries SET amend = CASE WHEN amend = ?2 THEN NULL ELSE amend END,"
+		" amended = coalesce(amended, 0) + 1, receipt = coalesce(?3, receipt) WHERE id ="
+		" ?1 AND state = 2",
 		v_id(call->delivery), v_count(call->mark), v_text(call->receipt));
 	call->marked =
 		query_ask(QUERY(tx, "SELECT coalesce(amend, 0) FROM deliveries WHERE id = ?1",
 			v_id(call->delivery))) > 0;
 }
 
-STORE_DEFINE(amended, .run = follow_ups_amended, .writes = true);
+STORE_DEFINE(amended, follow_ups_amended, .writes = true);
 
-static void follow_ups_send_anew(struct tx *tx, void *context)
+static void follow_ups_send_anew(struct tx *tx, struct store_send_anew *call)
 {
-	struct store_send_anew *call = context;
-
 	call->queued =
 		CHANGED(tx,
 			/* As if it had never been sent. */
@@ -165,4 +158,4 @@ static void follow_ups_send_anew(struct tx *tx, void *context)
 			v_id(call->delivery)) > 0;
 }
 
-STORE_DEFINE(send_anew, .run = follow_ups_send_anew, .writes = true);
+STORE_DEFINE(send_anew, follow_ups_send_anew, .writes = true);

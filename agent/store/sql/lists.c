@@ -260,9 +260,8 @@ static void read_list(struct tx *tx, struct store_list *call)
 	growing_keep(&growing, tx, out);
 }
 
-static void list(struct tx *tx, void *context)
+static void list(struct tx *tx, struct store_list *call)
 {
-	struct store_list *call = context;
 	const struct change_filter *filter = &call->filter;
 	int64_t limit = limit_of(filter);
 
@@ -285,7 +284,7 @@ static void list(struct tx *tx, void *context)
 	}
 }
 
-STORE_DEFINE(list, .run = list, .lane = STORE_LISTS, .is_long = true);
+STORE_DEFINE(list, list, .lane = STORE_LISTS, .is_long = true);
 
 /* One that cannot be read is no reason not to show the change. */
 void store_load_excerpts(struct tx *tx, struct owners *owners, struct excerpt *out)
@@ -299,9 +298,8 @@ void store_load_excerpts(struct tx *tx, struct owners *owners, struct excerpt *o
 	}
 }
 
-static void excerpts(struct tx *tx, void *context)
+static void excerpts(struct tx *tx, struct store_excerpts *call)
 {
-	struct store_excerpts *call = context;
 	size_t most =
 		call->change_count < STORE_EXCERPTS_MOST ? call->change_count : STORE_EXCERPTS_MOST;
 	struct change_record *records[STORE_EXCERPTS_MOST];
@@ -320,7 +318,7 @@ static void excerpts(struct tx *tx, void *context)
 		}
 }
 
-STORE_DEFINE(excerpts, .run = excerpts, .lane = STORE_LISTS, .is_long = true);
+STORE_DEFINE(excerpts, excerpts, .lane = STORE_LISTS, .is_long = true);
 
 static int compare_weight(const void *a, const void *b)
 {

@@ -9,13 +9,8 @@
 #include "agent/store/sql/schema.h"
 #include "agent/store/sql/silences.h"
 
-/* The columns of a delivery, in the order of read_delivery. */
-#define DELIVERY_COLUMNS(now)                                                                      \
-	"id, key, receiver, destination, NULL, thread, state, receipt, attempts, " now             \
-	", CASE WHEN attempt_started IS NULL THEN 0 ELSE 1 END, coalesce(not_before, 0), kind"
-
 static const char sql_queued[] =
-	"SELECT " DELIVERY_COLUMNS("created") " FROM deliveries WHERE state = 1 ORDER BY id";
+	"SELECT @delivery{created} FROM deliveries WHERE state = 1 ORDER BY id";
 
 enum { MOST_MEMBERS = 1000 };
 
@@ -75,7 +70,7 @@ void store_load_packed(struct tx *tx, struct owners *changes, struct packed_exce
 	owners_sort(changes, false);
 	owner = changes->items;
 	rows.query = QUERY(tx,
-		"SELECT change, points FROM excerpts WHERE change IN" IDS("?1") " ORDER BY change",
+		"SELECT change, points FROM excerpts WHERE change IN @ids{?1} ORDER BY change",
 		v_owners(tx, changes));
 	for (size_t i = 0; i < changes->count; i++)
 		out[owner[i].place] = i > 0 && owner[i].id == owner[i - 1].id
@@ -108,8 +103,8 @@ static void load_changes(struct tx *tx, struct store_pending *call)
 				 " WHERE news = 1 AND state != 3 ORDER BY changes.id");
 	struct sql_query told = sql_query_of(tx,
 		"SELECT DISTINCT changes.id, receiver FROM changes JOIN announced ON"
-		" announced.change = changes.id JOIN deliveries ON delivery ="
-		" deliveries.id" WITH_TRIAGE
+		" announced.change = changes.id JOIN deliveries ON delivery = "
+		"deliveries.id" WITH_TRIAGE
 		" WHERE news = 1 AND deliveries.state != 3 AND deliveries.id >"
 		" coalesce(told_after, 0) ORDER BY changes.id, receiver");
 	size_t i = 0;
@@ -176,9 +171,9 @@ void store_members(struct tx *tx, struct delivery *deliveries, size_t count)
 	owners_sort(&owners, false);
 	rows.query = QUERY(tx,
 		"SELECT delivery, " RECORD_COLUMNS
-		" FROM announced @indexed{announced_by} JOIN changes ON announced.change"
-		" = changes.id" WITH_TRIAGE
-		" WHERE delivery IN" IDS("?1") " ORDER BY delivery, announced.change",
+		" FROM announced @indexed{announced_by} JOIN changes ON announced.change ="
+		" changes.id" WITH_TRIAGE
+		" WHERE delivery IN @ids{?1} ORDER BY delivery, announced.change",
 		v_owners(tx, &owners));
 	for (size_t i = 0; i < count; i++)
 		read_members(&rows, &deliveries[owners.items[i].place]);
@@ -200,13 +195,9 @@ static void load_deliveries(struct tx *tx, struct store_restore *call)
 static void load_recent(struct tx *tx, struct store_restore *call)
 {
 	struct sql_query query = QUERY(tx,
-		"SELECT " DELIVERY_COLUMNS(
-			"updated") " FROM deliveries @indexed{deliveries_settled} WHERE state != 1 "
-				   "AND"
-				   " updated >= ?1 AND state = 2 AND EXISTS (SELECT 1 FROM "
-				   "announced WHERE"
-				   " delivery = deliveries.id) ORDER BY updated DESC, id DESC "
-				   "LIMIT 1000",
+		"SELECT @delivery{updated} FROM deliveries @indexed{deliveries_settled} WHERE"
+		" state != 1 AND updated >= ?1 AND state = 2 AND EXISTS (SELECT 1 FROM announced"
+		" WHERE delivery = deliveries.id) ORDER BY updated DESC, id DESC LIMIT 1000",
 		v_id(call->since));
 
 	if (call->since == 0)
@@ -237,28 +228,15 @@ static void told_by(struct tx *tx, struct store_pending *call)
 	rows.query = QUERY(tx,
 		/* The first message to each destination; and recipients whose message was pruned.
 		 * ?1 ids of changes */
-		"SELECT told.change, 0, " DELIVERY_COLUMNS(
-			"updated") " FROM (SELECT change, min(id) AS first FROM announced JOIN "
-				   "deliveries ON"
-				   " id = delivery WHERE change IN" IDS(
-					   "?1") " AND state != 3 GROUP BY change, receiver, "
-						 "destination) AS told JOIN"
-						 " deliveries ON id = told.first UNION ALL SELECT "
-						 "DISTINCT change, 1, 1,"
-						 " '', person, origin, NULL, NULL, 2, NULL, 0, "
-						 "(SELECT updated FROM"
-						 " changes WHERE id = change), 0, 0, NULL FROM "
-						 "events WHERE change IN" IDS(
-							 "?1") " AND kind = @event{announced} AND "
-							       "NOT EXISTS (SELECT 1 FROM "
-							       "announced JOIN deliveries ON"
-							       " deliveries.id = delivery WHERE "
-							       "announced.change = events.change "
-							       "AND"
-							       " state != 3 AND receiver = person "
-							       "AND destination = origin) ORDER BY "
-							       "1,"
-							       " 2, 3",
+		"SELECT told.change, 0, @delivery{updated} FROM (SELECT change, min(id) AS first"
+		" FROM announced JOIN deliveries ON id = delivery WHERE change IN @ids{?1} AND"
+		" state != 3 GROUP BY change, receiver, destination) AS told JOIN deliveries ON"
+		" id = told.first UNION ALL SELECT DISTINCT change, 1, 1, '', person, origin,"
+		" NULL, NULL, 2, NULL, 0, (SELECT updated FROM changes WHERE id = change), 0, 0,"
+		" NULL FROM events WHERE change IN @ids{?1} AND kind = @event{announced} AND NOT"
+		" EXISTS (SELECT 1 FROM announced JOIN deliveries ON deliveries.id = delivery"
+		" WHERE announced.change = events.change AND state != 3 AND receiver = person AND"
+		" destination = origin) ORDER BY 1, 2, 3",
 		v_owners(tx, &owners));
 	for (size_t i = 0; i < owners.count; i++)
 		while (owned_next(&rows, owners.items[i].id)) {
@@ -273,11 +251,10 @@ static void told_by(struct tx *tx, struct store_pending *call)
 void store_load_environments(struct tx *tx, struct environment_rows *out)
 {
 	struct sql_query query = sql_query_of(tx,
-		"SELECT @environments, (SELECT count(*) FROM changes WHERE"
-		" environment_event = environments.id AND state = 1 AND recovered IS"
-		" NULL), (SELECT count(*) FROM changes WHERE environment_event ="
-		" environments.id AND state = 5 AND news = 2) FROM environments ORDER BY"
-		" id");
+		"SELECT @environments, (SELECT count(*) FROM changes WHERE environment_event ="
+		" environments.id AND state = 1 AND recovered IS NULL), (SELECT count(*) FROM"
+		" changes WHERE environment_event = environments.id AND state = 5 AND news = 2)"
+		" FROM environments ORDER BY id");
 
 	while (query_next(&query)) {
 		struct environment_event *event = ADD_ROW(tx, out->items, out->count);
@@ -306,7 +283,7 @@ void store_load_records(struct tx *tx, const char *ids, struct record_rows *out)
 {
 	struct sql_query query = QUERY(tx,
 		"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
-		" WHERE changes.id IN" IDS("?1") " ORDER BY changes.id",
+		" WHERE changes.id IN @ids{?1} ORDER BY changes.id",
 		v_text(ids));
 
 	read_records(&query, out);
@@ -345,10 +322,9 @@ static void load_incidents(struct tx *tx, struct store_pending *call)
 {
 	struct sql_query incidents = QUERY(tx,
 		/* Others may join these. ?1 ms: the time */
-		"SELECT @incidents FROM incidents WHERE (until >= ?1 OR EXISTS (SELECT 1"
-		" FROM environments WHERE environments.id = incidents.id)) AND EXISTS"
-		" (SELECT 1 FROM changes WHERE changes.id = incidents.id) ORDER BY joined"
-		" DESC, id DESC LIMIT ?2",
+		"SELECT @incidents FROM incidents WHERE (until >= ?1 OR EXISTS (SELECT 1 FROM"
+		" environments WHERE environments.id = incidents.id)) AND EXISTS (SELECT 1 FROM"
+		" changes WHERE changes.id = incidents.id) ORDER BY joined DESC, id DESC LIMIT ?2",
 		v_time(call->now), v_id(STORE_INCIDENTS));
 	int64_t count = query_ask(sql_query_of(tx,
 		/* Of so many series one, by their names. */
@@ -401,9 +377,8 @@ static void load_said(struct tx *tx, const char *statement, int64_t most, struct
 	}
 }
 
-static void pending(struct tx *tx, void *context)
+static void pending(struct tx *tx, struct store_pending *call)
 {
-	struct store_pending *call = context;
 	struct store_due due = {0};
 
 	store_due(tx, &due); /* mostly nothing */
@@ -415,45 +390,33 @@ static void pending(struct tx *tx, void *context)
 		load_recoveries(tx, call);
 	if (due.retractions > 0)
 		load_said(tx,
-			"SELECT " DELIVERY_COLUMNS(
-				"updated") ", change, retraction FROM announced "
-					   "@indexed{announced_retracted} JOIN"
-					   " deliveries ON id = delivery WHERE" RETRACTED
-					   " ORDER BY id, change LIMIT ?1",
+			"SELECT @delivery{updated}, change, retraction FROM announced"
+			" @indexed{announced_retracted} JOIN deliveries ON id = delivery "
+			"WHERE" RETRACTED " ORDER BY id, change LIMIT ?1",
 			2, &call->retractions);
 	if (due.said > 0)
 		load_said(tx,
-			"SELECT " DELIVERY_COLUMNS(
-				"updated") ", change, said FROM announced @indexed{announced_said} "
-					   "JOIN deliveries"
-					   " ON id = delivery WHERE" SAID
-					   " ORDER BY id, change LIMIT ?1",
+			"SELECT @delivery{updated}, change, said FROM announced"
+			" @indexed{announced_said} JOIN deliveries ON id = delivery WHERE" SAID
+			" ORDER BY id, change LIMIT ?1",
 			SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT, &call->said);
 }
 
-STORE_DEFINE(pending, .run = pending);
+STORE_DEFINE(pending, pending);
 
-static void reminders(struct tx *tx, void *context)
+static void reminders(struct tx *tx, struct store_reminders *call)
 {
-	struct store_reminders *call = context;
 	struct sql_query query = QUERY(tx,
-		"SELECT " DELIVERY_COLUMNS(
-			"updated") " FROM deliveries @indexed{deliveries_settled} WHERE state != 1 "
-				   "AND"
-				   " updated <= ?2 AND state = 2 AND receiver = ?1 AND id > ?4 AND"
-				   " coalesce(reminded, updated) <= ?2 AND EXISTS (SELECT 1 FROM "
-				   "announced"
-				   " JOIN changes ON changes.id = announced.change" WITH_TRIAGE
-				   " WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND"
-				   " direction * sign < 0 AND coalesce(triage, 1) = 1 AND NOT "
-				   "EXISTS (SELECT"
-				   " 1 FROM announced AS again JOIN deliveries AS later ON "
-				   "later.id ="
-				   " again.delivery WHERE again.change = changes.id AND later.id >"
-				   " deliveries.id AND later.state = 2 AND later.receiver ="
-				   " deliveries.receiver AND later.destination = "
-				   "deliveries.destination))"
-				   " ORDER BY id LIMIT ?3",
+		"SELECT @delivery{updated} FROM deliveries @indexed{deliveries_settled} WHERE"
+		" state != 1 AND updated <= ?2 AND state = 2 AND receiver = ?1 AND id > ?4 AND"
+		" coalesce(reminded, updated) <= ?2 AND EXISTS (SELECT 1 FROM announced JOIN"
+		" changes ON changes.id = announced.change" WITH_TRIAGE
+		" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND direction * sign"
+		" < 0 AND coalesce(triage, 1) = 1 AND NOT EXISTS (SELECT 1 FROM announced AS"
+		" again JOIN deliveries AS later ON later.id = again.delivery WHERE again.change"
+		" = changes.id AND later.id > deliveries.id AND later.state = 2 AND"
+		" later.receiver = deliveries.receiver AND later.destination ="
+		" deliveries.destination)) ORDER BY id LIMIT ?3",
 		v_text(call->receiver), v_time(call->before), v_id(STORE_REMINDERS_MOST),
 		v_id(call->after));
 
@@ -461,7 +424,7 @@ static void reminders(struct tx *tx, void *context)
 	store_members(tx, call->messages.items, call->messages.count);
 }
 
-STORE_DEFINE(reminders, .run = reminders);
+STORE_DEFINE(reminders, reminders);
 
 void store_due(struct tx *tx, struct store_due *due)
 {
@@ -505,10 +468,8 @@ void store_load_health(struct tx *tx, struct health_rows *health)
 		&vanished, vanished_columns, sizeof *health->vanished, &health->vanished_count);
 }
 
-static void restore(struct tx *tx, void *context)
+static void restore(struct tx *tx, struct store_restore *call)
 {
-	struct store_restore *call = context;
-
 	load_deliveries(tx, call);
 	load_recent(tx, call);
 	store_load_environments(tx, &call->environments);
@@ -517,17 +478,16 @@ static void restore(struct tx *tx, void *context)
 	store_counts(tx);
 }
 
-STORE_DEFINE(restore, .run = restore, .is_long = true);
+STORE_DEFINE(restore, restore, .is_long = true);
 
-static void queued(struct tx *tx, void *context)
+static void queued(struct tx *tx, struct store_queued *call)
 {
-	struct store_queued *call = context;
 	struct sql_query query = sql_query_of(tx, sql_queued);
 
 	read_deliveries(&query, &call->deliveries);
 }
 
-STORE_DEFINE(queued, .run = queued);
+STORE_DEFINE(queued, queued);
 
 static void probe(struct tx *tx, void *context)
 {

@@ -28,8 +28,9 @@ static void doom(struct tx *tx, const struct store_prune *call, struct owners *d
 
 	owners_read(doomed,
 		QUERY(tx,
-			"SELECT id FROM changes @indexed{changes_of_state} JOIN series USING (test,"
-			" series, branch) WHERE state IN (3, 4, 5) AND time < anchor" FORGOTTEN,
+			"SELECT id FROM changes @indexed{changes_of_state} JOIN series USING"
+			" (test, series, branch) WHERE state IN (3, 4, 5) AND time < "
+			"anchor" FORGOTTEN,
 			before));
 	/* Changes of clusters never have a checkpoint. */
 	owners_read(doomed,
@@ -48,12 +49,12 @@ static void doom(struct tx *tx, const struct store_prune *call, struct owners *d
 				" time < anchor" FORGOTTEN,
 				before));
 	if (call->tests.count > 0)
-		owners_read(doomed,
-			QUERY(tx,
-				TESTS_OF_CHANGES " SELECT id FROM changes WHERE test IN (SELECT"
-						 " name FROM tests WHERE name NOT IN (SELECT"
-						 " value FROM @texts{?2}))" FORGOTTEN,
-				before, v_text(rows_names(tx, &call->tests))));
+		owners_read(doomed, QUERY(tx,
+					    TESTS_OF_CHANGES
+					    " SELECT id FROM changes WHERE test IN (SELECT name"
+					    " FROM tests WHERE name NOT IN (SELECT value FROM"
+					    " @texts{?2}))" FORGOTTEN,
+					    before, v_text(rows_names(tx, &call->tests))));
 	owners_sort(doomed, true);
 }
 
@@ -67,18 +68,17 @@ static void delete_doomed(struct tx *tx, const struct owners *doomed, struct pru
 		struct value ids =
 			v_text(owners_json(tx, doomed, i, left < AT_ONCE ? left : AT_ONCE));
 
-		RUN(tx, "DELETE FROM triage WHERE change IN" IDS("?1"), ids);
-		RUN(tx, "DELETE FROM excerpts WHERE change IN" IDS("?1"), ids);
+		RUN(tx, "DELETE FROM triage WHERE change IN @ids{?1}", ids);
+		RUN(tx, "DELETE FROM excerpts WHERE change IN @ids{?1}", ids);
 		RUN(tx,
-			"DELETE FROM bisection_events WHERE bisection IN (SELECT id FROM bisections"
-			" WHERE change IN" IDS("?1") ")",
+			"DELETE FROM bisection_events WHERE bisection IN (SELECT id FROM"
+			" bisections WHERE change IN @ids{?1})",
 			ids);
-		RUN(tx, "DELETE FROM bisections WHERE change IN" IDS("?1"), ids);
+		RUN(tx, "DELETE FROM bisections WHERE change IN @ids{?1}", ids);
 		pruned->events += CHANGED(tx,
-			"DELETE FROM events WHERE change IN" IDS(
-				"?1") " AND kind < @event{triaged}",
+			"DELETE FROM events WHERE change IN @ids{?1} AND kind < @event{triaged}",
 			ids);
-		pruned->changes += CHANGED(tx, "DELETE FROM changes WHERE id IN" IDS("?1"), ids);
+		pruned->changes += CHANGED(tx, "DELETE FROM changes WHERE id IN @ids{?1}", ids);
 	}
 }
 
@@ -87,14 +87,15 @@ static void delete_messages(struct tx *tx, const struct store_prune *call, struc
 {
 	RUN(tx,
 		"DELETE FROM announced WHERE delivery IN (SELECT id FROM deliveries"
-		" @indexed{deliveries_settled} WHERE state != 1 AND updated < ?1 AND NOT (state = 2"
-		" AND receipt IS NOT NULL AND receiver IN (SELECT value FROM @texts{?2}) AND (amend"
-		" IS NOT NULL OR EXISTS (SELECT 1 FROM announced AS of JOIN changes ON changes.id ="
-		" of.change WHERE of.delivery = deliveries.id AND changes.state IN (1, 2)))))",
+		" @indexed{deliveries_settled} WHERE state != 1 AND updated < ?1 AND NOT (state ="
+		" 2 AND receipt IS NOT NULL AND receiver IN (SELECT value FROM @texts{?2}) AND"
+		" (amend IS NOT NULL OR EXISTS (SELECT 1 FROM announced AS of JOIN changes ON"
+		" changes.id = of.change WHERE of.delivery = deliveries.id AND changes.state IN"
+		" (1, 2)))))",
 		v_id(call->before), v_text(rows_names(tx, &call->keeping)));
 	pruned->deliveries = CHANGED(tx,
-		"DELETE FROM deliveries @indexed{deliveries_settled} WHERE state != 1 AND updated <"
-		" ?1 AND NOT EXISTS (SELECT 1 FROM announced WHERE delivery = deliveries.id)",
+		"DELETE FROM deliveries @indexed{deliveries_settled} WHERE state != 1 AND updated"
+		" < ?1 AND NOT EXISTS (SELECT 1 FROM announced WHERE delivery = deliveries.id)",
 		v_id(call->before));
 }
 
@@ -112,8 +113,8 @@ static void delete_old(struct tx *tx, struct value before, struct pruned *pruned
 		before);
 	RUN(tx, "DELETE FROM vanished WHERE ended < ?1", before);
 	RUN(tx,
-		"DELETE FROM environments WHERE created < ?1 AND NOT EXISTS (SELECT 1 FROM changes"
-		" WHERE environment_event = environments.id)",
+		"DELETE FROM environments WHERE created < ?1 AND NOT EXISTS (SELECT 1 FROM"
+		" changes WHERE environment_event = environments.id)",
 		before);
 	RUN(tx,
 		"DELETE FROM incidents WHERE joined < ?1 AND NOT EXISTS (SELECT 1 FROM changes"
@@ -127,9 +128,8 @@ static void delete_old(struct tx *tx, struct value before, struct pruned *pruned
 		before);
 }
 
-static void prune(struct tx *tx, void *context)
+static void prune(struct tx *tx, struct store_prune *call)
 {
-	struct store_prune *call = context;
 	struct pruned *pruned = &call->pruned;
 	struct owners doomed = {0};
 
@@ -145,4 +145,4 @@ static void prune(struct tx *tx, void *context)
 	store_counts(tx);
 }
 
-STORE_DEFINE(prune, .run = prune, .writes = true, .is_long = true);
+STORE_DEFINE(prune, prune, .writes = true, .is_long = true);

@@ -14,8 +14,8 @@ static void read_silences(
 	struct tx *tx, int64_t id, bool all, int64_t now, struct silence_rows *out)
 {
 	struct sql_query query = QUERY(tx,
-		"SELECT @silences FROM silences WHERE (?1 = 0 OR id = ?1) AND (?2 != 0 OR"
-		" summed = 0 OR (ended IS NULL AND until > ?3)) ORDER BY id",
+		"SELECT @silences FROM silences WHERE (?1 = 0 OR id = ?1) AND (?2 != 0 OR summed"
+		" = 0 OR (ended IS NULL AND until > ?3)) ORDER BY id",
 		v_id(id), v_id(all), v_id(now));
 
 	out->items = read_structs(&query, silence_columns, sizeof *out->items, &out->count);
@@ -26,14 +26,12 @@ void silences_load(struct tx *tx, struct silence_rows *out)
 	read_silences(tx, 0, false, INT64_MAX, out);
 }
 
-static void silences_list(struct tx *tx, void *context)
+static void silences_list(struct tx *tx, struct store_silences *call)
 {
-	struct store_silences *call = context;
-
 	read_silences(tx, 0, call->all, call->now, &call->silences);
 }
 
-STORE_DEFINE(silences, .run = silences_list);
+STORE_DEFINE(silences, silences_list);
 
 /* With its words and times, as two statements begin; and that time. */
 static struct sql_query query_of(
@@ -49,13 +47,11 @@ static struct sql_query query_of(
 static int64_t find_same(struct tx *tx, const struct silence *silence)
 {
 	struct sql_query query = query_of(tx,
-		"SELECT id FROM silences WHERE matchers = ?1 AND (begins = ?2 AND until ="
-		" ?3"
+		"SELECT id FROM silences WHERE matchers = ?1 AND (begins = ?2 AND until = ?3"
 		/* one that begins at once, said again within two minutes */
-		" OR ?2 = ?7 AND begins = created AND created > ?7 - 120000 AND (until ="
-		" ?3 OR until - begins = ?3 - ?2)) AND owner IS NOT DISTINCT FROM ?4 AND"
-		" reason IS NOT DISTINCT FROM ?5 AND person IS NOT DISTINCT FROM ?6 AND"
-		" ended IS NULL",
+		" OR ?2 = ?7 AND begins = created AND created > ?7 - 120000 AND (until = ?3 OR"
+		" until - begins = ?3 - ?2)) AND owner IS NOT DISTINCT FROM ?4 AND reason IS NOT"
+		" DISTINCT FROM ?5 AND person IS NOT DISTINCT FROM ?6 AND ended IS NULL",
 		silence, silence->created);
 	int64_t id = 0;
 
@@ -94,15 +90,14 @@ static bool change(struct tx *tx, const struct silence *silence)
 			v_id(silence->id), v_time(silence->ended), v_text(silence->ended_by)) > 0;
 
 	RUN(tx,
-		"UPDATE silences SET reminded = @largest(reminded, ?2), summed ="
-		" @largest(summed, ?3) WHERE id = ?1",
+		"UPDATE silences SET reminded = @largest(reminded, ?2), summed = @largest(summed,"
+		" ?3) WHERE id = ?1",
 		v_id(silence->id), v_id(silence->reminded), v_id(silence->summed));
 	return ended;
 }
 
-static void silence_write(struct tx *tx, void *context)
+static void silence_write(struct tx *tx, struct store_silence *call)
 {
-	struct store_silence *call = context;
 	const struct silence *silence = &call->silence;
 	int64_t id = silence->id != 0 ? silence->id : find_same(tx, silence);
 	bool ended = silence->id != 0 && change(tx, silence), added = id == 0;
@@ -124,4 +119,4 @@ static void silence_write(struct tx *tx, void *context)
 		note(tx, call, added ? EVENT_SILENCED : EVENT_SILENCE_ENDED);
 }
 
-STORE_DEFINE(silence, .run = silence_write, .writes = true);
+STORE_DEFINE(silence, silence_write, .writes = true);

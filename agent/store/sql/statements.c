@@ -12,6 +12,27 @@ struct statement_slot {
 	struct sql_statement *statement;
 };
 
+static bool is_named(const char *name, const char *mark, size_t length)
+{
+	return strncmp(name, mark, length) == 0 && !name[length];
+}
+
+/* The same for all databases. */
+static const struct sql_word common[] = {
+	{"ids", "(SELECT CAST(value AS BIGINT) FROM @texts{$1})"},
+	{"delivery",
+		"id, key, receiver, destination, NULL, thread, state, receipt, attempts, $1, CASE"
+		" WHEN attempt_started IS NULL THEN 0 ELSE 1 END, coalesce(not_before, 0), kind"},
+	{0},
+};
+
+static const struct sql_word *word_of(const struct sql_word *words, const char *name, size_t length)
+{
+	while (words->name && !is_named(words->name, name, length))
+		words++;
+	return words->name ? words : NULL;
+}
+
 static void put_names(struct buf *out, const struct sql_table *table)
 {
 	schema_put_columns(out, table->columns, 0, "", 0);
@@ -54,11 +75,6 @@ static void put_replace(struct buf *out, const struct sql_table *table)
 		buf_printf(out, "%s%s = excluded.%s", comma, at->name, at->name);
 		comma = ", ";
 	}
-}
-
-static bool is_named(const char *name, const char *mark, size_t length)
-{
-	return strncmp(name, mark, length) == 0 && !name[length];
 }
 
 static bool put_table(struct buf *out, char kind, const char *name, size_t length)
@@ -120,6 +136,7 @@ static const char *put_mark(struct buf *out, const struct sql_words *words, cons
 	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz_");
 	const char *end = name + length, *arguments = end + (*end == '{');
 	size_t inside = *end == '{' ? strcspn(arguments, "}") : 0;
+	const struct sql_word *word;
 	int first = 0;
 
 	if (put_table(out, kind, name, length))
@@ -128,11 +145,12 @@ static const char *put_mark(struct buf *out, const struct sql_words *words, cons
 		put_event(out, arguments, inside);
 		return arguments + inside + 1;
 	}
-	for (const struct sql_word *word = words->words; word->name; word++)
-		if (is_named(word->name, name, length)) {
-			put_word(out, words, word->text, arguments, inside);
-			return *end == '{' ? arguments + inside + 1 : end;
-		}
+	word = word_of(common, name, length);
+	word = word ? word : word_of(words->words, name, length);
+	if (word) {
+		put_word(out, words, word->text, arguments, inside);
+		return *end == '{' ? arguments + inside + 1 : end;
+	}
 	if (*end == '?') {
 		first = atoi(end + 1);
 		end += 1 + strspn(end + 1, "0123456789");

@@ -59,9 +59,8 @@ static void load_series(struct tx *tx, struct store_story *call)
 {
 	const struct change_record *record = &call->records.items[0];
 	struct sql_query query = QUERY(tx,
-		"SELECT (SELECT last_point FROM series WHERE test = ?1 AND series = ?2"
-		" AND branch = ?3), (SELECT ended FROM vanished WHERE test = ?1 AND"
-		" series = ?2)",
+		"SELECT (SELECT last_point FROM series WHERE test = ?1 AND series = ?2 AND branch"
+		" = ?3), (SELECT ended FROM vanished WHERE test = ?1 AND series = ?2)",
 		v_text(record->item.test), v_text(record->series), v_text(record->branch));
 
 	while (query_next(&query)) {
@@ -75,11 +74,10 @@ static void load_cluster(struct tx *tx, const struct store_story *call, const ch
 {
 	const struct change_record *record = &call->records.items[0];
 	struct sql_query query = QUERY(tx,
-		"SELECT changes.id, test, time, spacing FROM @pairs{?1,pair}"
-		" @ordered_join changes @indexed{changes_of_series} ON test = pair.value"
-		" ->> 0 WHERE pair.value ->> 1 = ?2 AND sign = ?3 AND members > 0 AND"
-		" abs(time - ?4) <= ?6 * @largest(spacing, ?5) ORDER BY abs(time - ?4),"
-		" changes.id LIMIT 1",
+		"SELECT changes.id, test, time, spacing FROM @pairs{?1,pair} @ordered_join"
+		" changes @indexed{changes_of_series} ON test = pair.value ->> 0 WHERE pair.value"
+		" ->> 1 = ?2 AND sign = ?3 AND members > 0 AND abs(time - ?4) <= ?6 *"
+		" @largest(spacing, ?5) ORDER BY abs(time - ?4), changes.id LIMIT 1",
 		v_text(clusters), v_text(record->item.test), v_id(record->sign),
 		v_time(record->item.time), v_count(record->spacing), v_count(CHANGE_TOLERANCE));
 
@@ -118,22 +116,20 @@ static void load_related(struct tx *tx, struct store_story *call, const char *cl
 				: COMMIT_POINTS * record->spacing;
 	struct sql_query query = QUERY(tx,
 		"WITH near AS NOT MATERIALIZED (SELECT * FROM (SELECT " NEAR
-		" time >= ?9 AND time <= ?3 ORDER BY time, id LIMIT ?14) AS later UNION"
-		" ALL SELECT * FROM (SELECT " NEAR
-		" time < ?9 AND time >= ?2 ORDER BY time DESC, id DESC LIMIT ?14) AS"
-		" earlier), found (id, relation) AS (SELECT other.change, 2 FROM"
-		" announced AS own @ordered_join announced AS other"
-		" @indexed{announced_by} ON other.delivery = own.delivery WHERE"
-		" own.change = ?1 UNION SELECT id, 8 FROM changes"
-		" @indexed{changes_of_environment} WHERE environment_event = ?5 UNION"
-		" SELECT id, 1 FROM near WHERE ?4 IN (commit_after, place_commit_after,"
-		" version_after) UNION SELECT id, 4 FROM changes WHERE id = ?8 UNION"
-		" SELECT id, 4 FROM near WHERE ?8 != 0 AND sign = ?12 AND members = 0 AND"
-		" test IN (SELECT pair.value ->> 1 FROM @pairs{?6,pair} WHERE pair.value"
-		" ->> 0 = ?7) AND abs(time - ?9) <= ?11 * @largest(spacing, ?10)), summed"
-		" AS (SELECT id, CAST(sum(relation) AS BIGINT) AS relations, count(*)"
-		" OVER () AS total FROM found WHERE id != ?1 GROUP BY id), ranked AS"
-		" (SELECT summed.id, relations, total FROM summed @ordered_join changes"
+		" time >= ?9 AND time <= ?3 ORDER BY time, id LIMIT ?14) AS later UNION ALL"
+		" SELECT * FROM (SELECT " NEAR
+		" time < ?9 AND time >= ?2 ORDER BY time DESC, id DESC LIMIT ?14) AS earlier),"
+		" found (id, relation) AS (SELECT other.change, 2 FROM announced AS own"
+		" @ordered_join announced AS other @indexed{announced_by} ON other.delivery ="
+		" own.delivery WHERE own.change = ?1 UNION SELECT id, 8 FROM changes"
+		" @indexed{changes_of_environment} WHERE environment_event = ?5 UNION SELECT id,"
+		" 1 FROM near WHERE ?4 IN (commit_after, place_commit_after, version_after) UNION"
+		" SELECT id, 4 FROM changes WHERE id = ?8 UNION SELECT id, 4 FROM near WHERE ?8"
+		" != 0 AND sign = ?12 AND members = 0 AND test IN (SELECT pair.value ->> 1 FROM"
+		" @pairs{?6,pair} WHERE pair.value ->> 0 = ?7) AND abs(time - ?9) <= ?11 *"
+		" @largest(spacing, ?10)), summed AS (SELECT id, CAST(sum(relation) AS BIGINT) AS"
+		" relations, count(*) OVER () AS total FROM found WHERE id != ?1 GROUP BY id),"
+		" ranked AS (SELECT summed.id, relations, total FROM summed @ordered_join changes"
 		" ON changes.id = summed.id ORDER BY" WORST_FIRST
 		" LIMIT ?13) SELECT relations, total, " RECORD_COLUMNS
 		" FROM ranked @ordered_join changes ON changes.id = ranked.id" WITH_TRIAGE
@@ -162,9 +158,8 @@ static void load_related(struct tx *tx, struct store_story *call, const char *cl
 		call->related[i].excerpt = excerpts[i];
 }
 
-static void story_load(struct tx *tx, void *context)
+static void story_load(struct tx *tx, struct store_story *call)
 {
-	struct store_story *call = context;
 	struct cluster_row cluster;
 	const char *clusters;
 
@@ -182,4 +177,4 @@ static void story_load(struct tx *tx, void *context)
 	silences_load(tx, &call->silences);
 }
 
-STORE_DEFINE(story, .run = story_load, .lane = STORE_LISTS, .is_long = true);
+STORE_DEFINE(story, story_load, .lane = STORE_LISTS, .is_long = true);

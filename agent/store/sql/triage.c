@@ -21,22 +21,22 @@ static const struct actor itself = {"hunter-c", "agent"};
  * pending. */
 void triage_settle(struct tx *tx, size_t *pending)
 {
-	RUN(tx, "UPDATE triage SET owed = 1 WHERE" ACCEPTED " AND change IN (SELECT id FROM changes"
-		" @indexed{changes_pending} WHERE news = 1)");
+	RUN(tx, "UPDATE triage SET owed = 1 WHERE" ACCEPTED " AND change IN (SELECT id FROM"
+		" changes @indexed{changes_pending} WHERE news = 1)");
 	RUN(tx, "UPDATE changes @indexed{changes_pending} SET news = 2 WHERE news = 1 AND (SELECT"
 		" owed FROM triage WHERE change = id AND" ACCEPTED ") = 1");
 	*pending += (size_t)CHANGED(tx,
 		"UPDATE changes SET news = 1 WHERE news = 2 AND state IN (1, 2) AND id IN (SELECT"
 		" change FROM triage @indexed{triage_owed} WHERE owed = 1 AND triage < 3)");
-	RUN(tx, "UPDATE triage @indexed{triage_owed} SET owed = 0 WHERE owed = 1 AND triage < 3 AND"
-		" (SELECT news FROM changes WHERE id = change) = 1");
+	RUN(tx, "UPDATE triage @indexed{triage_owed} SET owed = 0 WHERE owed = 1 AND triage < 3"
+		" AND (SELECT news FROM changes WHERE id = change) = 1");
 }
 
 void triage_amend(struct tx *tx, const char *changes)
 {
 	RUN(tx,
-		"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE" AMENDABLE " AND id IN"
-		" (SELECT delivery FROM announced WHERE change IN" IDS("?1") ")",
+		"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE" AMENDABLE " AND id"
+		" IN (SELECT delivery FROM announced WHERE change IN @ids{?1})",
 		v_text(changes));
 }
 
@@ -44,8 +44,8 @@ void triage_announce(struct tx *tx, const char *changes, unsigned what)
 {
 	triage_amend(tx, changes);
 	RUN(tx,
-		"UPDATE announced SET said = coalesce(said, 0) | ?2 WHERE change IN" IDS(
-			"?1") " AND (SELECT state FROM deliveries WHERE id = delivery) != 3",
+		"UPDATE announced SET said = coalesce(said, 0) | ?2 WHERE change IN @ids{?1} AND"
+		" (SELECT state FROM deliveries WHERE id = delivery) != 3",
 		v_text(changes), v_id(what));
 }
 
@@ -61,9 +61,10 @@ static void select_range(struct tx *tx, const struct store_triage *call,
 {
 	const char *statement =
 		call->message ? "SELECT changes.id FROM deliveries @indexed{deliveries_of_key}"
-				" @ordered_join announced @indexed{announced_by} ON delivery ="
-				" deliveries.id @ordered_join changes ON changes.id ="
-				" announced.change WHERE key = ?5 AND" SELECTED
+				" @ordered_join announced @indexed{announced_by} ON delivery = "
+				"deliveries.id"
+				" @ordered_join changes ON changes.id = announced.change WHERE key "
+				"= ?5 AND" SELECTED
 		: call->incident
 			? "SELECT id FROM changes @indexed{changes_of_incident} WHERE incident ="
 			  " ?5 AND state IN (1, 2, 4) AND" SELECTED
@@ -187,10 +188,6 @@ static void put_row(struct buf *out, const struct verdict *verdict)
 	buf_free(&detail);
 }
 
-/* Of `said`, one of the rows: a number in it. */
-#define WHOLE(place) " CAST(said.value ->> " #place " AS BIGINT)"
-#define REAL(place) " CAST(said.value ->> " #place " AS DOUBLE PRECISION)"
-
 static void write_verdicts(struct tx *tx, const struct store_triage *call,
 	const struct verdict *verdicts, size_t count)
 {
@@ -212,413 +209,27 @@ static void write_verdicts(struct tx *tx, const struct store_triage *call,
 	rows = buf_keep(&text, tx->arena);
 	RUN(tx,
 		"INSERT INTO triage (change, triage, version, until, owner, note, link,"
-		" accepted_size, accepted_low, accepted_high, person, triaged) SELECT" WHOLE(
-			0) "," WHOLE(1) "," WHOLE(2) ", nullif(" WHOLE(3) ", 0), said.value ->> 4, "
-									  "said.value ->>"
-									  " 5, said.value ->> "
-									  "6," REAL(7) "," REAL(
-										  8) "," REAL(9) ","
-												 " "
-												 "?"
-												 "2"
-												 ","
-												 " "
-												 "?"
-												 "3"
-												 " "
-												 "F"
-												 "R"
-												 "O"
-												 "M"
-												 " "
-												 "@"
-												 "p"
-												 "a"
-												 "i"
-												 "r"
-												 "s"
-												 "{"
-												 "?"
-												 "1"
-												 ","
-												 "s"
-												 "a"
-												 "i"
-												 "d"
-												 "}"
-												 " "
-												 "W"
-												 "H"
-												 "E"
-												 "R"
-												 "E"
-												 " "
-												 "t"
-												 "r"
-												 "u"
-												 "e"
-												 " "
-												 "O"
-												 "N"
-												 " "
-												 "C"
-												 "O"
-												 "N"
-												 "F"
-												 "L"
-												 "I"
-												 "C"
-												 "T"
-												 " "
-												 "("
-												 "c"
-												 "h"
-												 "a"
-												 "n"
-												 "g"
-												 "e"
-												 ")"
-												 " "
-												 "D"
-												 "O"
-												 " "
-												 "U"
-												 "P"
-												 "D"
-												 "A"
-												 "T"
-												 "E"
-												 " "
-												 "S"
-												 "E"
-												 "T"
-												 " "
-												 "t"
-												 "r"
-												 "i"
-												 "a"
-												 "g"
-												 "e"
-												 " "
-												 "="
-												 " "
-												 "e"
-												 "x"
-												 "c"
-												 "l"
-												 "u"
-												 "d"
-												 "e"
-												 "d"
-												 "."
-												 "t"
-												 "r"
-												 "i"
-												 "a"
-												 "g"
-												 "e"
-												 ","
-												 " "
-												 "v"
-												 "e"
-												 "r"
-												 "s"
-												 "i"
-												 "o"
-												 "n"
-												 " "
-												 "="
-												 " "
-												 "e"
-												 "x"
-												 "c"
-												 "l"
-												 "u"
-												 "d"
-												 "e"
-												 "d"
-												 "."
-												 "v"
-												 "e"
-												 "r"
-												 "s"
-												 "i"
-												 "o"
-												 "n"
-												 ","
-												 " "
-												 "o"
-												 "w"
-												 "n"
-												 "e"
-												 "r"
-												 " "
-												 "="
-												 " "
-												 "e"
-												 "x"
-												 "c"
-												 "l"
-												 "u"
-												 "d"
-												 "e"
-												 "d"
-												 "."
-												 "o"
-												 "w"
-												 "n"
-												 "e"
-												 "r"
-												 ","
-												 " "
-												 "n"
-												 "o"
-												 "t"
-												 "e"
-												 " "
-												 "="
-												 " "
-												 "e"
-												 "x"
-												 "c"
-												 "l"
-												 "u"
-												 "d"
-												 "e"
-												 "d"
-												 "."
-												 "n"
-												 "o"
-												 "t"
-												 "e"
-												 ","
-												 " "
-												 "l"
-												 "i"
-												 "n"
-												 "k"
-												 " "
-												 "="
-												 " "
-												 "e"
-												 "x"
-												 "c"
-												 "l"
-												 "u"
-												 "d"
-												 "e"
-												 "d"
-												 "."
-												 "l"
-												 "i"
-												 "n"
-												 "k"
-												 ","
-												 " "
-												 "p"
-												 "e"
-												 "r"
-												 "s"
-												 "o"
-												 "n"
-												 " "
-												 "="
-												 " "
-												 "e"
-												 "x"
-												 "c"
-												 "l"
-												 "u"
-												 "d"
-												 "e"
-												 "d"
-												 "."
-												 "p"
-												 "e"
-												 "r"
-												 "s"
-												 "o"
-												 "n"
-												 ","
-												 " "
-												 "t"
-												 "r"
-												 "i"
-												 "a"
-												 "g"
-												 "e"
-												 "d"
-												 " "
-												 "="
-												 " "
-												 "e"
-												 "x"
-												 "c"
-												 "l"
-												 "u"
-												 "d"
-												 "e"
-												 "d"
-												 "."
-												 "t"
-												 "r"
-												 "i"
-												 "a"
-												 "g"
-												 "e"
-												 "d"
-												 ","
-												 " "
-												 "u"
-												 "n"
-												 "t"
-												 "i"
-												 "l"
-												 " "
-												 "="
-												 " "
-												 "e"
-												 "x"
-												 "c"
-												 "l"
-												 "u"
-												 "d"
-												 "e"
-												 "d"
-												 "."
-												 "u"
-												 "n"
-												 "t"
-												 "i"
-												 "l"
-												 ","
-												 " "
-												 "a"
-												 "c"
-												 "c"
-												 "e"
-												 "p"
-												 "t"
-												 "e"
-												 "d"
-												 "_"
-												 "s"
-												 "i"
-												 "z"
-												 "e"
-												 " "
-												 "="
-												 " "
-												 "e"
-												 "x"
-												 "c"
-												 "l"
-												 "u"
-												 "d"
-												 "e"
-												 "d"
-												 "."
-												 "a"
-												 "c"
-												 "c"
-												 "e"
-												 "p"
-												 "t"
-												 "e"
-												 "d"
-												 "_"
-												 "s"
-												 "i"
-												 "z"
-												 "e"
-												 ","
-												 " "
-												 "a"
-												 "c"
-												 "c"
-												 "e"
-												 "p"
-												 "t"
-												 "e"
-												 "d"
-												 "_"
-												 "l"
-												 "o"
-												 "w"
-												 " "
-												 "="
-												 " "
-												 "e"
-												 "x"
-												 "c"
-												 "l"
-												 "u"
-												 "d"
-												 "e"
-												 "d"
-												 "."
-												 "a"
-												 "c"
-												 "c"
-												 "e"
-												 "p"
-												 "t"
-												 "e"
-												 "d"
-												 "_"
-												 "l"
-												 "o"
-												 "w"
-												 ","
-												 " "
-												 "a"
-												 "c"
-												 "c"
-												 "e"
-												 "p"
-												 "t"
-												 "e"
-												 "d"
-												 "_"
-												 "h"
-												 "i"
-												 "g"
-												 "h"
-												 " "
-												 "="
-												 " "
-												 "e"
-												 "x"
-												 "c"
-												 "l"
-												 "u"
-												 "d"
-												 "e"
-												 "d"
-												 "."
-												 "a"
-												 "c"
-												 "c"
-												 "e"
-												 "p"
-												 "t"
-												 "e"
-												 "d"
-												 "_"
-												 "h"
-												 "i"
-												 "g"
-												 "h",
+		" accepted_size, accepted_low, accepted_high, person, triaged) SELECT"
+		" CAST(said.value ->> 0 AS BIGINT), CAST(said.value ->> 1 AS BIGINT),"
+		" CAST(said.value ->> 2 AS BIGINT), nullif(CAST(said.value ->> 3 AS BIGINT), 0),"
+		" said.value ->> 4, said.value ->> 5, said.value ->> 6, CAST(said.value ->> 7 AS"
+		" DOUBLE PRECISION), CAST(said.value ->> 8 AS DOUBLE PRECISION), CAST(said.value"
+		" ->> 9 AS DOUBLE PRECISION), ?2, ?3 FROM @pairs{?1,said} WHERE true ON CONFLICT"
+		" (change) DO UPDATE SET triage = excluded.triage, version = excluded.version,"
+		" owner = excluded.owner, note = excluded.note, link = excluded.link, person ="
+		" excluded.person, triaged = excluded.triaged, until = excluded.until,"
+		" accepted_size = excluded.accepted_size, accepted_low = excluded.accepted_low,"
+		" accepted_high = excluded.accepted_high",
 		v_text(rows), v_text(call->actor.person), v_time(call->now));
 	triage_announce(tx, owners_json(tx, &changes, 0, count), SAID_TRIAGED);
 	/* The recovery of a change that was none of the program's is not told. */
-	RUN(tx, "UPDATE changes SET news = 2 WHERE id IN" IDS("?1") " AND news = 4",
+	RUN(tx, "UPDATE changes SET news = 2 WHERE id IN @ids{?1} AND news = 4",
 		v_owners(tx, &foreign));
 	RUN(tx,
 		"INSERT INTO events (time, kind, change, point, person, origin, subject, detail)"
 		" SELECT ?3, @event{triaged}, changes.id, time, ?2, ?4, test || ' ' || metric,"
-		" said.value ->> 10 FROM @pairs{?1,said} @ordered_join changes ON changes.id "
-		"=" WHOLE(0) " ORDER BY changes.id",
+		" said.value ->> 10 FROM @pairs{?1,said} @ordered_join changes ON changes.id ="
+		" CAST(said.value ->> 0 AS BIGINT) ORDER BY changes.id",
 		v_text(rows), v_text(call->actor.person), v_time(call->now),
 		v_text(call->actor.origin));
 }
@@ -688,9 +299,8 @@ static bool lacks_one(const struct store_triage *call)
 	return false;
 }
 
-static void triage_say(struct tx *tx, void *context)
+static void triage_say(struct tx *tx, struct store_triage *call)
 {
-	struct store_triage *call = context;
 	struct owners selected = {0};
 
 	select_all(tx, call, &selected);
@@ -715,14 +325,14 @@ static void triage_say(struct tx *tx, void *context)
 	}
 }
 
-STORE_DEFINE(triage, .run = triage_say, .writes = true, .is_long = true);
+STORE_DEFINE(triage, triage_say, .writes = true, .is_long = true);
 
 /* Opens the change, with the reason for the audit log, which is taken over. */
 static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reason)
 {
 	RUN(tx,
-		"UPDATE triage SET triage = 1, version = version + 1, person = ?2,"
-		" triaged = ?3, until = NULL, note = NULL WHERE change = ?1",
+		"UPDATE triage SET triage = 1, version = version + 1, person = ?2, triaged = ?3,"
+		" until = NULL, note = NULL WHERE change = ?1",
 		v_id(id), v_text(itself.person), v_time(now));
 	triage_announce(tx, rows_id(tx, id), SAID_TRIAGED);
 	event_add(tx, &(struct event){.time = now,
@@ -746,12 +356,11 @@ static void open_expired(struct tx *tx, const struct store_reopen_due *call)
 	}
 }
 
-static void triage_reopen_due(struct tx *tx, void *context)
+static void triage_reopen_due(struct tx *tx, struct store_reopen_due *call)
 {
-	struct store_reopen_due *call = context;
 	struct sql_query query = QUERY(tx,
-		"SELECT change FROM triage @indexed{triage_until} WHERE until IS NOT NULL"
-		" AND until <= ?1",
+		"SELECT change FROM triage @indexed{triage_until} WHERE until IS NOT NULL AND"
+		" until <= ?1",
 		v_time(call->now));
 	struct owners expired = {0};
 
@@ -763,11 +372,11 @@ static void triage_reopen_due(struct tx *tx, void *context)
 		store_load_records(tx, owners_json(tx, &expired, 0, expired.count), &call->records);
 	}
 	call->next = query_ask(
-		QUERY(tx, "SELECT coalesce(min(until), 0) FROM triage @indexed{triage_until} WHERE"
-			  " until IS NOT NULL"));
+		QUERY(tx, "SELECT coalesce(min(until), 0) FROM triage @indexed{triage_until}"
+			  " WHERE until IS NOT NULL"));
 }
 
-STORE_DEFINE(reopen_due, .run = triage_reopen_due, .writes = true, .is_long = true);
+STORE_DEFINE(reopen_due, triage_reopen_due, .writes = true, .is_long = true);
 
 static void put_size(struct buf *out, double size)
 {
@@ -794,7 +403,6 @@ void triage_open_outgrown(struct tx *tx, int64_t id, const struct triage *accept
 		" @last_id{deliveries} WHERE change = ?1",
 		v_id(id));
 	*pending += (size_t)CHANGED(tx,
-		"UPDATE changes SET news = 1 WHERE id = ?1 AND news IN (0, 2) AND state"
-		" IN (1, 2)",
+		"UPDATE changes SET news = 1 WHERE id = ?1 AND news IN (0, 2) AND state IN (1, 2)",
 		v_id(id));
 }

@@ -1,6 +1,6 @@
 /*
  * Pieces of statements that several files of this folder use. A statement stands where it is used,
- * in SQL that both databases understand, but for marks that schema.c replaces before it is
+ * in SQL that both databases understand, but for marks that statements.c replaces before it is
  * prepared. Of the words in which they differ (see the tables of words in their statements.c):
  *
  *   @indexed{index}, @unindexed   after the name of a table
@@ -11,8 +11,7 @@
  *   @changes_of_tests     table `changes`: those of the tests ?1, a JSON array, by their index
  *   @pairs{json,name}     table: `value`s, each a JSON array
  *   @has_suspect          condition: a suspect of the change has a commit that starts with ?3
- *   @triage_of_each       the row of each change in `triage`, if there is one: looked for one by
- * one
+ *   @triage_of_each       the row of each change in `triage`, if there is one: each looked for
  *   @last_id{table}       query: the last id that was given to a row of it
  *   @forget_last_id, @set_last_id  statements: what @last_id of ?1 returns becomes ?2
  *   @next_changes         query: ?1 ids for new rows of `changes`, in ascending order
@@ -20,11 +19,13 @@
  *   @probe                a write that changes nothing
  *   @in_order             at the end of a query: its rows are read in the order of an index
  *
- * And of what is known here: @event{confirmed} is the number of that kind of event; @TABLE stands
- * for all columns of a table, @+TABLE for a statement that inserts a row, @=TABLE for one that
- * writes a row whose key may be there, @<TABLE for one that reads a page of rows after a key; of
- * changes @record for all columns, @compared and @found for those of such a use (see
- * agent/model/columns.h), and @found?2 for as many parameters, from ?2 on.
+ * And of what is known here: @delivery{updated} are the columns of a delivery, in the order of
+ * read_delivery, with when it was created or updated; @ids{json} are the numbers in a JSON array;
+ * @event{confirmed} is the number of that kind of event; @TABLE stands for all columns of a table,
+ * @+TABLE for a statement that inserts a row, @=TABLE for one that writes a row whose key may be
+ * there, @<TABLE for one that reads a page of rows after a key; of changes @record for all columns,
+ * @compared and @found for those of such a use (see agent/model/columns.h), and @found?2 for as
+ * many parameters, from ?2 on.
  *
  * A row is looked for by (SELECT ... WHERE id = ...) rather than by EXISTS where there may be many:
  * a database without statistics, which makes a join of the latter, may take all for few. Where an
@@ -32,9 +33,6 @@
  */
 #ifndef AGENT_STORE_SQL_WORDS_H
 #define AGENT_STORE_SQL_WORDS_H
-
-/* The numbers in a JSON array. */
-#define IDS(json) " (SELECT CAST(value AS BIGINT) FROM @texts{" json "})"
 
 /* What was said about a change, in the order of read_triage. */
 #define TRIAGE_COLUMNS                                                                             \
