@@ -25,29 +25,6 @@ struct axis **dataset_axes(const struct dataset *data, struct arena *arena, size
 	return axes;
 }
 
-struct dataset dataset_view(struct arena *arena, const struct dataset *data)
-{
-	size_t count;
-	struct axis **axes = dataset_axes(data, arena, &count);
-	struct axis *copies = arena_array(arena, count, sizeof *copies);
-	for (size_t a = 0; a < count; a++) {
-		copies[a] = *axes[a];
-		copies[a].columns =
-			arena_array(arena, axes[a]->column_count, sizeof *copies[a].columns);
-		for (size_t c = 0; c < axes[a]->column_count; c++)
-			copies[a].columns[c] = axes[a]->columns[c];
-	}
-	struct dataset view = {arena_array(arena, data->count, sizeof *view.series), data->count};
-	for (size_t s = 0; s < data->count; s++) {
-		size_t a = 0;
-		while (axes[a] != data->series[s].axis)
-			a++;
-		view.series[s] = data->series[s];
-		view.series[s].axis = &copies[a];
-	}
-	return view;
-}
-
 static size_t name_index(const struct strings *names, const char *name)
 {
 	size_t i = 0;

@@ -43,10 +43,6 @@ struct hits {
 /* The distinct axes of a dataset, in the order of its series. */
 struct axis **dataset_axes(const struct dataset *data, struct arena *arena, size_t *count);
 
-/* A copy with its own series and axes over the same times and values, so that cutting one leaves
- * the other unchanged. */
-struct dataset dataset_view(struct arena *arena, const struct dataset *data);
-
 struct timeline timeline_of(struct arena *arena, const struct dataset *data);
 struct hits hits_of(
 	const struct analysis *analysis, const struct timeline *timeline, struct arena *arena);

@@ -163,12 +163,6 @@ static double strength(struct bisection *bisection)
 	return expected > 0 && isfinite(expected) ? expected : 1;
 }
 
-static size_t runs_a_probe(struct bisection *bisection)
-{
-	return plan_runs_a_probe(strength(bisection), bisection->options.confidence,
-		bisection->count, bisection->options.workers);
-}
-
 static bool is_expected(const struct bisection *bisection, struct search_step step)
 {
 	int direction = bisection->options.direction;
@@ -304,7 +298,9 @@ static size_t nearest(struct bisection *bisection, double target)
 static void plan_search(struct bisection *bisection)
 {
 	size_t workers = bisection->options.workers;
-	size_t batch = runs_a_probe(bisection) / (6 * workers);
+	size_t batch = plan_runs_a_probe(strength(bisection), bisection->options.confidence,
+			       bisection->count, workers) /
+		       (6 * workers);
 	if (batch < 1)
 		batch = 1;
 	if (batch > BATCH_MOST)
@@ -630,8 +626,7 @@ const struct bisect_status *bisection_status(struct bisection *bisection)
 		.more_steps = has_more_steps(ends, culprit),
 		.spread = bisect_search_relative(
 			bisection->search, bisect_search_fitted(bisection->search).spread),
-		.runs_left = runs_left(bisection, probability),
-		.runs_a_probe = runs_a_probe(bisection)};
+		.runs_left = runs_left(bisection, probability)};
 	for (size_t i = 1; i <= bisection->count; i++)
 		status->broken += bisection->positions[i].broken;
 	return status;

@@ -92,7 +92,6 @@ struct bisect_status {
 	double spread;                   /* of single runs, relative */
 	bool more_steps;  /* the range seems to have more than one; it is the largest */
 	size_t runs_left; /* about so many more runs, 0: not known */
-	size_t runs_a_probe;
 };
 
 struct bisection;

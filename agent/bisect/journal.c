@@ -316,24 +316,6 @@ static bool read_line(
 	return !wrong || error_set(error, ERROR_DATA, "\"%s\" is missing or wrong", wrong);
 }
 
-bool journal_parse(struct arena *arena, const char *line, size_t length, struct journal_entry *out,
-	struct error *error)
-{
-	json_error_t problem;
-	json_t *document;
-	bool good;
-
-	*out = (struct journal_entry){0};
-	if (length > JOURNAL_LINE_MOST)
-		return error_set(error, ERROR_DATA, "too long");
-	document = json_loadb(line, length, JSON_REJECT_DUPLICATES, &problem);
-	if (!document)
-		return error_set(error, ERROR_DATA, "not JSON: %s", problem.text);
-	good = read_line(arena, document, out, error);
-	json_decref(document);
-	return good;
-}
-
 /* The begun run of that id, or NULL; begun runs have rising ids. */
 static const struct bisect_run *find_run(
 	const struct journal_entry *const *begun, size_t count, uint64_t id)
@@ -380,8 +362,19 @@ static bool add_line(struct arena *arena, const char *line, size_t length, struc
 	const struct journal_entry **begun, size_t *begun_count, struct error *error)
 {
 	struct journal_entry *entry = &out->entries[out->count];
+	json_error_t problem;
+	json_t *document;
+	bool good;
 
-	if (!journal_parse(arena, line, length, entry, error))
+	if (length > JOURNAL_LINE_MOST)
+		return error_set(error, ERROR_DATA, "too long");
+	document = json_loadb(line, length, JSON_REJECT_DUPLICATES, &problem);
+	if (!document)
+		return error_set(error, ERROR_DATA, "not JSON: %s", problem.text);
+	*entry = (struct journal_entry){0};
+	good = read_line(arena, document, entry, error);
+	json_decref(document);
+	if (!good)
 		return false;
 	if (!out->setup) {
 		out->setup = entry->setup;

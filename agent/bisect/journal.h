@@ -68,11 +68,6 @@ void journal_set_range(struct arena *arena, struct journal_setup *setup,
 void journal_put_setup(struct buf *out, const struct journal_setup *setup);
 void journal_put(struct buf *out, const struct journal_entry *entry);
 
-/* Decodes one line, without its end; texts are copied to the arena. Ids, positions, workers and
- * times are range-checked. False and an error (ERROR_DATA). */
-bool journal_parse(struct arena *arena, const char *line, size_t length, struct journal_entry *out,
-	struct error *error) MUST_USE;
-
 struct journal {
 	struct journal_setup *setup;
 	struct journal_entry *entries; /* without the setup */
@@ -80,7 +75,8 @@ struct journal {
 	size_t torn; /* bytes at the end that are no whole line */
 };
 
-/* Decodes all lines; the last one is dropped if its end is missing. Errors name the line. */
+/* Decodes all lines; the last one is dropped if its end is missing. Texts are copied to the arena.
+ * Ids, positions, workers and times are range-checked. Errors (ERROR_DATA) name the line. */
 bool journal_read(struct arena *arena, const char *text, size_t length, struct journal *out,
 	struct error *error) MUST_USE;
 

@@ -14,23 +14,17 @@ static const json_t *value_at(const json_t *object, const char *key)
 	return json_object_get(object, key);
 }
 
-static const char *answer_text(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(value_at(object, key));
-
-	return text && *text ? text : NULL;
-}
-
 static const char *text_of(
 	const struct cli *cli, const json_t *item, const struct answer_column *of)
 {
-	const struct answer_cell cell = {cli->arena, item, value_at(item, of->key)};
+	const struct answer_cell cell = {cli->arena, value_at(item, of->key)};
+	const char *text = json_string_value(cell.value);
 
 	if (of->text)
 		return of->text(&cell);
-	return json_is_number(cell.value)
-		       ? arena_printf(cli->arena, "%.0f", json_number_value(cell.value))
-		       : answer_text(item, of->key);
+	if (json_is_number(cell.value))
+		return arena_printf(cli->arena, "%.0f", json_number_value(cell.value));
+	return text && *text ? text : NULL;
 }
 
 static void print_table(

@@ -9,7 +9,7 @@
 
 struct answer_cell {
 	struct arena *arena;
-	const json_t *item, *value; /* the row's object, and what it has under the key, or NULL */
+	const json_t *value; /* what the row has under the key, or NULL */
 };
 
 struct answer_column {

@@ -54,7 +54,7 @@ struct regression {
 struct regression_report {
 	FILE *out;
 	enum regression_output output;
-	bool formulas;           /* in CSV: see csv_put_text */
+	bool formulas;           /* in CSV: see csv_put_row */
 	size_t tests, regressed; /* reported so far, and those with regressions */
 	size_t accepted;         /* regressions that do not count */
 	size_t changed;          /* changes of metrics without a direction, which do not count */
@@ -65,14 +65,6 @@ struct regression_report {
 static const char *const csv_columns[] = {"metric", "time", "direction", "unit", "commit_before",
 	"commit_after", "kind", "level_before", "level_after", "size", "size_low", "size_high",
 	"forward_change_percent", "pvalue", "regression", "accepted", NULL};
-
-static void regression_report_begin(struct regression_report *report)
-{
-	if (report->output == REGRESSION_JSON)
-		fputs("{\"tests\": [", report->out);
-	else if (report->output == REGRESSION_CSV)
-		csv_put_header("test", csv_columns, true, report->out);
-}
 
 /* "2026-02-18 00:00  15ce8e36..a60027ff": when, and what may have done it. */
 static void print_place(const struct announcement *item, FILE *out)
@@ -231,22 +223,6 @@ static void regression_report_test(struct regression_report *report, const char 
 	report->regressed += count > accepted + changed;
 }
 
-static void regression_report_failure(
-	struct regression_report *report, const char *test, const char *why)
-{
-	report_put_failure(&report->failed, test, why);
-}
-
-static void print_json_end(const struct regression_report *report)
-{
-	fprintf(report->out, "%s], \"regressed\": %zu", report->tests ? "\n" : "",
-		report->regressed);
-	if (!report->otava)
-		fprintf(report->out, ", \"accepted\": %zu", report->accepted);
-	fprintf(report->out, ", \"failed\": [%s]}\n",
-		report->failed.length ? report->failed.data : "");
-}
-
 static void print_text_end(const struct regression_report *report)
 {
 	if (report->regressed == 0 && report->failed.length > 0 && !report->otava)
@@ -268,13 +244,18 @@ static void print_text_end(const struct regression_report *report)
 	gate_print(report->accepted, report->out);
 }
 
-/* frees what the report holds */
 static void regression_report_end(struct regression_report *report)
 {
-	if (report->output == REGRESSION_JSON)
-		print_json_end(report);
-	else if (report->output != REGRESSION_CSV)
+	if (report->output == REGRESSION_JSON) {
+		fprintf(report->out, "%s], \"regressed\": %zu", report->tests ? "\n" : "",
+			report->regressed);
+		if (!report->otava)
+			fprintf(report->out, ", \"accepted\": %zu", report->accepted);
+		fprintf(report->out, ", \"failed\": [%s]}\n",
+			report->failed.length ? report->failed.data : "");
+	} else if (report->output != REGRESSION_CSV) {
 		print_text_end(report);
+	}
 	buf_free(&report->failed);
 }
 
@@ -680,15 +661,6 @@ static struct comparison compare_levels(const struct regressions *regressions, s
 	return out;
 }
 
-static void note_lack(const struct task *task, const struct series *series, const char *missing,
-	struct comparisons *out)
-{
-	gate_lack(&out->lacks, series, missing);
-	if (missing)
-		log_event(LEVEL_WARN, "cannot compare metric", LOG_TEXT("test", task->test->name),
-			LOG_TEXT("metric", series->name), LOG_TEXT("missing", missing));
-}
-
 /* "1 point at 24.1, which may be an outlier: another one decides" */
 static const char *missing_second(struct arena *arena, const struct regression *worse)
 {
@@ -727,7 +699,10 @@ static void compare_series(const struct regressions *regressions, const struct t
 			out->count--;
 		}
 	}
-	note_lack(task, base->series, missing, out);
+	gate_lack(&out->lacks, base->series, missing);
+	if (missing)
+		log_event(LEVEL_WARN, "cannot compare metric", LOG_TEXT("test", task->test->name),
+			LOG_TEXT("metric", base->series->name), LOG_TEXT("missing", missing));
 	out->compared += !missing;
 }
 
@@ -800,8 +775,8 @@ static void ready(void *context, struct task *const *tasks)
 	}
 	for (size_t part = 0; part < GATHER_PARTS && tasks[part]; part++)
 		if (!gather_log(tasks[part])) {
-			regression_report_failure(
-				&regressions->report, last->test->name, tasks[part]->error.text);
+			report_put_failure(&regressions->report.failed, last->test->name,
+				tasks[part]->error.text);
 			if (found.count == 0)
 				return;
 		}
@@ -835,7 +810,10 @@ static int run(struct cli *cli)
 	regressions.gate = gate_new(&options->gate, &regressions.ask, &error);
 	if (!regressions.gate)
 		return cli_fail(&error);
-	regression_report_begin(&regressions.report);
+	if (regressions.report.output == REGRESSION_JSON)
+		fputs("{\"tests\": [", cli->out);
+	else if (regressions.report.output == REGRESSION_CSV)
+		csv_put_header("test", csv_columns, true, cli->out);
 	bool ran = gather_run(&gather, cli, &error);
 	if (regressions.report.output == REGRESSION_TEXT && regressions.report.regressed > 0)
 		environment_report_print(

@@ -17,14 +17,6 @@ struct triage_list {
 	size_t count, capacity;
 };
 
-static struct triage_list *triage_list_new(void)
-{
-	struct triage_list *triaged = memory_new(1, sizeof *triaged);
-
-	triaged->arena = arena_new();
-	return triaged;
-}
-
 void triage_list_free(struct triage_list *triaged)
 {
 	if (!triaged)
@@ -104,12 +96,6 @@ static const char *said_names(struct arena *arena)
 	return buf_keep(&text, arena);
 }
 
-/* Where the changes are: in a state, or with an agent. */
-struct place {
-	const char *path;
-	struct agent_api *api; /* NULL: the path */
-};
-
 /* `said`: only those of which people have said something. */
 static bool list_state(struct triage_list *triaged, const char *path, const struct strings *tests,
 	bool said, struct error *error)
@@ -147,25 +133,21 @@ static bool list_agent(struct triage_list *triaged, struct agent_api *api,
 	return read;
 }
 
-static bool list(struct triage_list *triaged, const struct place *place,
-	const struct strings *tests, bool said, struct error *error)
-{
-	return place->api ? list_agent(triaged, place->api, tests, said, error)
-			  : list_state(triaged, place->path, tests, said, error);
-}
-
 struct triage_list *triage_list_read(
 	const char *path, struct agent_api *api, const struct strings *tests, struct error *error)
 {
-	const struct place place = {path, api};
-	struct triage_list *triaged = triage_list_new();
+	struct triage_list *triaged = memory_new(1, sizeof *triaged);
 	struct strings some;
-	bool read = list(triaged, &place, tests, true, error);
+	bool read;
 
+	triaged->arena = arena_new();
+	read = api ? list_agent(triaged, api, tests, true, error)
+		   : list_state(triaged, path, tests, true, error);
 	if (read) {
 		some = tests_of(triaged, tests);
 		triaged->count = 0;
-		read = list(triaged, &place, &some, false, error);
+		read = api ? list_agent(triaged, api, &some, false, error)
+			   : list_state(triaged, path, &some, false, error);
 	}
 	if (read && triaged->count > 0)
 		qsort(triaged->records, triaged->count, sizeof *triaged->records, compare);

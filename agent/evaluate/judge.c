@@ -40,13 +40,6 @@ struct work {
 	struct contender *contenders; /* of each group */
 };
 
-static struct contender contender_of(const struct settings_group *group)
-{
-	const struct detection *detection = group->detection;
-	return (struct contender){group->text, detector_find(detection->detector->name),
-		detection->options, analysis_season(detection), analysis_clock(detection)};
-}
-
 /* Evaluates the series by the group's own rule of confirmation, and at once. */
 static void use_group(struct work *work, const struct settings_group *group)
 {
@@ -347,13 +340,6 @@ static void propose(struct work *work, struct search *one, struct proposal *prop
 		one->why = arena_strdup(work->cli->arena, error.text);
 }
 
-static void put_settings(struct buf *out, const struct tuned *tuned)
-{
-	for (size_t i = 0; i < tuned->count; i++)
-		buf_printf(out, "%s%s: %s", i ? ", " : "", tuned->settings[i].name,
-			tuned->settings[i].value);
-}
-
 static bool was_found(const struct live *live, const struct judgement *judgement)
 {
 	for (size_t i = 0; i < live->outcome_count; i++)
@@ -415,7 +401,9 @@ static void put_search_text(struct buf *out, struct search *one)
 			tuned->trials, one->searched, tuned->given_f1, tuned->f1);
 	if (one->compared) {
 		buf_text(out, "best: ");
-		put_settings(out, tuned);
+		for (size_t i = 0; i < tuned->count; i++)
+			buf_printf(out, "%s%s: %s", i ? ", " : "", tuned->settings[i].name,
+				tuned->settings[i].value);
 		buf_char(out, '\n');
 	}
 	if (one->proposed)
@@ -533,7 +521,11 @@ static bool all_groups(struct work *work, struct buf *out, struct error *error)
 	work->contenders =
 		arena_array(work->cli->arena, triaged->group_count, sizeof *work->contenders);
 	for (size_t i = 0; i < triaged->group_count; i++)
-		work->contenders[i] = contender_of(&triaged->groups[i]);
+		work->contenders[i] = (struct contender){triaged->groups[i].text,
+			detector_find(triaged->groups[i].detection->detector->name),
+			triaged->groups[i].detection->options,
+			analysis_season(triaged->groups[i].detection),
+			analysis_clock(triaged->groups[i].detection)};
 	return work->options->tune ? tune(work, out, error) : score(work, out, error);
 }
 

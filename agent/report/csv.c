@@ -60,7 +60,10 @@ static void put_field(const char *text, FILE *out)
 	buf_free(&quoted);
 }
 
-void csv_put_text(const char *text, bool formulas, FILE *out)
+/* A field of RFC 4180: quoted if necessary, always on one line. NULL is an empty field. Unless
+ * `formulas`, text that a spreadsheet would take for a formula, and that is no number, gets an
+ * apostrophe in front. */
+static void put_text(const char *text, bool formulas, FILE *out)
 {
 	struct buf guarded = {0};
 	if (!text || !*text)
@@ -73,14 +76,13 @@ void csv_put_text(const char *text, bool formulas, FILE *out)
 
 void csv_put_header(const char *first, const char *const *columns, bool formulas, FILE *out)
 {
-	csv_put_text(first, formulas, out);
+	put_text(first, formulas, out);
 	for (size_t i = 0; columns[i]; i++) {
 		struct buf name = {0};
 
 		buf_append(&name, columns[i], strcspn(columns[i], "="));
 		fputs(first || i > 0 ? "," : "", out);
-		csv_put_text(
-			name.length > 0 ? name.data : strchr(columns[i], '.') + 1, formulas, out);
+		put_text(name.length > 0 ? name.data : strchr(columns[i], '.') + 1, formulas, out);
 		buf_free(&name);
 	}
 	putc('\n', out);
@@ -95,7 +97,7 @@ static void put_object(json_t *object, bool formulas, FILE *out)
 
 	json_object_foreach(object, key, value) buf_printf(
 		&text, "%s%s=%s", text.length ? ", " : "", key, json_string_value(value));
-	csv_put_text(text.data, formulas, out);
+	put_text(text.data, formulas, out);
 	buf_free(&text);
 }
 
@@ -113,7 +115,7 @@ static void put_value(json_t *value, bool formulas, FILE *out)
 	} else if (json_is_object(value)) {
 		put_object(value, formulas, out);
 	} else {
-		csv_put_text(json_string_value(value), formulas, out);
+		put_text(json_string_value(value), formulas, out);
 	}
 }
 
@@ -131,7 +133,7 @@ void csv_put_row(
 {
 	json_t *object = json_loads(row, 0, NULL);
 
-	csv_put_text(first, formulas, out);
+	put_text(first, formulas, out);
 	for (size_t i = 0; columns[i]; i++) {
 		fputs(first || i > 0 ? "," : "", out);
 		put_value(member_of(object, columns[i]), formulas, out);

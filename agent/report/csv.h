@@ -11,11 +11,6 @@
 	"print CSV cells that begin with =, +, - or @ unchanged; by default an apostrophe is put " \
 	"before them, since spreadsheets run them as formulas"
 
-/* A field of RFC 4180: quoted if necessary, always on one line. NULL is an empty field. Unless
- * `formulas`, text that a spreadsheet would take for a formula, and that is no number, gets an
- * apostrophe in front. */
-void csv_put_text(const char *text, bool formulas, FILE *out);
-
 /* The number of changes that may have caused it, and their range. */
 #define CSV_SUSPECTS                                                                               \
 	"suspects=suspects.count", "suspects_from=suspects.from", "suspects_to=suspects.to"

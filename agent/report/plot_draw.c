@@ -598,13 +598,6 @@ static void draw_label(struct drawing *d, const struct label *label)
 		put(d, middle, bottom - 2, label->second, 11, ANCHOR_MIDDLE, INK_FAINT);
 }
 
-/* A change for which there is no room in the lane. */
-static void draw_stub(struct drawing *d, const struct label *label)
-{
-	triangle(d, (struct spot){label->x, d->body.top - TRIANGLE - 1}, label->change,
-		plot_verdict_ink(label->change), weight_of(label->change));
-}
-
 static size_t labels_of(struct drawing *d, struct label **out)
 {
 	struct view_place at = {0};
@@ -635,7 +628,9 @@ static void draw_labels(struct drawing *d)
 		if (place(d, labels, done, &labels[done]))
 			draw_label(d, &labels[done]);
 		else
-			draw_stub(d, &labels[done]);
+			triangle(d, (struct spot){labels[done].x, d->body.top - TRIANGLE - 1},
+				labels[done].change, plot_verdict_ink(labels[done].change),
+				weight_of(labels[done].change));
 	}
 }
 
@@ -658,15 +653,6 @@ static void draw_level_values(struct drawing *d, size_t line, const struct plot_
 	d->canvas->text(
 		d->canvas, &(struct caption){{right.x + 7, right.y + (falls ? 16 : -6)}, after,
 				   TYPE, ANCHOR_START, plot_verdict_ink(change), true, true});
-}
-
-static void draw_told(struct drawing *d)
-{
-	struct view_place at = {0};
-
-	while (view_next(&d->view, &at))
-		if (is_told(d, at.change))
-			draw_level_values(d, at.line, at.change);
 }
 
 /* What held for a while. */
@@ -751,15 +737,10 @@ static void draw_names(struct drawing *d, double x, double y)
 			ANCHOR_END, INK_FAINT);
 }
 
-static const char *subtitle(struct drawing *d)
-{
-	return view_legend(&d->view, d->arena, " · ");
-}
-
 /* Whether the second line of the head has anything to say. */
 static bool has_subtitle(struct drawing *d)
 {
-	return d->plot->line_count > 1 || *subtitle(d);
+	return d->plot->line_count > 1 || *view_legend(&d->view, d->arena, " · ");
 }
 
 static void draw_head(struct drawing *d)
@@ -777,17 +758,11 @@ static void draw_head(struct drawing *d)
 	}
 	if (!has_subtitle(d))
 		return;
-	const char *text = subtitle(d);
+	const char *text = view_legend(&d->view, d->arena, " · ");
 	y += d->type + 2;
 	put(d, EDGE, y, text, d->type, ANCHOR_START, INK_FAINT);
 	if (d->plot->line_count > 1)
 		draw_names(d, EDGE + (*text ? caption_width(text, d->type, false) + 20 : 0), y);
-}
-
-static double head_height(struct drawing *d)
-{
-	return 10 + (d->plot->title && *d->plot->title ? TITLE + 3 : 0) +
-	       (has_subtitle(d) ? d->type + 4 : 0);
 }
 
 /* What there is to explain. */
@@ -908,7 +883,10 @@ static bool has_seconds(struct drawing *d)
 
 static void lay_out(struct drawing *d)
 {
-	d->body = (struct box){EDGE, head_height(d) + 4, d->width - EDGE, d->height - 12};
+	double top = 14 + (d->plot->title && *d->plot->title ? TITLE + 3 : 0) +
+		     (has_subtitle(d) ? d->type + 4 : 0);
+
+	d->body = (struct box){EDGE, top, d->width - EDGE, d->height - 12};
 	d->foot_rows = d->height >= 240 ? put_foot(d, 0, false) : 0;
 	d->body.bottom -= (d->foot_rows ? 6 + (double)d->foot_rows * LINE : 0) + 2.2 * d->type;
 	set_ticks(d);
@@ -945,6 +923,7 @@ static void draw_series(struct drawing *d)
 static void draw_full(struct drawing *d)
 {
 	const struct box all = {0, 0, d->width, d->height};
+	struct view_place at = {0};
 
 	lay_out(d);
 	d->canvas->area(d->canvas, &all, INK_GROUND, 1);
@@ -955,7 +934,9 @@ static void draw_full(struct drawing *d)
 	draw_series(d);
 	d->canvas->clip(d->canvas, NULL);
 	draw_times(d);
-	draw_told(d);
+	while (view_next(&d->view, &at))
+		if (is_told(d, at.change))
+			draw_level_values(d, at.line, at.change);
 	draw_labels(d);
 	draw_head(d);
 	if (d->foot_rows > 0)

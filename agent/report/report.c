@@ -47,15 +47,6 @@ bool analysis_has_regression(const struct analysis *analysis)
 	return count_regressions(analysis, false) > 0;
 }
 
-/* Otava judges by the sign of the percentage, and always has a direction. */
-static bool is_shown(
-	const struct report *report, const struct series *series, const struct change *change)
-{
-	if (!report->otava)
-		return change_is_regression(series, change);
-	return series_direction(series) * change_percent(change) < 0;
-}
-
 static void print_heading(const char *before, const char *test, const char *after, FILE *out)
 {
 	fputs(before, out);
@@ -110,7 +101,9 @@ static void report_regressions(
 		const struct series *series = analysis->findings[hits.items[i].series].series;
 		const struct change *change = hits.items[i].change;
 		char time[WHEN_TEXT];
-		if (!is_shown(report, series, change))
+		/* Otava judges by the sign of the percentage, and always has a direction. */
+		if (report->otava ? series_direction(series) * change_percent(change) >= 0
+				  : !change_is_regression(series, change))
 			continue;
 		if (shown++ == 0)
 			print_heading("Regressions in ", analysis->test->name, ":\n", report->out);
@@ -151,15 +144,6 @@ static const char *const *csv_columns(struct arena *arena, const struct strings 
 	return columns;
 }
 
-static void report_csv_header(const struct report *report)
-{
-	struct strings names = csv_names(report);
-	struct arena *arena = arena_new();
-
-	csv_put_header("test", csv_columns(arena, &names), report->formulas, report->out);
-	arena_free(arena);
-}
-
 static void report_csv(
 	const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
@@ -180,10 +164,14 @@ static void report_csv(
 
 void report_begin(struct report *report)
 {
+	struct strings names = csv_names(report);
+	struct arena *arena = arena_new();
+
 	report->tests = report->accepted = 0;
 	report->failed = (struct buf){0};
 	if (report->output == REPORT_CSV)
-		report_csv_header(report);
+		csv_put_header("test", csv_columns(arena, &names), report->formulas, report->out);
+	arena_free(arena);
 	if (report->output == REPORT_JSON && !report->otava)
 		fputs("{\"tests\": [", report->out);
 }

@@ -30,7 +30,7 @@ struct entry {
 struct datasets {
 	struct agent *agent;
 	struct entry *first;
-	size_t fetching, fetches;
+	size_t fetching;
 };
 
 struct datasets *datasets_new(struct agent *agent)
@@ -167,7 +167,6 @@ static void begin_fetches(struct datasets *datasets)
 		at->fetched = agent_now(datasets->agent);
 		at->running = take_job(at);
 		datasets->fetching++;
-		datasets->fetches++;
 		companions_fetch(
 			&(struct companions_way){.submit = submit_companion, .context = at},
 			at->task, submit);
@@ -270,15 +269,4 @@ void datasets_use(struct datasets *datasets, struct task *task, bool wide, int64
 		engine_work(datasets->agent->engine, entry->task);
 	}
 	begin_fetches(datasets);
-}
-
-struct datasets_use datasets_in_use(const struct datasets *datasets)
-{
-	struct datasets_use use = {.fetches = datasets->fetches};
-
-	for (const struct entry *at = datasets->first; at; at = at->next) {
-		use.kept++;
-		use.bytes += at->bytes;
-	}
-	return use;
 }

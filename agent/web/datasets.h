@@ -38,10 +38,4 @@ void datasets_free(struct datasets *datasets); /* after the engine; accepts NULL
 void datasets_use(struct datasets *datasets, struct task *task, bool wide, int64_t newer,
 	struct dataset_job *job);
 
-/* Bytes of all that is kept, and how many were fetched so far. */
-struct datasets_use {
-	size_t bytes, kept, fetches;
-};
-struct datasets_use datasets_in_use(const struct datasets *datasets);
-
 #endif

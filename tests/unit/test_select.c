@@ -210,20 +210,6 @@ static void keeps_metrics_in_the_order_asked(void **state)
 	assert_string_equal(data.series[1].name, "x");
 }
 
-static void a_view_is_cut_alone(void **state)
-{
-	struct dataset data = sample(*state);
-	struct dataset view = dataset_view(*state, &data);
-	struct selection selection = {.since = WHEN_ALWAYS, .until = WHEN_NEVER, .last = 2};
-	struct error error;
-	assert_true(selection_apply(&selection, "t", *state, &view, &error));
-	assert_range(&view.series[0], 8, 9);
-	assert_range(&data.series[0], 0, 9);
-	assert_string_equal(data.series[0].axis->columns[0].values[0], "a");
-	assert_string_equal(view.series[0].axis->columns[0].values[1], "d");
-	assert_ptr_equal(view.series[0].axis, view.series[1].axis);
-}
-
 static void empty_data_is_no_crash(void **state)
 {
 	struct dataset data = {0};
@@ -268,7 +254,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(cuts_the_last_points, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_what_is_missing, setup, teardown),
 		cmocka_unit_test_setup_teardown(keeps_metrics_in_the_order_asked, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_view_is_cut_alone, setup, teardown),
 		cmocka_unit_test(a_sliding_range_stands_still),
 		cmocka_unit_test_setup_teardown(empty_data_is_no_crash, setup, teardown),
 	};
