@@ -276,16 +276,11 @@ static void put_summary(struct buf *out, const struct announcement *item)
 /* "a1 .. b2, 3 suspects, most likely b2" */
 static void put_suspects(struct buf *out, const struct announcement *item)
 {
-	const char *before, *after, *likely = announcement_likely(item);
+	const char *likely = announcement_likely(item);
 	struct buf text = {0}, more = {0};
 
-	announcement_range(item, &before, &after);
+	text_range(&text, item, &text_utc);
 	text_suspects(&more, item, &text_utc);
-	if (before || after) {
-		buf_clean(&text, before ? before : "?", NAME_MOST);
-		buf_text(&text, " .. ");
-		buf_clean(&text, after ? after : "?", NAME_MOST);
-	}
 	if (more.length > 0)
 		buf_printf(&text, "%s%s", text.length > 0 ? ", " : "", more.data);
 	if (likely && text.length > 0) {

@@ -116,18 +116,12 @@ static void write_help(struct writer *writer, const struct announcement *const *
 /* "a1 .. b2, 3 suspects, most likely b2" */
 static void write_suspects(struct writer *writer, const struct announcement *item)
 {
-	const char *before, *after, *likely = announcement_likely(item);
+	const char *likely = announcement_likely(item);
 	struct buf suspects = {0};
 
-	announcement_range(item, &before, &after);
 	text_suspects(&suspects, item, writer->style->text);
-	if (before || after) {
+	if (text_range(&writer->text, item, writer->style->text)) {
 		open_line(writer, LEVEL_DETAIL);
-		if (before || !item->suspects.known) {
-			name(writer, before ? before : "?");
-			buf_text(&writer->text, " .. ");
-		}
-		name(writer, after ? after : "?");
 		if (suspects.length > 0)
 			buf_printf(&writer->text, ", %s", suspects.data);
 		if (likely) {

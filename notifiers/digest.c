@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/order.h"
 #include "agent/model/labels.h"
 
 /* A crowd lists labels that at least this share of its series have, at most this many. */
@@ -19,13 +20,6 @@ enum { LABELS_TOLD = 3 };
 /* Bounds for outlying sizes: in robust standard deviations, and as a share of the median. */
 #define APART 4
 #define APART_LEAST 0.25
-
-static int compare_texts(const char *a, const char *b)
-{
-	if (!a || !b)
-		return (a != NULL) - (b != NULL);
-	return strcmp(a, b);
-}
 
 /* Compares two names without their labels. */
 static int compare_bases(const char *a, const char *b)
@@ -43,11 +37,11 @@ static int compare_kinds(const struct announcement *a, const struct announcement
 		{change_sign(&a->change), change_sign(&b->change)},
 		{(int)a->change.kind, (int)b->change.kind}, {(int)a->basis, (int)b->basis},
 		{a->over.time != 0, b->over.time != 0}, {a->members > 0, b->members > 0}};
-	int order = compare_texts(a->test, b->test);
+	int order = order_maybe(a->test, b->test);
 
 	order = order != 0 ? order : compare_bases(a->metric, b->metric);
-	order = order != 0 ? order : compare_texts(a->unit, b->unit);
-	order = order != 0 ? order : compare_texts(a->other, b->other);
+	order = order != 0 ? order : order_maybe(a->unit, b->unit);
+	order = order != 0 ? order : order_maybe(a->other, b->other);
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs && order == 0; i++)
 		order = (pairs[i][0] > pairs[i][1]) - (pairs[i][0] < pairs[i][1]);
 	return order;
@@ -120,17 +114,26 @@ struct spread {
 	double middle, reach;
 };
 
-static struct spread spread_of(const struct announcement *const *items, size_t count)
+/* The known sizes, sorted; the caller frees them. */
+static double *sizes_of(const struct announcement *const *items, size_t count, size_t *known)
 {
 	double *sizes = memory_new(count, sizeof *sizes);
-	struct spread spread = {(double)NAN, (double)NAN};
-	size_t known = 0;
 
+	*known = 0;
 	for (size_t i = 0; i < count; i++)
 		if (isfinite(items[i]->change.size))
-			sizes[known++] = items[i]->change.size;
+			sizes[(*known)++] = items[i]->change.size;
+	qsort(sizes, *known, sizeof *sizes, compare_numbers);
+	return sizes;
+}
+
+static struct spread spread_of(const struct announcement *const *items, size_t count)
+{
+	struct spread spread = {(double)NAN, (double)NAN};
+	size_t known;
+	double *sizes = sizes_of(items, count, &known);
+
 	if (known > 0) {
-		qsort(sizes, known, sizeof *sizes, compare_numbers);
 		spread.middle = quantile(sizes, known, 0.5);
 		for (size_t i = 0; i < known; i++)
 			sizes[i] = fabs(sizes[i] - spread.middle);
@@ -182,13 +185,9 @@ static bool are_one(const struct announcement *const *items, size_t count)
 /* "new" only if all are. */
 static void set_sizes(struct change *change, const struct announcement *const *items, size_t count)
 {
-	double *sizes = memory_new(count, sizeof *sizes);
-	size_t known = 0;
+	size_t known;
+	double *sizes = sizes_of(items, count, &known);
 
-	for (size_t i = 0; i < count; i++)
-		if (isfinite(items[i]->change.size))
-			sizes[known++] = items[i]->change.size;
-	qsort(sizes, known, sizeof *sizes, compare_numbers);
 	change->size = known > 0 ? quantile(sizes, known, 0.5) : (double)NAN;
 	change->size_low = known > 0 ? quantile(sizes, known, TAIL) : (double)NAN;
 	change->size_high = known > 0 ? quantile(sizes, known, 1 - TAIL) : (double)NAN;
@@ -317,8 +316,7 @@ static void set_pages(struct arena *arena, struct announcement *crowd,
 		const char *first = page_between(arena, items[0], which, from, to);
 
 		for (size_t i = 1; i < count && first; i++)
-			if (compare_texts(first, page_between(arena, items[i], which, from, to)) !=
-				0)
+			if (order_maybe(first, page_between(arena, items[i], which, from, to)) != 0)
 				first = NULL;
 		*pages[which] = first;
 	}
@@ -344,7 +342,7 @@ struct digest_pages digest_pages(const struct announcement *const *items, size_t
 		bool same = first || !page(worst_of(items[0]), which);
 
 		for (size_t i = 1; i < count && same; i++)
-			same = compare_texts(first, page(items[i], which)) == 0 &&
+			same = order_maybe(first, page(items[i], which)) == 0 &&
 			       (first || !page(worst_of(items[i]), which));
 		if (same)
 			pages.common[which] = first;

@@ -580,6 +580,21 @@ static void put_no_suspect(
 	}
 }
 
+bool text_range(struct buf *out, const struct announcement *item, const struct text_style *style)
+{
+	const char *before, *after;
+
+	announcement_range(item, &before, &after);
+	if (!before && !after)
+		return false;
+	if (before || !item->suspects.known) {
+		style->name(out, before ? before : "?", OTHER_CHARS);
+		buf_text(out, " .. ");
+	}
+	style->name(out, after ? after : "?", OTHER_CHARS);
+	return true;
+}
+
 void text_suspects(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	const struct attribution *suspects = &item->suspects;

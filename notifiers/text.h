@@ -98,6 +98,9 @@ void text_recoveries(struct buf *out, const struct message *message);
  * else nothing. */
 void text_place(struct buf *out, const struct announcement *item, const struct text_style *style);
 
+/* "a1 .. b2": its commits or versions; false if they are unknown. */
+bool text_range(struct buf *out, const struct announcement *item, const struct text_style *style);
+
 /* What there is to say of the suspects besides the range: "3 suspects, deployed 2026-07-02 06:10 ..
  * 07:48", "deployed 2026-07-02 07:48, 12 minutes before", "no deployment in between; last one 3
  * days before (a60027ff)"; nothing where the range says it all. */

@@ -7,6 +7,9 @@
 /* Both are missing (NULL), or equal. */
 bool order_same(const char *a, const char *b);
 
+/* Like strcmp; a missing one comes first. */
+int order_maybe(const char *a, const char *b);
+
 /* Elements are texts (const char *), times (int64_t) or numbers of things (size_t), ascending. */
 int order_texts(const void *a, const void *b);
 int order_times(const void *a, const void *b);

@@ -272,20 +272,13 @@ static void rest_line(struct buf *out, const struct rendering *rendering)
 /* "More change points of 2021-07-02 00:00 (a60027ff .. 15ce8e36): " */
 static void more_line(struct buf *out, const struct announcement *first)
 {
-	const char *before, *after;
+	struct buf range = {0};
 
-	announcement_range(first, &before, &after);
 	buf_text(out, "More change points of ");
 	slack_date(out, first->time, false);
-	if (before || after) {
-		buf_text(out, " (");
-		if (before || !first->suspects.known) {
-			slack_escaped(out, before ? before : "?", SLACK_NAME);
-			buf_text(out, " .. ");
-		}
-		slack_escaped(out, after ? after : "?", SLACK_NAME);
-		buf_char(out, ')');
-	}
+	if (text_range(&range, first, &slack_style))
+		buf_printf(out, " (%s)", range.data);
+	buf_free(&range);
 	buf_text(out, ": ");
 }
 

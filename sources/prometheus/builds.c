@@ -9,6 +9,7 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/dict.h"
+#include "agent/base/order.h"
 #include "agent/model/attribution.h"
 #include "sources/prometheus/promql.h"
 
@@ -121,11 +122,6 @@ static const struct pair *find_label(const struct pair *labels, size_t count, co
 	return NULL;
 }
 
-static bool is_point_label(const struct builds *builds, const char *name)
-{
-	return find_label(builds->point_labels.items, builds->point_labels.count, name);
-}
-
 /* All labels with their values, each preceded by its length. */
 static void label_key(struct buf *out, const struct answer_series *series)
 {
@@ -161,7 +157,8 @@ static struct build *build_new(const struct builds *builds, const struct answer_
 	build->match_labels = arena_array(arena, series->label_count, sizeof *labels);
 	for (size_t i = 0; i < series->label_count; i++)
 		if (strcmp(labels[i].key, "__name__") != 0 &&
-			!is_point_label(builds, labels[i].key))
+			!find_label(builds->point_labels.items, builds->point_labels.count,
+				labels[i].key))
 			build->match_labels[build->match_count++] = labels[i];
 	build->attributes =
 		arena_array(arena, builds->point_labels.count, sizeof *build->attributes);
@@ -174,18 +171,6 @@ static struct build *build_new(const struct builds *builds, const struct answer_
 	return build;
 }
 
-static struct build *add_build(
-	struct builds *builds, const struct answer_series *series, const struct buf *key)
-{
-	struct build *build = build_new(builds, series);
-	const char *copy = arena_strndup(builds->arena, key->data, key->length);
-	builds->items =
-		arena_grow(builds->arena, builds->items, builds->count, sizeof *builds->items);
-	builds->items[builds->count++] = build;
-	*dict_place(&builds->by_labels, copy) = build;
-	return build;
-}
-
 /* The build with these labels, from an earlier series or part of the range, or a new one; NULL if
  * there are too many. */
 static struct build *find_build(struct builds *builds, const struct answer_series *series)
@@ -193,8 +178,14 @@ static struct build *find_build(struct builds *builds, const struct answer_serie
 	struct buf key = {0};
 	label_key(&key, series);
 	struct build *build = (struct build *)(uintptr_t)dict_get(&builds->by_labels, key.data);
-	if (!build && builds->count - builds->extra_builds < BUILDS_MAX)
-		build = add_build(builds, series, &key);
+	if (!build && builds->count - builds->extra_builds < BUILDS_MAX) {
+		build = build_new(builds, series);
+		builds->items = arena_grow(
+			builds->arena, builds->items, builds->count, sizeof *builds->items);
+		builds->items[builds->count++] = build;
+		*dict_place(&builds->by_labels,
+			arena_strndup(builds->arena, key.data, key.length)) = build;
+	}
 	buf_free(&key);
 	return build;
 }
@@ -258,14 +249,6 @@ void builds_take(void *context, const struct answer_series *series)
 		builds->overflow = true;
 }
 
-static void add_start(struct builds *builds, struct build *build, struct start start)
-{
-	build->starts =
-		arena_grow(builds->arena, build->starts, build->start_count, sizeof *build->starts);
-	build->starts[build->start_count++] = start;
-	builds->starts++;
-}
-
 /* The build of a series from one of the two additional queries; NULL at a limit. */
 static struct build *find_extra_build(
 	struct builds *builds, const struct answer_series *series, size_t had)
@@ -285,8 +268,12 @@ void builds_take_starts(void *context, const struct answer_series *series)
 	struct build *build = find_extra_build(builds, series, builds->starts);
 	for (size_t i = 0; build && i < series->n; i++) {
 		int64_t time = time_of(series->values[i]);
-		if (time != INT64_MIN)
-			add_start(builds, build, (struct start){series->times[i], time});
+		if (time == INT64_MIN)
+			continue;
+		build->starts = arena_grow(
+			builds->arena, build->starts, build->start_count, sizeof *build->starts);
+		build->starts[build->start_count++] = (struct start){series->times[i], time};
+		builds->starts++;
 	}
 }
 
@@ -341,13 +328,6 @@ static const struct pair *next_expected(
 	return NULL;
 }
 
-static int compare_texts(const char *a, const char *b)
-{
-	if (!a || !b)
-		return (a != NULL) - (b != NULL);
-	return strcmp(a, b);
-}
-
 /* 0: no series distinguishes them. */
 static int compare_builds(const void *a, const void *b, void *context)
 {
@@ -355,7 +335,7 @@ static int compare_builds(const void *a, const void *b, void *context)
 	const struct build *x = *(const struct build *const *)a;
 	const struct build *y = *(const struct build *const *)b;
 	for (size_t i = 0; i < builds->point_labels.count; i++) {
-		int order = compare_texts(x->attributes[i], y->attributes[i]);
+		int order = order_maybe(x->attributes[i], y->attributes[i]);
 		if (order)
 			return order;
 	}
@@ -552,8 +532,8 @@ struct named {
 static int compare_names(const void *a, const void *b)
 {
 	const struct named *x = a, *y = b;
-	int order = compare_texts(x->names.commit, y->names.commit);
-	return order ? order : compare_texts(x->names.version, y->names.version);
+	int order = order_maybe(x->names.commit, y->names.commit);
+	return order ? order : order_maybe(x->names.version, y->names.version);
 }
 
 static struct releases releases_of(
