@@ -521,7 +521,7 @@ struct config *config_load(
 		.receivers = {.arena = config->arena},
 		.templates = {.arena = config->arena},
 		.mute_times = {.arena = config->arena},
-		.told = {.arena = config->arena},
+		.reported = {.arena = config->arena},
 		.unexpanded = {.arena = config->arena}};
 	tests->arena = written->arena = config->arena;
 	loader.tests = tests;

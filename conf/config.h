@@ -84,7 +84,7 @@ struct receiver {
 	const struct plugin *notifier;
 	const void *options;
 	bool chose_events;    /* `events` is given */
-	bool implicit;        /* it is not in the file: the terminal */
+	bool implicit;        /* the terminal, not configured in the file */
 	bool heartbeat;       /* sends a weekly heartbeat */
 	unsigned events;      /* events to send: bits 1 << index of schema->events */
 	int64_t remind_after; /* ms until a reminder of untriaged regressions, and between

@@ -111,7 +111,7 @@ static void report_no_test(struct loader *loader, const struct noted_control *no
 		loader_hint(loader, name, names, config->test_count));
 }
 
-/* A test without configured metrics has those that its source returns. */
+/* Without configured metrics a test has those that its source returns. */
 static bool check_metric(struct loader *loader, const struct noted_control *noted,
 	const struct test *test, const char *metric)
 {

@@ -87,7 +87,7 @@ static void put_list(struct buf *out, const struct strings *list, const struct c
 		buf_printf(out, "%s%s", i ? ", " : "", config_written(config, list->items[i]));
 }
 
-/* The value as it is in the file. True if part of it is hidden. */
+/* The value as written in the file. True if part of it is hidden. */
 static bool put_value(struct buf *out, const struct field *field, const void *options,
 	const struct section *section)
 {

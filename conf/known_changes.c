@@ -484,7 +484,7 @@ static bool read_entries(const char *path, const struct buf *content, struct con
 		.source = &source,
 		.problems = problems,
 		.config = config,
-		.told = {.arena = arena},
+		.reported = {.arena = arena},
 		.unexpanded = {.arena = arena}};
 	const struct yaml_node *root = yaml_parse(
 		arena, path, content->data ? content->data : "", content->length, problems);

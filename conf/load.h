@@ -39,7 +39,7 @@ struct declared_section {
 	const struct yaml_node *node;
 	struct unset unset;
 	bool useless;         /* a receiver that cannot be used */
-	bool on_demand;       /* one that only commands use */
+	bool on_demand;       /* used by commands only */
 	struct server server; /* one of the two is used */
 	struct receiver receiver;
 	struct declared_section *next; /* in the file's order */
@@ -69,8 +69,8 @@ struct loader {
 	struct strings all_receivers;   /* default of a test's `notify` */
 	const struct yaml_node *routes; /* the section, or NULL */
 	struct dict *written;           /* config->written, while it grows; or NULL */
-	struct dict told;               /* problems reported so far: many tests can share a value */
-	bool in_command;                /* a `$X` of what is expanded is not ours */
+	struct dict reported;           /* problems reported so far: many tests can share a value */
+	bool in_command;                /* a `$X` belongs to the command, not to us */
 	struct dict unexpanded;         /* variables whose `$X` has been reported as not expanded */
 	struct known_change *known_changes; /* config->known_changes, while it grows */
 	const struct yaml_node *csv;        /* Otava's csv options for all tests */

@@ -9,7 +9,7 @@
 #include "agent/base/url_template.h"
 #include "conf/load.h"
 
-enum { SUGGESTIONS = 20, MANY_NAMES = 200, TOLD_MAX = 10000 };
+enum { SUGGESTIONS = 20, MANY_NAMES = 200, REPORTED_MAX = 10000 };
 
 /* `test "x": metric "p99": ` */
 static void scope_text(const struct scope *scope, struct buf *out)
@@ -26,13 +26,13 @@ static void scope_text(const struct scope *scope, struct buf *out)
 	buf_text(out, ": ");
 }
 
-static bool told_before(struct loader *loader, const struct yaml_node *where, const char *text)
+static bool was_reported(struct loader *loader, const struct yaml_node *where, const char *text)
 {
-	if (loader->told.count >= TOLD_MAX)
+	if (loader->reported.count >= REPORTED_MAX)
 		return false;
 	char *key = arena_printf(
 		loader->arena, "%s:%d:%d:%s", where->file, where->line, where->column, text);
-	const void **place = dict_place(&loader->told, key);
+	const void **place = dict_place(&loader->reported, key);
 	bool before = *place != NULL;
 	*place = where;
 	return before;
@@ -46,7 +46,7 @@ static void report(bool warning, const struct yaml_node *where, const struct sco
 	struct buf text = {0}, prefix = {0};
 
 	buf_vprintf(&text, format, arguments);
-	if (!loader->exhausted && !told_before(loader, where, text.data)) {
+	if (!loader->exhausted && !was_reported(loader, where, text.data)) {
 		scope_text(scope, &prefix);
 		problems_add(loader->problems, warning, where, "%s%s",
 			prefix.data ? prefix.data : "", text.data);

@@ -228,7 +228,7 @@ static void read_roles(struct reader *reader, const struct yaml_node *root)
 	config->roles = given;
 }
 
-/* Like the other files, relative to the one that names it. */
+/* Like the other files, relative to the web configuration. */
 static const char *beside(const struct reader *reader, const char *text, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -360,7 +360,7 @@ struct web_config *web_config_parse(
 			.arena = arena,
 			.source = &source,
 			.problems = problems,
-			.told = {.arena = arena},
+			.reported = {.arena = arena},
 			.unexpanded = {.arena = arena}}};
 	size_t errors = problems->errors;
 	const struct yaml_node *root;

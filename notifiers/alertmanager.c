@@ -29,7 +29,7 @@ struct alertmanager_options {
 	int64_t resend, firing_for;
 };
 
-/* By verdict: of what got better, of what is neither, and of what got worse. */
+/* By verdict: improvement, neither, regression. */
 static const char *const alert_names[] = {
 	"PerformanceImprovement", "PerformanceChange", "PerformanceRegression"};
 static const char *const severities[] = {"critical", "warning", "info", NULL};
@@ -331,7 +331,7 @@ static void put_rest(struct buf *out, const struct message *alone, size_t left_o
 	}
 }
 
-/* Of MESSAGE_TEST: it ends by itself. */
+/* The alert of MESSAGE_TEST, which expires. */
 static void render_test(
 	struct buf *out, const struct message *message, const struct alertmanager_options *options)
 {
@@ -377,12 +377,12 @@ static bool render(const struct message *message, const void *options, const cha
 struct sent_alert {
 	const char *labels; /* as JSON */
 	int64_t id;         /* of its change */
-	const struct announced_change *told;
+	const struct announced_change *announced;
 	bool over;
 	int64_t from, last; /* ms: when it began to fire, and its latest end */
 };
 
-static const struct announced_change *told_of(const struct follow_up *follow_up, int64_t id)
+static const struct announced_change *announced_of(const struct follow_up *follow_up, int64_t id)
 {
 	for (size_t i = 0; i < follow_up->count; i++)
 		if (follow_up->changes[i].item.id == id)
@@ -390,7 +390,7 @@ static const struct announced_change *told_of(const struct follow_up *follow_up,
 	return NULL;
 }
 
-/* When it began to fire. One that had ended starts again. */
+/* Start of firing; an alert that had ended starts again. */
 static int64_t began(const struct attempt *attempt, const struct sent_alert *alert)
 {
 	const char *receipt = attempt->receipt ? attempt->receipt : "";
@@ -408,7 +408,7 @@ static int64_t last_end(const struct attempt *attempt, int64_t from)
 	return options->firing_for < WHEN_NEVER - from ? from + options->firing_for : WHEN_NEVER;
 }
 
-/* One whose change is not in the state any more is over. */
+/* An alert whose change is no longer in the state is over. */
 static bool read_alert(
 	const struct attempt *attempt, const char *line, size_t length, struct sent_alert *out)
 {
@@ -420,8 +420,8 @@ static bool read_alert(
 	*out = (struct sent_alert){.labels = arena_strdup(attempt->arena, text)};
 	if (id)
 		out->id = strtoll(id, NULL, 10);
-	out->told = told_of(attempt->follow_up, out->id);
-	out->over = !out->told || announced_is_over(out->told);
+	out->announced = announced_of(attempt->follow_up, out->id);
+	out->over = !out->announced || announced_is_over(out->announced);
 	out->from = began(attempt, out);
 	out->last = last_end(attempt, out->from);
 	free(text);
@@ -429,7 +429,7 @@ static bool read_alert(
 	return out->labels != NULL;
 }
 
-/* Of a message that was sent: its alerts, in the arena. */
+/* The alerts of a sent message, in the arena. */
 static struct sent_alert *read_alerts(const struct attempt *attempt, size_t *count)
 {
 	struct sent_alert *alerts = NULL;
@@ -476,8 +476,8 @@ static void put_sent(struct buf *out, const struct attempt *attempt, const struc
 	if (!alert->over && attempt->now >= alert->last)
 		return;
 	buf_printf(out, "%s{\"labels\":%s", out->length > 1 ? "," : "", alert->labels);
-	if (alert->told) {
-		struct message alone = body_of_announced(attempt->arena, alert->told, 1);
+	if (alert->announced) {
+		struct message alone = body_of_announced(attempt->arena, alert->announced, 1);
 
 		put_rest(out, &alone, 0);
 	} else {
@@ -536,7 +536,7 @@ static const char *new_receipt(const struct attempt *attempt)
 	sent = read_alerts(attempt, &count);
 	buf_printf(&out, "%lld", begun);
 	for (size_t i = 0; i < count; i++)
-		if (sent[i].told && (sent[i].over || sent[i].from != begun))
+		if (sent[i].announced && (sent[i].over || sent[i].from != begun))
 			buf_printf(&out, " %lld=%lld", (long long)sent[i].id,
 				sent[i].over ? 0 : (long long)sent[i].from);
 	return buf_keep(&out, attempt->arena);

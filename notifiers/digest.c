@@ -12,7 +12,7 @@
 
 /* A crowd lists labels that at least this share of its series have, at most this many. */
 #define LEAST_SHARE 0.9
-enum { LABELS_TOLD = 3 };
+enum { LABELS_SHOWN = 3 };
 
 /* Share of sizes outside of a crowd's interval, on each side. */
 #define TAIL 0.025
@@ -384,10 +384,10 @@ static const char *shares(struct arena *arena, const struct label_share *labels,
 	struct buf text = {0};
 	const char *shared;
 
-	for (size_t i = 0, told = 0; i < count && told < LABELS_TOLD; i++) {
+	for (size_t i = 0, shown = 0; i < count && shown < LABELS_SHOWN; i++) {
 		if (is_among(labels[i].text, common->labels, common->count))
 			continue;
-		buf_printf(&text, "%s%.0f%% %s", told++ > 0 ? ", " : "",
+		buf_printf(&text, "%s%.0f%% %s", shown++ > 0 ? ", " : "",
 			floor(100 * labels[i].share), labels[i].text);
 	}
 	shared = text.length > 0 ? arena_strndup(arena, text.data, text.length) : NULL;

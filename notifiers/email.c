@@ -140,7 +140,7 @@ static bool check_url(const struct email_options *options, struct error *error)
 	return true;
 }
 
-/* What every mail has; a Bcc would be shown to all. */
+/* Refuses headers that every mail has; a Bcc would be visible to all. */
 static bool check_headers(const struct pairs *headers, struct error *error)
 {
 	static const char *const own[] = {"Date", "From", "Sender", "To", "Cc", "Bcc", "Reply-To",
@@ -201,7 +201,7 @@ static void write_html(struct buf *out, const struct message *message, const cha
 	buf_text(out, "</body>\n</html>\n");
 }
 
-/* What lies in the outbox: {"event": "new", "subject": ..., "text": ..., "html": ...}. */
+/* The stored payload: {"event": "new", "subject": ..., "text": ..., "html": ...}. */
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)
 {
@@ -224,7 +224,7 @@ static bool render(const struct message *message, const void *options, const cha
 	return true;
 }
 
-/* Whether a header can hold it as it is; "=?" would be taken for an encoded word. */
+/* Whether a header can hold the text unencoded; "=?" would start an encoded word. */
 static bool is_plain(const char *text)
 {
 	for (const char *at = text; *at; at++)
@@ -443,7 +443,7 @@ static const char *illustrated(
 	return buf_keep(&out, arena);
 }
 
-/* Of messages about changes that are new. Without a picture the mail goes as it is. */
+/* Adds a picture to messages about new changes; a mail is sent without it on failure. */
 static void illustrate(struct attempt *attempt, const char *event, struct mail *mail)
 {
 	const struct email_options *options = attempt->options;

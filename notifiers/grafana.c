@@ -24,7 +24,7 @@
 
 /* TAG_BYTES: of a tag, which Grafana's database may limit; TAGS_BYTES: of all of them as JSON,
  * Grafana's default limit (annotations.tags_length). */
-enum { ITEMS_MAX = 1000, TAG_BYTES = 100, TAGS_BYTES = 500, TEXT_BYTES = 8000, SAID_CHARS = 200 };
+enum { ITEMS_MAX = 1000, TAG_BYTES = 100, TAGS_BYTES = 500, TEXT_BYTES = 8000, REASON_CHARS = 200 };
 
 struct grafana_options {
 	struct endpoint endpoint;
@@ -142,9 +142,9 @@ static void put_item(struct buf *out, const struct grafana_options *options,
 	buf_char(out, '}');
 }
 
-/* Those of a message that are not withdrawn; `withdrawn` may be NULL. */
+/* The annotations of a message, without withdrawn changes; `announced`: their state, or NULL. */
 static void put_message(struct buf *out, const struct grafana_options *options,
-	const struct message *message, const struct announced_change *told)
+	const struct message *message, const struct announced_change *announced)
 {
 	size_t count = message->count < ITEMS_MAX ? message->count : ITEMS_MAX;
 	const struct announcement **items = memory_new(message->count + 1, sizeof *items);
@@ -159,7 +159,7 @@ static void put_message(struct buf *out, const struct grafana_options *options,
 	tags_end(&tags);
 	buf_text(out, ",\"annotations\":[");
 	for (size_t i = 0; i < count; i++) {
-		if (told && told[items[i] - message->items].state == ANNOUNCED_WITHDRAWN)
+		if (announced && announced[items[i] - message->items].state == ANNOUNCED_WITHDRAWN)
 			continue;
 		buf_text(out, any ? "," : "");
 		put_item(out, options, items[i], message->key);
@@ -169,7 +169,7 @@ static void put_message(struct buf *out, const struct grafana_options *options,
 	free(items);
 }
 
-/* It is created and deleted again. */
+/* A test annotation, deleted right after it was created. */
 static void put_test(
 	struct buf *out, const struct grafana_options *options, const struct message *message)
 {
@@ -273,7 +273,7 @@ static struct strings read_tags(struct arena *arena, const json_t *list)
 	return (struct strings){items, kept};
 }
 
-/* False if it is not one. */
+/* False if it is no annotation. */
 static bool read_note(struct arena *arena, const json_t *from, struct note *note)
 {
 	const json_t *time = json_object_get(from, "time"), *end = json_object_get(from, "timeEnd");
@@ -300,7 +300,7 @@ static size_t read_notes(struct arena *arena, const json_t *list, struct note *n
 	return count;
 }
 
-/* What follows the prefix in a tag of it, or NULL. */
+/* The rest of the tag with that prefix, or NULL. */
 static const char *tag_of(const struct note *note, const char *prefix)
 {
 	size_t length = strlen(prefix);
@@ -311,7 +311,7 @@ static const char *tag_of(const struct note *note, const char *prefix)
 	return NULL;
 }
 
-/* Whether they are about the same change. */
+/* Whether both annotate the same change. */
 static bool same_change(const struct work *work, const struct note *a, const struct note *b)
 {
 	if (work->by_time)
@@ -329,7 +329,7 @@ static bool same_note(const struct note *a, const struct note *b)
 	return same;
 }
 
-/* The agent's, which the commands leave alone. */
+/* An annotation by the agent, which commands leave alone. */
 static bool is_foreign(const struct work *work, const struct note *note)
 {
 	return work->by_time && tag_of(note, "change:");
@@ -544,14 +544,14 @@ static const char *words_of(struct arena *arena, const struct reply *reply)
 	buf_printf(&words, "HTTP status %d", reply->status);
 	if (message && *message) {
 		buf_text(&words, ": ");
-		buf_clean(&words, message, SAID_CHARS);
+		buf_clean(&words, message, REASON_CHARS);
 	}
 	json_decref(answer);
 	return buf_keep(&words, arena);
 }
 
-/* One that is gone need not be deleted, and is created again if it is wanted. A refused one does
- * not hold back the others. */
+/* A missing annotation need not be deleted, and is recreated if wanted. A refused one does not hold
+ * back the others. */
 static enum step take_refusal(struct attempt *attempt, const struct reply *reply)
 {
 	struct work *work = attempt->state;

@@ -319,7 +319,7 @@ static void set_follow_up(struct attempt *attempt, struct state *state)
 		state->events[state->count++] = action(attempt, "resolve");
 		return;
 	}
-	/* An acknowledged one that gets an open change is triggered, too. */
+	/* An open change triggers an acknowledged incident again. */
 	if (opens(attempt) || now == OUTSIDE_OPEN) {
 		put_event(&event, &message, state->key, attempt->options);
 		state->events[state->count++] = buf_keep(&event, attempt->arena);

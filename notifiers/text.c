@@ -195,7 +195,7 @@ static bool has_interval(const struct change *change)
 	return isfinite(change->size) && isfinite(width) && width >= 0.05;
 }
 
-/* Of 10% and more, as they are shown, only those that are known so well. */
+/* Sizes from 10% have a decimal only if their interval is narrow enough. */
 static bool is_fine(const struct change *change)
 {
 	return fabs(change->size) < 9.95 ||
@@ -268,7 +268,7 @@ static void put_duration(struct buf *out, int64_t ms)
 		buf_printf(out, " %lld %s", (long long)rest, units[at + 1].name);
 }
 
-/* When those of a crowd came to their end. */
+/* How long the changes of a crowd lasted. */
 static void put_ends(struct buf *out, const struct announcement *item)
 {
 	int64_t least = INT64_MAX, most = 0;
@@ -309,7 +309,7 @@ void text_summary(struct buf *out, const struct message *message, const struct t
 	style->name(out, message->summary, SUMMARY_CHARS);
 }
 
-/* With the last of them all are back, including those never announced. */
+/* Once the last has recovered, counts series that were never announced, too. */
 static void put_back(struct buf *out, const struct message *message)
 {
 	const struct environment_event *event = message->environment;
@@ -445,7 +445,7 @@ static void put_span(struct buf *out, const struct announcement *item, const cha
 	style->time(out, item->place_to, day);
 }
 
-/* Two digits, "+1.0" and "+0.050"; from ten on all before the point. */
+/* Two significant digits, "+1.0" and "+0.050"; integers from ten on. */
 static void put_slope(struct buf *out, double slope)
 {
 	double size = fabs(slope);

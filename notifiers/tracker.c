@@ -24,7 +24,7 @@ enum {
 const char *const tracker_on_names[] = {"issue", "commit", NULL};
 
 /* The purpose of reading the comments. */
-enum purpose { LOOK_FOR_OWN, LOOK_FOR_SAID, LOOK_FOR_OPEN };
+enum purpose { LOOK_FOR_OWN, LOOK_FOR_TURN, LOOK_FOR_OPEN };
 
 struct session {
 	const struct tracker *tracker;
@@ -35,19 +35,19 @@ struct session {
 	struct tracker_target target;   /* of this message */
 	const char *title, *text, *commit;
 	const char *token;
-	const char *words; /* of the answer that it is not there */
-	bool note;         /* it is not about changes that are open or over */
-	bool doubt;        /* an attempt before may have made it */
-	bool made;         /* this one has */
-	bool over;         /* all of it */
-	bool standing;     /* of another comment on the issue something is open */
-	bool said;
+	const char *words; /* of a 404 */
+	bool note;         /* not about changes, such as a reminder's */
+	bool doubt;        /* an earlier attempt may have created it */
+	bool made;         /* this attempt has */
+	bool over;         /* all changes are over */
+	bool standing;     /* another comment has open changes */
+	bool commented;    /* the change between open and over */
 	enum purpose purpose;
 	int64_t turns;            /* number of changes between open and over */
-	struct message message;   /* of an amendment: that it is about */
+	struct message message;   /* the amended one */
 	const char *rest;         /* text that users have written below */
-	enum tracker_state state; /* that the issue is to have */
-	bool closed;              /* it is */
+	enum tracker_state state; /* wanted for the issue */
+	bool closed;              /* the issue's current state */
 };
 
 /* Its word is "open", "over", or "note" of a text that is about neither, such as a reminder. */
@@ -199,7 +199,7 @@ static enum step write_text(struct session *session, enum tracker_ask how)
 	return ask(session, how);
 }
 
-/* Looks first for one that may exist already. */
+/* Looks up an existing issue or comment first, after a lost answer. */
 static enum step make(struct session *session)
 {
 	session->request.page = 0;
@@ -329,7 +329,7 @@ static void put_ends(struct buf *out, const struct follow_up *follow_up)
 		}
 }
 
-/* The mark is written last: as long as it is not, the state is seen to again. */
+/* The mark is written last: until then the state is retried. */
 static enum step write_state(struct session *session)
 {
 	bool moves = session->tracker->moves, close = session->request.state == TRACKER_CLOSED;
@@ -347,12 +347,12 @@ static enum step write_issue(struct session *session)
 
 	session->request.text = with_mark(session, session->turns);
 	session->request.state = TRACKER_KEEP;
-	if (session->said && (close || !session->over))
+	if (session->commented && (close || !session->over))
 		session->request.state = close ? TRACKER_CLOSED : TRACKER_OPEN;
 	return write_state(session);
 }
 
-/* The existing issue; `said` from here on: its open state has changed, which is or will be
+/* The existing issue; `commented` from here on: its open state has changed, which is or will be
  * commented. */
 static enum step take_issue(struct session *session, const struct tracker_item *issue)
 {
@@ -370,10 +370,10 @@ static enum step take_issue(struct session *session, const struct tracker_item *
 	if (!mark.found && !session->over)
 		return write_issue(session);
 	session->turns++;
-	return ask_comments(session, LOOK_FOR_SAID);
+	return ask_comments(session, LOOK_FOR_TURN);
 }
 
-/* Its state alone. */
+/* Changes the state of the issue, not its text. */
 static enum step turn_issue(struct session *session, enum tracker_state state)
 {
 	session->request.text = NULL;
@@ -381,7 +381,7 @@ static enum step turn_issue(struct session *session, enum tracker_state state)
 	return write_state(session);
 }
 
-/* The issue of a comment that has been written. */
+/* Updates the issue after a comment was written. */
 static enum step settle_issue(struct session *session, const struct tracker_item *issue)
 {
 	struct mark mark = find_mark(issue->text, NULL);
@@ -393,7 +393,7 @@ static enum step settle_issue(struct session *session, const struct tracker_item
 			     : turn_issue(session, TRACKER_OPEN);
 }
 
-/* Takes a comment; true: it is the wanted one. */
+/* Reads a comment; true if it is the one looked for. */
 static bool take_comment(struct session *session, const struct tracker_item *item)
 {
 	const char *key = session->attempt->key, *sign, *at;
@@ -405,9 +405,9 @@ static bool take_comment(struct session *session, const struct tracker_item *ite
 		return true;
 	}
 	sign = arena_printf(session->arena, "hunter-c %s said %" PRId64, key, session->turns);
-	at = session->purpose == LOOK_FOR_SAID && item->text ? strstr(item->text, sign) : NULL;
+	at = session->purpose == LOOK_FOR_TURN && item->text ? strstr(item->text, sign) : NULL;
 	if (at && !(at[strlen(sign)] >= '0' && at[strlen(sign)] <= '9'))
-		session->said = true;
+		session->commented = true;
 	session->standing = session->standing || find_mark(item->text, NULL).open;
 	return false;
 }
@@ -420,9 +420,9 @@ static enum step comments_read(struct session *session)
 		return write_text(session, TRACKER_COMMENT);
 	if (session->purpose == LOOK_FOR_OPEN)
 		return session->standing ? done(session) : turn_issue(session, TRACKER_CLOSED);
-	if (session->said)
+	if (session->commented)
 		return write_issue(session);
-	session->said = true;
+	session->commented = true;
 	buf_text(&out, session->over ? "All over: " : "Open again: ");
 	put_ends(&out, session->attempt->follow_up);
 	buf_text(&out, ".\n");
@@ -563,7 +563,7 @@ static const char *words_of(struct arena *arena, const struct reply *reply)
 	return secret_cut(arena, words, WORDS_MOST, &reply->secrets);
 }
 
-/* Another way to the same, if the status is known to mean that this one is barred. */
+/* Retries in another way if the status is known to rule out this one. */
 static bool has_another_way(struct session *session, const struct reply *reply)
 {
 	const struct tracker_options *options = session->options;
@@ -652,7 +652,7 @@ static enum step begin(struct session *session)
 	return session->attempt->follow_up ? begin_amend(session) : begin_message(session);
 }
 
-/* Whether a failed attempt may have left something behind. */
+/* Whether a failed attempt may have created something. */
 static bool in_doubt(const struct session *session, const struct reply *last)
 {
 	bool making =
@@ -688,7 +688,7 @@ enum step tracker_step(struct attempt *attempt, const struct reply *last)
 	return step;
 }
 
-/* What ends a mention, a reference or an address in plain text: a zero-width space. */
+/* A zero-width space ends mentions, references and addresses in plain text. */
 static void put_title(struct buf *out, const char *text, size_t bytes)
 {
 	struct buf whole = {0};

@@ -29,7 +29,7 @@ enum tracker_ask {
 	TRACKER_COMMENTS, /* on an issue or commit, by pages */
 	TRACKER_COMMENT,  /* a new one: text */
 	TRACKER_EDIT,     /* a comment: text */
-	TRACKER_COMMIT,   /* whether there is such a commit, and its full name */
+	TRACKER_COMMIT,   /* looks up a commit and its full name */
 	TRACKER_WAYS,     /* the transitions of an issue, where its state needs one */
 	TRACKER_MOVE,     /* such a transition */
 	TRACKER_HOME,     /* the repository or project */
@@ -114,7 +114,7 @@ struct tracker {
 	size_t title, text;              /* bytes that they may have */
 	const char *hide_from, *hide_to; /* around a mark */
 	unsigned page;                   /* items of a full page */
-	/* Optional: ms until TRACKER_LIST finds what is new. */
+	/* Optional: ms until TRACKER_LIST finds a new issue. */
 	int64_t (*lag)(const void *options);
 	bool moves; /* the state of an issue changes by TRACKER_MOVE */
 	/* The array of an answer, or NULL; and an item of it, or of an answer that is one. */

@@ -21,7 +21,7 @@ struct block {
 
 struct arena {
 	struct block *blocks;
-	unsigned char *at, *end; /* what is free in the current block */
+	unsigned char *at, *end; /* free part of the current block */
 	size_t next_size, taken;
 	bool secrets;
 };

@@ -275,16 +275,16 @@ void log_pairs(
 	enum log_level level, const char *message, const struct log_pair *pairs, size_t count)
 {
 	uint64_t repeated = 0;
-	bool told = true;
+	bool passed = true;
 
 	if (!log_enabled(level))
 		return;
 	if (level <= LEVEL_WARN && period > 0) {
 		pthread_mutex_lock(&lock);
-		told = rate_limit_pass(&repeats, cause_of(message, pairs, count), clock_monotonic(),
-			period, &repeated);
+		passed = rate_limit_pass(&repeats, cause_of(message, pairs, count),
+			clock_monotonic(), period, &repeated);
 		pthread_mutex_unlock(&lock);
 	}
-	if (told)
+	if (passed)
 		write_line(level, message, pairs, count, repeated);
 }

@@ -67,7 +67,7 @@ static void name_beside(struct buf *out, const char *target)
 		out, "%.*s.new-%016" PRIx64, slash ? (int)(slash + 1 - target) : 0, target, random);
 }
 
-/* By doing it: rights do not tell of what is mounted read-only, full, or no real folder. */
+/* Tries to write: permissions do not reveal read-only mounts, full disks or odd folders. */
 static bool can_add_beside(const char *target)
 {
 	struct buf beside = {0};
@@ -105,7 +105,7 @@ bool output_write(const char *path, const char *data, size_t length, struct erro
 {
 	struct stat at;
 	char *real = realpath(path, NULL);
-	if (!real && lstat(path, &at) == 0 && S_ISLNK(at.st_mode)) /* to what is not there yet */
+	if (!real && lstat(path, &at) == 0 && S_ISLNK(at.st_mode)) /* dangling link */
 		return fill(path, O_CREAT, NULL, data, length) ||
 		       cannot_write(path, ERROR_DATA, error);
 	if (is_special(path)) {

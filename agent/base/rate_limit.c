@@ -10,7 +10,7 @@ static struct repeat *place_of(struct rate_limit *repeats, uint64_t cause, bool 
 	for (size_t i = 0; i < repeats->count; i++) {
 		if (repeats->items[i].cause == cause)
 			return &repeats->items[i];
-		if (repeats->items[i].told < oldest->told)
+		if (repeats->items[i].passed < oldest->passed)
 			oldest = &repeats->items[i];
 	}
 	*known = false;
@@ -23,11 +23,11 @@ bool rate_limit_pass(struct rate_limit *repeats, uint64_t cause, int64_t now, in
 	bool known;
 	struct repeat *repeat = place_of(repeats, cause, &known);
 
-	if (known && now - repeat->told < period) {
+	if (known && now - repeat->passed < period) {
 		repeat->meanwhile++;
 		return false;
 	}
 	*meanwhile = known ? repeat->meanwhile : 0;
-	*repeat = (struct repeat){.cause = cause, .told = now};
+	*repeat = (struct repeat){.cause = cause, .passed = now};
 	return true;
 }

@@ -18,7 +18,7 @@ enum { REPEATS_CAUSES = 512 };
 struct rate_limit {
 	struct repeat {
 		uint64_t cause; /* a hash */
-		int64_t told;
+		int64_t passed;
 		uint64_t meanwhile;
 	} items[REPEATS_CAUSES];
 	size_t count;

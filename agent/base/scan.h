@@ -30,8 +30,8 @@ enum { SCAN_DEPTH = 2048 }; /* levels of nested values, including the outermost 
 
 struct scan {
 	const char *at, *end;
-	const char *problem; /* what is wrong, for the user: the first problem found; or NULL */
-	const char *wanted;  /* what is expected at `at`, if the text is not valid JSON; or NULL */
+	const char *problem; /* first problem found, for the user; or NULL */
+	const char *wanted;  /* expected token at `at` if the text is invalid JSON; or NULL */
 	bool spoilt;         /* the problem is a string that is no Unicode text */
 	int depth;           /* open arrays and objects */
 	bool first;          /* at the start of the innermost array or object */

@@ -25,7 +25,7 @@ enum {
 	ESCAPED = 12          /* most bytes of one escaped character: "&amp;#x002d;" */
 };
 
-/* -1 and errno, which is 0 if it is not a regular file. */
+/* -1 with errno; errno 0: not a regular file. */
 static ssize_t read_file(int file, char *text)
 {
 	struct stat status;

@@ -300,8 +300,8 @@ static int64_t end_group(struct command *command, int64_t now, bool again, int64
 }
 
 /* Reads its output until it has ended. */
-static void watch(struct execution *execution, struct command *command, struct first_line *said,
-	struct first_line *problem)
+static void watch(struct execution *execution, struct command *command,
+	struct first_line *output_line, struct first_line *problem)
 {
 	int64_t due = clock_monotonic() + execution->transfer->timeout;
 	bool ending = false;
@@ -316,7 +316,7 @@ static void watch(struct execution *execution, struct command *command, struct f
 		if (poll(fds, 5, due == INT64_MAX ? -1 : left < 60000 ? (int)left : 60000) < 0)
 			continue;
 		if (fds[1].revents)
-			drain(&command->output[0], said);
+			drain(&command->output[0], output_line);
 		if (fds[2].revents)
 			drain(&command->errors[0], problem);
 		if (fds[0].revents)
@@ -336,7 +336,7 @@ static void watch(struct execution *execution, struct command *command, struct f
 
 /* Reaps it and, if it was ended, its group; and reads what is left in the pipes. */
 static int reap(struct command *command, const struct command_options *options,
-	struct first_line *said, struct first_line *problem)
+	struct first_line *output_line, struct first_line *problem)
 {
 	enum { MOST = 64 };
 	int status = 0;
@@ -344,9 +344,11 @@ static int reap(struct command *command, const struct command_options *options,
 		kill(-command->pid, SIGKILL);
 	if (waitpid(command->pid, &status, 0) < 0)
 		status = 0; /* our parent had SIGCHLD ignored: the status is lost */
-	int most = said->all ? (int)(said->most / PIECE) + MOST : MOST;
-	for (int i = 0; i < most && command->output[0] >= 0 && (said->all || !said->whole); i++)
-		drain(&command->output[0], said);
+	int most = output_line->all ? (int)(output_line->most / PIECE) + MOST : MOST;
+	for (int i = 0;
+		i < most && command->output[0] >= 0 && (output_line->all || !output_line->whole);
+		i++)
+		drain(&command->output[0], output_line);
 	for (int i = 0;
 		i < MOST && command->errors[0] >= 0 && (problem->transcript || !problem->whole);
 		i++)
@@ -394,18 +396,18 @@ static struct reply outcome(struct execution *execution, const struct command *c
 	return (struct reply){.kind = REPLY_ANSWER, .status = WEXITSTATUS(status)};
 }
 
-/* Sets what is kept beyond the first line. */
+/* Sets how much output is kept beyond the first line. */
 static void keep_much(const struct transfer *transfer, struct transcript *transcript,
-	struct buf *output, struct first_line *said)
+	struct buf *output, struct first_line *output_line)
 {
 	const struct command_options *options = transfer->options;
-	said->all = transfer->most_output > 0 ? output : NULL;
-	said->most = transfer->most_output;
-	said->keeps_end = said->all && options && options->keeps_end;
+	output_line->all = transfer->most_output > 0 ? output : NULL;
+	output_line->most = transfer->most_output;
+	output_line->keeps_end = output_line->all && options && options->keeps_end;
 	if (options && options->log > 0) {
 		*transcript =
 			(struct transcript){.fd = options->log, .half = options->most_log / 2};
-		said->transcript = transcript;
+		output_line->transcript = transcript;
 	}
 }
 
@@ -413,36 +415,38 @@ static void run(struct execution *execution)
 {
 	struct command command = {
 		.input = -1, .output = {-1, -1}, .errors = {-1, -1}, .process = -1};
-	struct first_line said = {.text = execution->said}, problem = {.text = execution->problem};
+	struct first_line output_line = {.text = execution->output_line},
+			  problem = {.text = execution->problem};
 	const struct transfer *transfer = execution->transfer;
 	int64_t start = clock_monotonic();
 	struct transcript transcript = {0};
-	keep_much(transfer, &transcript, &execution->output, &said);
-	problem.transcript = said.transcript;
+	keep_much(transfer, &transcript, &execution->output, &output_line);
+	problem.transcript = output_line.transcript;
 	int failed = command_start(transfer, &command);
 	if (failed) {
 		execution->reply = not_started(execution, failed);
 	} else {
-		watch(execution, &command, &said, &problem);
-		execution->reply = outcome(
-			execution, &command, reap(&command, transfer->options, &said, &problem));
+		watch(execution, &command, &output_line, &problem);
+		execution->reply = outcome(execution, &command,
+			reap(&command, transfer->options, &output_line, &problem));
 	}
 	command_close(&command);
-	if (said.transcript)
-		transcript_end(said.transcript);
-	if (said.keeps_end && execution->output.length > said.most)
-		cut_beginning(&execution->output, said.most);
-	mask(execution->said, transfer);
+	if (output_line.transcript)
+		transcript_end(output_line.transcript);
+	if (output_line.keeps_end && execution->output.length > output_line.most)
+		cut_beginning(&execution->output, output_line.most);
+	mask(execution->output_line, transfer);
 	mask(execution->problem, transfer);
 	execution->reply.retry_after = -1;
-	execution->reply.body = execution->said;
-	execution->reply.length = strlen(execution->said);
+	execution->reply.body = execution->output_line;
+	execution->reply.length = strlen(execution->output_line);
 	execution->reply.problem = *execution->problem ? execution->problem : NULL;
 	execution->reply.took = 1000 * (clock_monotonic() - start);
 	log_event(transfer->most_output > 0 || transfer->options ? LEVEL_DEBUG : LEVEL_INFO,
 		"command ended", LOG_TEXT("command", transfer->command[0]),
 		LOG_INT("status", execution->reply.status),
-		LOG_INT("ms", execution->reply.took / 1000), LOG_TEXT("output", execution->said),
+		LOG_INT("ms", execution->reply.took / 1000),
+		LOG_TEXT("output", execution->output_line),
 		LOG_TEXT("problem", execution->problem));
 }
 

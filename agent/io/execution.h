@@ -50,7 +50,7 @@ struct execution {
 	 * start, with status EXECUTION_NOT_FOUND, EXECUTION_REFUSED, or 0 (out of resources).
 	 */
 	struct reply reply;
-	char said[EXECUTION_LINE + 1], problem[EXECUTION_LINE + 1];
+	char output_line[EXECUTION_LINE + 1], problem[EXECUTION_LINE + 1];
 	struct buf output; /* if the transfer wants more than a line; the caller's */
 	int cancel;        /* readable once it must end; -1: it cannot be cancelled */
 };

@@ -283,7 +283,7 @@ static bool set_message(struct mailing *mailing, struct error *error)
 	return good;
 }
 
-/* Without user info, which credentials_set has taken out; NULL: it is not one of SMTP. */
+/* Without user info, which credentials_set has removed; NULL: not an SMTP URL. */
 static const char *bare_url(struct arena *arena, const char *url)
 {
 	CURLU *parts = curl_url();

@@ -22,7 +22,7 @@
 
 enum {
 	MOST_FDS = 16,
-	ANSWER_TIMES = 2, /* an answer and what is parsed from it */
+	ANSWER_TIMES = 2, /* an answer and its parsed form */
 	OVERTAKEN = 64    /* requests that may overtake one that waits for memory */
 };
 

@@ -10,7 +10,7 @@ enum { WORD_MOST = 255 };
 
 struct reaction {
 	const char *emoji, *user;
-	int64_t time; /* of the one that counts, when it was taken; else 0 */
+	int64_t time; /* when the reaction that counts was read; else 0 */
 	bool there;   /* still present, or Slack does not list all of its emoji */
 };
 

@@ -20,7 +20,7 @@ struct slack_search {
 	struct arena *arena;
 	const char *channel, *key; /* of the delivery */
 	size_t part;               /* part of the message, from 1 */
-	const char *thread;        /* ts of the message in whose thread it is, or NULL */
+	const char *thread;        /* ts of the thread's first message, or NULL */
 	int64_t since;             /* ms, when the message was created */
 	const char *id;            /* the channel's id, once known */
 	bool public_only;          /* the scope for private channels is missing */

@@ -212,12 +212,12 @@ static void add_column(struct axis *axis, const struct graphite_event *const *ev
 	struct arena *arena)
 {
 	const char **values = arena_array(arena, axis->n, sizeof *values);
-	bool said = false;
+	bool any = false;
 	for (size_t i = 0; i < axis->n; i++) {
 		values[i] = events[i] ? events[i]->values[attribute] : NULL;
-		said = said || values[i];
+		any = any || values[i];
 	}
-	if (said)
+	if (any)
 		axis->columns[axis->column_count++] =
 			(struct column){graphite_attributes[attribute], values};
 }

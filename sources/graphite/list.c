@@ -22,7 +22,7 @@ static bool fail(const struct list *list, const char *problem)
 		list->api, problem);
 }
 
-/* Skips the rest of a string, to the end if it is not closed. */
+/* Skips the rest of a string, to the end if it is unterminated. */
 static void skip_string(struct scan *scan)
 {
 	while (scan->at < scan->end && !scan_take(scan, '"'))

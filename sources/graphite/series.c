@@ -45,7 +45,7 @@ struct graphite_set {
 	struct found *found, **last;
 	const struct found *before; /* the last one with points */
 	size_t count, points, malformed;
-	size_t spare; /* what is left of PADDING_SPARE */
+	size_t spare; /* unused part of PADDING_SPARE */
 	const char *first_malformed;
 };
 

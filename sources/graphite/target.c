@@ -170,7 +170,7 @@ static bool parse_path(struct parser *parser)
 	return true;
 }
 
-/* "5min", "-1d", "2hours", "1h30min" in ms, in Graphite's units; 0 if it is not an interval. */
+/* "5min", "-1d", "2hours", "1h30min" in ms, in Graphite's units; 0: not an interval. */
 static int64_t read_interval(const char *text, size_t length)
 {
 	static const struct {

@@ -208,7 +208,7 @@ static size_t count_marks(const struct binder *binder, const struct sql_piece *p
 	return count;
 }
 
-/* A string as it is rewritten: literals and parameters, concatenated. */
+/* A string rewritten as concatenated literals and parameters. */
 struct joining {
 	const char *prefix; /* of literals: "E" or "" */
 	bool open, any;
@@ -235,7 +235,7 @@ static void put_literal(
 	buf_append(&binder->out, text, length);
 }
 
-/* A string with placeholders and other text; `at` to `end` is what is between its quotes. */
+/* A string with placeholders and other text; `at` to `end` is the text between its quotes. */
 static bool put_joined(struct binder *binder, const char *at, const char *end, bool escapes)
 {
 	struct joining joining = {.prefix = escapes ? "E" : ""};

@@ -42,7 +42,7 @@ struct times {
 struct build {
 	const struct pair *labels;
 	size_t label_count;
-	struct pair *match_labels; /* those that a series must match */
+	struct pair *match_labels; /* labels that a series must match */
 	size_t match_count;
 	const char **attributes; /* one for each point label, or NULL */
 	bool labelled;
@@ -351,7 +351,7 @@ static int compare_builds(const void *a, const void *b, void *context)
 	}
 }
 
-/* The points of the grid, and what is known of each. */
+/* The points of the grid with their state. */
 struct grid {
 	int64_t begin, step;
 	size_t n;

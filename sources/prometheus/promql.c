@@ -166,7 +166,7 @@ static void skip_labels(struct reach *reach)
 	reach->at += *reach->at ? 1 : 0;
 }
 
-/* "1h30m", "5m", "1.5d", "300" (seconds), "2i" (steps) in ms; 0 if it is not a duration. */
+/* "1h30m", "5m", "1.5d", "300" (seconds), "2i" (steps) in ms; 0: not a duration. */
 static int64_t read_reach(struct reach *reach)
 {
 	static const struct {
