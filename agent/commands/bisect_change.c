@@ -47,14 +47,6 @@ static bool perform(void *context, const char *state, const struct config *confi
 	return read;
 }
 
-static bool parse_id(const char *text, int64_t *id, struct error *error)
-{
-	*id = strspn(text, "0123456789") == strlen(text) && strlen(text) <= 18
-		      ? strtoll(text, NULL, 10)
-		      : 0;
-	return *id > 0 || error_set(error, ERROR_USAGE, "--change takes the id of a change");
-}
-
 /* The configuration, if it was read, says where the test's clone is. */
 bool bisect_change_read(
 	struct cli *cli, const char *id, struct bisect_change *out, struct error *error)
@@ -71,8 +63,10 @@ bool bisect_change_read(
 	bool read;
 
 	*out = (struct bisect_change){.step = (double)NAN, .spread = (double)NAN};
-	if (!parse_id(id, &out->id, error))
-		return false;
+	if (strspn(id, "0123456789") == strlen(id) && strlen(id) <= 18)
+		out->id = strtoll(id, NULL, 10);
+	if (out->id <= 0)
+		return error_set(error, ERROR_USAGE, "--change takes the id of a change");
 	request.path = arena_printf(cli->arena, "/api/v1/changes/%" PRId64, out->id);
 	answer = state_request(cli, &request, error);
 	if (!answer)

@@ -89,14 +89,6 @@ static void print_line(struct buf *line)
 	buf_free(line);
 }
 
-static void print_result(struct search *search, const struct worker_report *report)
-{
-	struct buf line = {0};
-
-	bisect_put_result(&line, &search->commits, &report->result, report->problem, report->log);
-	print_line(&line);
-}
-
 /* How far it is: with each phase, and in the search now and then. */
 static void print_progress(struct search *search, const struct bisect_status *status)
 {
@@ -156,10 +148,14 @@ static void count_result(struct search *search, const struct bisect_result *resu
 static void run_ended(void *context, const struct worker_report *report)
 {
 	struct search *search = context;
+	struct buf line = {0};
 	struct error error;
 
-	if (report->result.outcome != BISECT_LOST || !search->stopping)
-		print_result(search, report);
+	if (report->result.outcome != BISECT_LOST || !search->stopping) {
+		bisect_put_result(
+			&line, &search->commits, &report->result, report->problem, report->log);
+		print_line(&line);
+	}
 	bisect_driver_report(search->driver, &report->result, report->problem);
 	count_result(search, &report->result);
 	if (report->hopeless) {
@@ -344,20 +340,6 @@ static void print_json(struct search *search, const struct bisect_status *status
 	text_flush(&out, search->cli->out);
 }
 
-static void print_verdict(struct search *search, const struct bisect_status *status)
-{
-	const struct bisect_flags *flags = search->cli->options;
-	struct buf line = {0};
-
-	if (flags->output == BISECT_JSON) {
-		print_json(search, status);
-		return;
-	}
-	verdict_text(&line, status, &search->commits);
-	fprintf(search->cli->out, "%s\n", line.data);
-	buf_free(&line);
-}
-
 static int code_of(const struct bisect_status *status)
 {
 	switch (status->end) {
@@ -432,7 +414,9 @@ static void look_into(
 /* One bisection: from its journal, which is open, to its end. */
 static int bisect(struct search *search, bool resumed, struct journal_setup *next)
 {
+	const struct bisect_flags *flags = search->cli->options;
 	const struct bisect_status *status;
+	struct buf line = {0};
 	struct error error;
 	bool left;
 	int code;
@@ -445,7 +429,13 @@ static int bisect(struct search *search, bool resumed, struct journal_setup *nex
 	if (code >= 0)
 		return code;
 	status = bisect_driver_status(search->driver);
-	print_verdict(search, status);
+	if (flags->output == BISECT_JSON) {
+		print_json(search, status);
+	} else {
+		verdict_text(&line, status, &search->commits);
+		buf_char(&line, '\n');
+		text_flush(&line, search->cli->out);
+	}
 	look_into(search, status, next);
 	workers_remove_trees(search->workers, removed, &left);
 	return engine_run(search->engine) ? code_of(status) : EXIT_INTERRUPTED;

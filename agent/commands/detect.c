@@ -70,28 +70,20 @@ static enum detect_form input_form(const struct detect_options *options, const c
 	return options->column ? DETECT_CSV : DETECT_TEXT;
 }
 
-/* --column with other formats would read numbers other than those asked for. */
-static bool check_csv_flags(
-	const struct detect_options *options, const struct strings *files, struct error *error)
+/* Flags that no form of the input takes: plain numbers have no columns, and no times, so no cycles.
+ */
+static bool check_inputs(const struct detect_options *options, const struct detection *detection,
+	const struct strings *files, struct error *error)
 {
 	for (size_t i = 0; i < files->count; i++) {
 		enum detect_form form = input_form(options, files->items[i]);
+
 		if (form != DETECT_CSV && (options->column || options->delimiter))
 			return error_set(error, ERROR_USAGE,
 				"--%s is for CSV, and \"%.200s\" is read as %s",
 				options->column ? "column" : "delimiter", files->items[i],
 				inputs[form]);
-	}
-	return true;
-}
-
-/* Plain numbers have no times, so no cycles. */
-static bool check_times(const struct detect_options *options, const struct detection *detection,
-	const struct strings *files, struct error *error)
-{
-	for (size_t i = 0; i < files->count && detect_wants_times(detection); i++) {
-		enum detect_form form = input_form(options, files->items[i]);
-		if (form != DETECT_JSONL)
+		if (form != DETECT_JSONL && detect_wants_times(detection))
 			return error_set(error, ERROR_USAGE,
 				"--season %s: \"%.200s\" is read as %s, which has no times; use "
 				"JSON lines with times",
@@ -127,13 +119,6 @@ static bool read_detection(struct cli *cli, const struct schema *schema,
 	       detection_overlay(schema, &base, settings + 1, count, cli->arena, out, error);
 }
 
-static size_t choose_jobs(int64_t jobs)
-{
-	size_t count = jobs > 0 ? (size_t)jobs : cpus_count();
-
-	return count < MAX_JOBS ? count : MAX_JOBS;
-}
-
 static int detect_file(struct detect_task *task, const struct detect_options *options)
 {
 	struct error error;
@@ -166,17 +151,17 @@ static int run_detect(struct cli *cli)
 		.show_file = files.count > 1,
 		.column = options->column,
 		.max_line = (size_t)options->max_line,
-		.jobs = choose_jobs(options->jobs),
+		.jobs = options->jobs > 0 ? (size_t)options->jobs : cpus_count(),
 		.progress = cli->progress && !isatty(fileno(cli->out)),
 		.out = cli->out};
-	if (!detection_flags_check(&options->detection, &error) ||
-		!check_csv_flags(options, &files, &error))
+	task.jobs = task.jobs < MAX_JOBS ? task.jobs : MAX_JOBS;
+	if (!detection_flags_check(&options->detection, &error))
 		return cli_fail(&error);
 	if (!read_detection(cli, task.schema, options, &task.detection, &error)) {
 		detection_flag_error(&error);
 		return cli_fail(&error);
 	}
-	if (!check_times(options, &task.detection, &files, &error))
+	if (!check_inputs(options, &task.detection, &files, &error))
 		return cli_fail(&error);
 	int code = EXIT_NOTHING;
 	for (size_t i = 0; i < files.count && !ferror(cli->out); i++) {

@@ -77,24 +77,18 @@ static bool cell_is(const struct cell *cell, const char *text)
 	return cell->length == strlen(text) && memcmp(cell->text, text, cell->length) == 0;
 }
 
-/* The columns for an error message: "time, p50, p99", cut if too long. */
-static const char *list_columns(const struct row *header, struct buf *out)
-{
-	for (size_t i = 0; i < header->count && out->length < 400; i++) {
-		if (i > 0)
-			buf_text(out, ", ");
-		buf_append(out, header->cells[i].text,
-			header->cells[i].length < 80 ? header->cells[i].length : 80);
-	}
-	buf_text(out, out->length < 400 ? "" : ", ...");
-	return out->data ? out->data : "";
-}
-
+/* Names the columns, cut if that is too long. */
 static bool wrong_column(const struct detect_task *task, const struct input *input,
 	const struct row *header, struct error *error)
 {
 	struct buf names = {0};
-	list_columns(header, &names);
+
+	for (size_t i = 0; i < header->count && names.length < 400; i++) {
+		buf_text(&names, i > 0 ? ", " : "");
+		buf_append(&names, header->cells[i].text,
+			header->cells[i].length < 80 ? header->cells[i].length : 80);
+	}
+	buf_text(&names, names.length < 400 ? "" : ", ...");
 	if (task->column)
 		error_set(error, ERROR_USAGE, "%s: no column \"%.80s\"; available: %s", input->name,
 			task->column, names.data);

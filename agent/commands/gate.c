@@ -151,14 +151,6 @@ static const char *judge_triage(const struct gate *gate, struct arena *arena,
 								      : NULL;
 }
 
-static bool is_needed(const struct gate *gate, const char *test)
-{
-	return !gate->off && !gate->strict &&
-	       (gate_concerns(
-			gate->config->known_changes, gate->config->known_change_count, test) ||
-		       triage_list_rows(gate->triaged, test).count > 0);
-}
-
 /* The main branch's changes are recorded without a branch. */
 static const char *recorded_branch(const struct test *test, const char *branch)
 {
@@ -207,7 +199,11 @@ static void judge_series(struct gate *gate, struct arena *arena, const char *bra
 void gate_judge(
 	struct gate *gate, struct arena *arena, const char *branch, const struct analysis *analysis)
 {
-	bool needed = is_needed(gate, analysis->test->name);
+	const struct config *config = gate->config;
+	const char *test = analysis->test->name;
+	bool needed = !gate->off && !gate->strict &&
+		      (gate_concerns(config->known_changes, config->known_change_count, test) ||
+			      triage_list_rows(gate->triaged, test).count > 0);
 
 	for (size_t s = 0; s < analysis->data->count && !gate->off; s++) {
 		struct findings *findings = &analysis->findings[s];

@@ -22,11 +22,6 @@ static int64_t happened(const struct change_record *record, enum event_kind kind
 	return WHEN_NEVER;
 }
 
-static bool was_told(const struct change_record *record)
-{
-	return happened(record, EVENT_ANNOUNCED) != WHEN_NEVER;
-}
-
 /* When it last happened, if it is still the state. */
 static int64_t ended(
 	const struct change_record *record, enum change_state state, enum event_kind kind)
@@ -59,7 +54,7 @@ struct replay_tally {
 
 static void add(struct replay_tally *tally, const struct change_record *record)
 {
-	if (!was_told(record))
+	if (happened(record, EVENT_ANNOUNCED) == WHEN_NEVER)
 		return;
 	tally->told++;
 	tally->withdrawn += withdrawn(record) != WHEN_NEVER;

@@ -465,16 +465,6 @@ static bool write_report(struct maker *maker, struct report_document *document, 
 	return write_document(maker, path, &text, error);
 }
 
-/* Brings rows and plots into order; plots have the numbers of their first rows. */
-static void put_in_order(struct maker *maker)
-{
-	if (maker->count > 0)
-		qsort(maker->rows, maker->count, sizeof *maker->rows, compare_rows);
-	qsort(maker->plots, maker->plot_count, sizeof *maker->plots, compare_plots);
-	for (size_t i = 0; i < maker->plot_count; i++)
-		maker->plots[i].number = i + 1;
-}
-
 static int make(struct maker *maker, const struct test *const *tests, size_t count)
 {
 	struct gather gather = {.tests = tests,
@@ -491,7 +481,11 @@ static int make(struct maker *maker, const struct test *const *tests, size_t cou
 	gather_print_failed(&gather);
 	if (maker->code != EXIT_NOTHING)
 		return maker->code;
-	put_in_order(maker);
+	if (maker->count > 0)
+		qsort(maker->rows, maker->count, sizeof *maker->rows, compare_rows);
+	qsort(maker->plots, maker->plot_count, sizeof *maker->plots, compare_plots);
+	for (size_t i = 0; i < maker->plot_count; i++)
+		maker->plots[i].number = i + 1; /* of its first row */
 	struct report_document document = {.title = maker->flags->title,
 		.now = maker->cli->now,
 		.since = maker->since,
