@@ -380,7 +380,7 @@ static const struct record_column {
 	{"attributes", OPTIONAL, LIST, cell_attributes},
 	{"triage", 0, INBOX, cell_triage},
 	{"owner", OPTIONAL, INBOX, cell_owner},
-	{"said by", OPTIONAL, INBOX, cell_person},
+	{"triaged by", OPTIONAL, INBOX, cell_person},
 	{"until", OPTIONAL, INBOX, cell_until},
 	{"note", OPTIONAL, INBOX, cell_note},
 	{"link", OPTIONAL, INBOX, cell_link},

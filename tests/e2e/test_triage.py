@@ -189,7 +189,7 @@ def test_inbox(running, hunter):
     done = hunter("triage", running.ids["db.read"], "acknowledged", "--owner", "ann", "--note", "looking", "--until", "3 days", "--config", running.path)
     assert done.code == 0 and "1 change changed" in done.out, done
     row = inbox()[0][0]
-    assert (row["triage"], row["owner"], row["note"]) == ("acknowledged", "ann", "looking") and row["said by"].endswith(" ago") and row["until"], row
+    assert (row["triage"], row["owner"], row["note"]) == ("acknowledged", "ann", "looking") and row["triaged by"].endswith(" ago") and row["until"], row
     assert hunter("triage", running.ids["db.read"], "expected", "--config", running.path).code == 0
     assert [row["test"] for row in inbox()[0]] == ["db.write"]
     ids = [c["id"] for c in json.loads(hunter("changes", "--open", "--config", running.path, "--output", "json").out)["changes"]]

@@ -146,16 +146,16 @@ function whoCard(story) {
 	const {triage, owner} = story.change;
 	const told = story.change.history.filter(event => event.event === 'announced');
 
-	return card('Who looks at it', h('div', {class: 'large'}, triageBadge(triage.state)),
+	return card('Triage', h('div', {class: 'large'}, triageBadge(triage.state)),
 		triage.state !== 'open' || triage.version > 0
-			? h('div', {}, triage.state === 'acknowledged' ? [name(triage.owner ?? triage.person ?? '–', 60), ' looks at it, said ']
-				: [triage.owner ? ['owner ', name(triage.owner, 60), '; '] : null, 'said by ', name(triage.person ?? '–', 60), ' '],
+			? h('div', {}, triage.state === 'acknowledged' ? [name(triage.owner ?? triage.person ?? '–', 60), ' acknowledged it ']
+				: [triage.owner ? ['owner ', name(triage.owner, 60), '; '] : null, 'triaged by ', name(triage.person ?? '–', 60), ' '],
 			ago(triage.time))
-			: h('div', {}, owner ? ['owner ', name(owner, 80)] : 'nobody has said anything'),
+			: h('div', {}, owner ? ['owner ', name(owner, 80)] : 'not triaged yet'),
 		triage.until ? h('div', {class: 'quiet'}, 'until ', time(triage.until)) : null,
 		h('div', {class: 'quiet'}, story.silence ? ['silenced until ', time(story.silence.until)]
-			: told.length > 0 ? ['told ', ago(told[0].at)]
-				: {silent: 'not told: only recorded', held: 'told once confirmed', pending: 'about to be told'}[story.change.news] ?? 'not told'));
+			: told.length > 0 ? ['announced ', ago(told[0].at)]
+				: {silent: 'recorded, not announced', held: 'announced once confirmed', pending: 'announcement pending'}[story.change.news] ?? 'not announced'));
 }
 
 function glance(story) {
@@ -166,11 +166,11 @@ function glance(story) {
 		triage.note || triage.link ? h('blockquote', {class: 'note'}, triage.note ? name(triage.note, 4000) : null,
 			triage.link ? [' ', external(triage.link, plain(triage.link, 100))] : null) : null,
 		story.silence ? h('p', {class: 'panel mark'}, 'A ', h('a', {href: '/silences'}, `silence (${story.silence.id})`),
-			' of ', name(story.silence.owner ?? story.silence.person ?? '–', 60), ' keeps it from being told until ', time(story.silence.until),
+			' of ', name(story.silence.owner ?? story.silence.person ?? '–', 60), ' holds its announcement until ', time(story.silence.until),
 			story.silence.reason ? [': ', name(story.silence.reason, 300)] : '.') : null,
 		story.test?.problem ? h('p', {class: 'panel mark'}, 'Its test fails, so the newest points may be missing: ', name(story.test.problem, 400)) : null,
 		story.cluster ? h('p', {}, 'It is part of ', h('a', {href: `/change/${story.cluster}`}, 'a cluster of series that changed together'),
-			', which was told in its place.') : null,
+			', which was announced instead.') : null,
 		change.members > 0 ? h('p', {}, `${change.members} series changed together`, change.shared ? [': ', name(change.shared, 300)] : null,
 			'. The size is their median; the levels are those of ', name(change.metric, 200), ', the nearest to their middle.') : null,
 	];
@@ -590,12 +590,12 @@ function bisectionSection(context) {
 // ---- History, details, why
 
 const eventWords = {found: 'found', confirmed: 'confirmed', moved: 'found at another time', withdrawn: 'withdrawn: no longer found',
-	returned: 'found again', announced: 'told', recovered: 'over: the old level is back', triaged: 'triaged', reopened: 'open again'};
+	returned: 'found again', announced: 'announced', recovered: 'over: the old level is back', triaged: 'triaged', reopened: 'open again'};
 
 function historySection(story) {
 	const line = event => {
 		if (event.event === 'announced')
-			return ['told ', name(event.receiver, 60), event.destination ? [' ', name(event.destination, 80)] : null];
+			return ['announced to ', name(event.receiver, 60), event.destination ? [' ', name(event.destination, 80)] : null];
 		if (event.event === 'triaged' || event.event === 'reopened')
 			return [h('b', {}, name(event.person ?? '–', 60)), ': ', name(event.detail ?? eventWords[event.event], 600),
 				event.origin ? h('span', {class: 'quiet'}, ' from ', name(event.origin, 80)) : null];
@@ -637,7 +637,7 @@ function detailsSection(story) {
 
 function whySection(context) {
 	const content = h('div');
-	const element = h('details', {class: 'why', ontoggle: () => { if (element.open) ask(); }}, h('summary', {}, 'Why was it told, or not?'), content);
+	const element = h('details', {class: 'why', ontoggle: () => { if (element.open) ask(); }}, h('summary', {}, 'Why was it announced, or not?'), content);
 	let story = null, asked = false;
 
 	function show(why) {
@@ -647,8 +647,8 @@ function whySection(context) {
 			h('dl', {},
 				h('dt', {}, 'Points'), h('dd', {}, `${why.points ?? '–'}`, why.detector ? [', judged by ', name(why.detector, 60)] : null),
 				why.arrival ? [h('dt', {}, 'As the points arrived'), h('dd', {}, ['found', 'told', 'lost'].map(key => known(why.arrival[key])
-					? `${key} with point ${why.arrival[key]}` : null).filter(Boolean).join(', ') || 'never found')] : null,
-				known(power('up')) || known(power('down')) ? [h('dt', {}, 'Smallest change told here'), h('dd', {}, ['up', 'down'].filter(side => known(power(side)))
+					? `${key === 'told' ? 'announced' : key} with point ${why.arrival[key]}` : null).filter(Boolean).join(', ') || 'never found')] : null,
+				known(power('up')) || known(power('down')) ? [h('dt', {}, 'Smallest change announced here'), h('dd', {}, ['up', 'down'].filter(side => known(power(side)))
 					.map(side => `${side} ${power(side)}%`).join(', '))] : null),
 			why.tried?.length ? h('div', {class: 'table'}, h('table', {}, h('thead', {}, h('tr', {}, ['Place', 'Change', 'p-value', 'Became', 'Because'].map(text => h('th', {}, text)))),
 				h('tbody', {}, why.tried.slice(0, 20).map(place => h('tr', {class: place.meant ? 'meant' : null},
@@ -826,8 +826,8 @@ export async function show(main, context) {
 		w: () => { why.element.open = !why.element.open; why.element.scrollIntoView({block: 'start'}); },
 		x: () => location.assign(exploreUrl(story.change, plot.range)),
 		'?': () => keysHelp([['j k', 'next, previous change of the inbox'], ['u', 'back to the inbox'],
-			...(context.may('triager') ? [...states.filter(one => one.key).map(one => [one.key, `${one.action}: ${one.hint}`]), ['c', 'write a note, an owner, or until when'], ['z', 'undo what was said last'], ['s', 'silence']] : []),
-			['x', 'explore the series'], ['w', 'why was it told, or not'], ['?', 'this help'],
+			...(context.may('triager') ? [...states.filter(one => one.key).map(one => [one.key, `${one.action}: ${one.hint}`]), ['c', 'write a note, an owner, or until when'], ['z', 'undo the last triage'], ['s', 'silence']] : []),
+			['x', 'explore the series'], ['w', 'why it was announced, or not'], ['?', 'this help'],
 			['← →', 'in the plot: move the cursor; with Shift: pan'], ['+ - 0', 'in the plot: zoom in, out, all'], ['Enter', 'in the plot: pin the point'], ['[ ]', 'in the plot: the change before, after']]),
 	};
 

@@ -322,7 +322,7 @@ export async function show(main, context) {
 		}}, 'Reload'));
 
 	const help = h('details', {class: 'legend'}, h('summary', {}, 'Signs and keys'),
-		h('p', {}, '▲ ▼ a change that was told, with its levels and the band of places where it may be. △ ▽ with a dotted line: not yet confirmed; with a dashed line: ',
+		h('p', {}, '▲ ▼ a recorded change, with its levels and the band of places where it may have begun. △ ▽ with a dotted line: not yet confirmed; with a dashed line: ',
 			'a detection of these points says otherwise than what is recorded. Hatched: no points, or the source does not answer. Grey: silenced.'),
 		h('p', {}, 'Drag zooms, wheel or shift and drag move, double click shows all, a click pins a point. With the plot in focus: ', h('kbd', {}, '←'), ' ', h('kbd', {}, '→'),
 			' along the points, with ', h('kbd', {}, 'Shift'), ' move, ', h('kbd', {}, '+'), ' ', h('kbd', {}, '-'), ' ', h('kbd', {}, '0'), ' zoom, ', h('kbd', {}, 'Enter'), ' pin, ',

@@ -703,9 +703,9 @@ class Inbox {
 		if (this.triager)
 			keys.push([['x'], 'select it, or not', () => this.cursor && this.choose(this.cursor, !this.chosen.has(this.cursor.change.id))],
 				[['X'], 'select all of its group, or none', () => this.cursor && this.chooseGroup(this.cursor.group, !this.isChosen(this.cursor.group))],
-				...states.filter(({key}) => key).map(({state, key}) => [[key], `say of what is selected, or else of the marked one: ${said[state]}`, () => { this.say({state}); }]),
-				[['c'], 'say it with a note, an owner, or until when', () => { this.ask(); }],
-				[['z'], 'undo what was said last', () => { this.undo?.(); }]);
+				...states.filter(({key}) => key).map(({state, key}) => [[key], `triage the selection, or else the marked change: ${said[state]}`, () => { this.say({state}); }]),
+				[['c'], 'triage with a note, an owner or an end', () => { this.ask(); }],
+				[['z'], 'undo the last triage', () => { this.undo?.(); }]);
 		keys.push([['Escape'], 'select nothing; leave the filter', () => this.escape()], [['?'], 'this list', () => { this.help(); }, true]);
 		return keys;
 	}

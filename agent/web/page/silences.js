@@ -106,7 +106,7 @@ function form(context, added) {
 		field('for', 'For how long, or until when', lasts, h('datalist', {id: 'lasting'}, ['1h', '4h', '1 day', '3 days', '1 week', 'tomorrow 9:00'].map(value => h('option', {value}))),
 			h('p', {class: 'hint'}, '2h, 3 days, friday 18:00, 2026-12-24')),
 		field('from', 'Begins', from, h('p', {class: 'hint'}, 'now, or a time ahead')),
-		field('owner', 'Whose it is', owner, h('p', {class: 'hint'}, 'told before it ends'))),
+		field('owner', 'Whose it is', owner, h('p', {class: 'hint'}, 'reminded before it ends'))),
 	field('reason', 'Reason', reason),
 	problem,
 	h('div', {class: 'actions'}, submit, personField(context)));
@@ -141,7 +141,7 @@ function card(silence, {context, look, fill}) {
 			end.disabled = true;
 			try {
 				await post(`/api/v1/silences/${silence.id}/end`, {person: person(context)});
-				notice(`Silence ${silence.id} was ended. What it has held is told now.`);
+				notice(`Silence ${silence.id} has ended. The changes that it held are announced now.`);
 				look();
 			} finally {
 				end.disabled = false;

@@ -43,7 +43,7 @@ function destination(found, several) {
 function receiverCard(receiver) {
 	return h('li', {class: 'card', 'data-receiver': receiver.name},
 		h('div', {class: 'card-line'}, h('div', {}, h('strong', {}, name(receiver.name, 100)), ' ', receiver.type ? badge(receiver.type) : null), receiverState(receiver)),
-		receiver.events ? h('p', {class: 'small quiet'}, 'told: ', receiver.events.join(', ')) : null,
+		receiver.events ? h('p', {class: 'small quiet'}, 'events: ', receiver.events.join(', ')) : null,
 		receiver.destinations.length
 			? h('ul', {class: 'plain-list'}, receiver.destinations.map(found => destination(found, receiver.destinations.length > 1)))
 			: h('p', {class: 'small quiet'}, receiver.elsewhere ? 'Another agent sends its messages.' : 'Nothing was sent since the agent was started.'),
@@ -107,7 +107,7 @@ function draw(main, status, context) {
 		h('ul', {class: 'cards two'}, receivers.map(receiverCard),
 			status.not_configured.destinations.length ? receiverCard({...status.not_configured, name: 'Not configured any more'}) : null),
 		h('h2', {}, 'Routes'),
-		status.routes ? h('ul', {class: 'tree'}, routeTree(status.routes)) : h('p', {class: 'quiet'}, 'None: all receivers are told everything, unless a test names its own (notify).'),
+		status.routes ? h('ul', {class: 'tree'}, routeTree(status.routes)) : h('p', {class: 'quiet'}, 'None: all receivers get everything, unless a test names its own (notify).'),
 		status.routes_left_out ? h('p', {class: 'quiet'}, `and ${number(status.routes_left_out)} more routes`) : null,
 		h('h2', {}, 'Sources'),
 		status.sources.length ? h('div', {class: 'table'}, h('table', {class: 'stack'},

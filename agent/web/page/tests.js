@@ -189,7 +189,7 @@ async function one(main, context, test) {
 				['Metrics', state?.metrics.length ? state.metrics.slice(0, 50).map((metric, i) => [i ? ', ' : '', name(metric, 80)]) : 'those that its source has'],
 				known.groups.length ? ['Groups', known.groups.slice(0, 50).map((group, i) => [i ? ', ' : '', name(group, 80)])] : null,
 				['Tells', known.receivers.slice(0, 50).map((receiver, i) => [i ? ', ' : '', name(receiver, 80)]),
-					known.routed ? h('span', {class: 'quiet'}, ' as the routes say') : null],
+					known.routed ? h('span', {class: 'quiet'}, ' by the routes') : null],
 				['Defined in', h('code', {}, name(`${known.file}:${known.line}`, 400))]));
 	}
 

@@ -7,13 +7,13 @@ const AT_ONCE = 500; // changes in one request
 
 // In the order of the buttons. `key` is the same on all pages.
 export const states = [
-	{state: 'acknowledged', action: 'Acknowledge', key: 'a', hint: 'Somebody looks at it'},
-	{state: 'expected', action: 'Expected', key: 'e', hint: 'It was meant, and may stay'},
-	{state: 'ignored', action: 'Ignore', key: 'i', hint: 'Real, and not worth the time'},
-	{state: 'false', action: 'False alarm', key: 'f', hint: 'There is no change at all'},
+	{state: 'acknowledged', action: 'Acknowledge', key: 'a', hint: 'Under investigation'},
+	{state: 'expected', action: 'Expected', key: 'e', hint: 'Intended: the new level stays'},
+	{state: 'ignored', action: 'Ignore', key: 'i', hint: 'Real, but not worth fixing'},
+	{state: 'false', action: 'False alarm', key: 'f', hint: 'No change at all'},
 	{state: 'infra', action: 'Infra', key: null, hint: 'The environment changed, not the program'},
-	{state: 'fixed', action: 'Fixed', key: null, hint: 'A fix is on its way, or in'},
-	{state: 'open', action: 'Reopen', key: null, hint: 'Nobody looks at it'},
+	{state: 'fixed', action: 'Fixed', key: null, hint: 'A fix is in, or on its way'},
+	{state: 'open', action: 'Reopen', key: null, hint: 'Not triaged'},
 ];
 
 // The state as a label: open ones wait for somebody.
@@ -75,7 +75,7 @@ function conflict(changes, wanted, some) {
 	const line = ({test, metric, triage}) => h('li', {}, name(test, 80), ' ', name(metric, 80), ': ', triageBadge(triage.state), ' by ', name(triage.person ?? 'somebody', 60), ' ', ago(triage.time),
 		triage.owner ? [', owner ', name(triage.owner, 60)] : null, triage.note ? h('blockquote', {}, name(triage.note, 500)) : null);
 
-	return dialog('Somebody else was first', [h('p', {}, 'Nothing was changed. Since it was shown here, others have said:'), h('ul', {}, changes.slice(0, 100).map(line)),
+	return dialog('Triaged by somebody else', [h('p', {}, 'Nothing was changed. Others have triaged since this page was loaded:'), h('ul', {}, changes.slice(0, 100).map(line)),
 		h('p', {}, 'You wanted: ', h('b', {}, action), wanted.note ? [': ', name(wanted.note, 200)] : null),
 	], [{text: 'Leave it as it is', value: null, main: true}, {text: `Take over: ${action}`, value: 'all'},
 		...some > changes.length ? [{text: `Only the other ${(some - changes.length).toLocaleString('en')}`, value: 'rest'}] : []]);
