@@ -276,7 +276,7 @@ static bool write_mark(struct connection *connection, int64_t mark, struct error
 {
 	struct parameters parameters = {0};
 
-	parameter_integer(&parameters, mark);
+	parameter_add(&parameters, v_id(mark));
 	return connection_begin(connection, true, error) &&
 	       connection_send(connection, "INSERT INTO marks VALUES ($1)", &parameters, error) &&
 	       connection_commit(connection, error);
@@ -558,9 +558,9 @@ static void test_a_statement_that_is_sent_again(void **state)
 	struct error error;
 
 	SERVER_IS_NEEDED(f);
-	parameter_text(&text, "four");
-	parameter_integer(&whole, 123456);
-	parameter_text(&missing, NULL);
+	parameter_add(&text, v_text("four"));
+	parameter_add(&whole, v_id(123456));
+	parameter_add(&missing, v_text(NULL));
 	assert_true(connection_begin(f->connection, true, &error));
 	for (int i = 0; i < 20; i++)
 		assert_true(connection_send(f->connection, sql, &text, &error));
@@ -589,9 +589,9 @@ static void load_marks(struct fixture *f, int64_t count)
 		struct parameters row = {0};
 
 		if (i == 0)
-			parameter_null(&row);
+			parameter_add(&row, v_null());
 		else
-			parameter_integer(&row, i);
+			parameter_add(&row, v_id(i));
 		assert_true(connection_load_row(f->connection, &row, &error));
 	}
 }
@@ -627,7 +627,7 @@ static void test_rows_are_loaded(void **state)
 	for (int64_t i = 0; i < ROWS; i++) {
 		struct parameters row = {0};
 
-		parameter_integer(&row, 2000000);
+		parameter_add(&row, v_id(2000000));
 		if (!connection_load_row(f->connection, &row, &error))
 			break;
 	}
@@ -681,12 +681,12 @@ static void test_values_come_back(void **state)
 	PGresult *result;
 
 	SERVER_IS_NEEDED(f);
-	parameter_integer(&parameters, INT64_MIN);
-	parameter_number(&parameters, -0.1);
-	parameter_number(&parameters, (double)NAN);
-	parameter_text(&parameters, "\xc3\xa9'\"\\");
-	parameter_text(&parameters, NULL);
-	parameter_bytes(&parameters, bytes, sizeof bytes);
+	parameter_add(&parameters, v_id(INT64_MIN));
+	parameter_add(&parameters, v_number(-0.1));
+	parameter_add(&parameters, v_number((double)NAN));
+	parameter_add(&parameters, v_text("\xc3\xa9'\"\\"));
+	parameter_add(&parameters, v_text(NULL));
+	parameter_add(&parameters, v_bytes(bytes, sizeof bytes));
 	result = connection_ask(f->connection,
 		"SELECT $1, $2, $3, $4, $5, $6, true, CAST(-3 AS SMALLINT), -4", &parameters,
 		&error);
@@ -729,8 +729,8 @@ static void test_patterns(void **state)
 			PGresult *result;
 			bool expected = fnmatch(patterns[i], texts[k], 0) == 0;
 
-			parameter_text(&parameters, texts[k]);
-			parameter_text(&parameters, patterns[i]);
+			parameter_add(&parameters, v_text(texts[k]));
+			parameter_add(&parameters, v_text(patterns[i]));
 			result = connection_ask(f->direct, "SELECT $1 ~ (SELECT pattern_of($2))",
 				&parameters, &error);
 			if (!result)

@@ -341,8 +341,8 @@ static void add_limits(const struct connection *connection, struct parameters *p
 {
 	bool patient = connection->patience_ms > CONNECTION_PATIENCE;
 
-	parameter_integer(parameters, connection->patience_ms);
-	parameter_integer(parameters, patient ? connection->patience_ms : IDLE_MS);
+	parameter_add(parameters, v_id(connection->patience_ms));
+	parameter_add(parameters, v_id(patient ? connection->patience_ms : IDLE_MS));
 }
 
 /* Compiling a statement takes seconds where it is expected to take long, and most take none. */
@@ -382,8 +382,8 @@ static bool settle(struct connection *connection)
 
 	if (connection->doubtful == 0)
 		return true;
-	parameter_text(&parameters, connection->writer);
-	parameter_integer(&parameters, connection->doubtful);
+	parameter_add(&parameters, v_text(connection->writer));
+	parameter_add(&parameters, v_id(connection->doubtful));
 	if (!queue_alone(connection, sql, &parameters))
 		return false;
 	result = exchange_drain(connection);
@@ -404,8 +404,8 @@ static bool send_number(struct connection *connection)
 
 	connection->number++;
 	connection->number_sent = true;
-	parameter_text(&parameters, connection->writer);
-	parameter_integer(&parameters, connection->number);
+	parameter_add(&parameters, v_text(connection->writer));
+	parameter_add(&parameters, v_id(connection->number));
 	add_limits(connection, &parameters);
 	return exchange_queue(connection,
 		"INSERT INTO commits (writer, number, refused, used) VALUES ($1, $2, 0,"

@@ -167,16 +167,12 @@ static const char *clean(struct sql_statement *statement, const char *text)
 
 static void driver_bind(struct sql_statement *statement, int parameter, const struct value *value)
 {
-	struct parameters *parameters = &statement->parameters;
+	struct value clear = *value;
 
-	parameters->count = parameter - 1;
-	switch (value->type) {
-	case SQL_NULL: parameter_null(parameters); break;
-	case SQL_INTEGER: parameter_integer(parameters, value->integer); break;
-	case SQL_NUMBER: parameter_number(parameters, value->number); break;
-	case SQL_TEXT: parameter_text(parameters, clean(statement, value->text)); break;
-	case SQL_BYTES: parameter_bytes(parameters, value->bytes, value->length);
-	}
+	if (clear.type == SQL_TEXT)
+		clear.text = clean(statement, clear.text);
+	statement->parameters.count = parameter - 1;
+	parameter_add(&statement->parameters, clear);
 }
 
 /* The rows of long lists are read in the order of an index, up to a limit. Without statistics,

@@ -36,35 +36,25 @@ static void add_bits(struct parameters *parameters, Oid type, uint64_t bits)
 	add(parameters, type, room, 8);
 }
 
-void parameter_integer(struct parameters *parameters, int64_t value)
-{
-	add_bits(parameters, TYPE_INT8, (uint64_t)value);
-}
-
-void parameter_null(struct parameters *parameters)
-{
-	add(parameters, TYPE_INT8, NULL, 0);
-}
-
-void parameter_number(struct parameters *parameters, double value)
+void parameter_add(struct parameters *parameters, struct value value)
 {
 	uint64_t bits;
 
-	memcpy(&bits, &value, sizeof bits);
-	if (isnan(value))
-		add(parameters, TYPE_FLOAT8, NULL, 0);
-	else
-		add_bits(parameters, TYPE_FLOAT8, bits);
-}
-
-void parameter_text(struct parameters *parameters, const char *text)
-{
-	add(parameters, TYPE_TEXT, text, text ? strlen(text) : 0);
-}
-
-void parameter_bytes(struct parameters *parameters, const void *bytes, size_t length)
-{
-	add(parameters, TYPE_BYTEA, bytes, length);
+	switch (value.type) {
+	case SQL_NULL: add(parameters, TYPE_INT8, NULL, 0); break;
+	case SQL_INTEGER: add_bits(parameters, TYPE_INT8, (uint64_t)value.integer); break;
+	case SQL_NUMBER:
+		memcpy(&bits, &value.number, sizeof bits);
+		if (isnan(value.number))
+			add(parameters, TYPE_FLOAT8, NULL, 0);
+		else
+			add_bits(parameters, TYPE_FLOAT8, bits);
+		break;
+	case SQL_TEXT:
+		add(parameters, TYPE_TEXT, value.text, value.text ? strlen(value.text) : 0);
+		break;
+	case SQL_BYTES: add(parameters, TYPE_BYTEA, value.bytes, value.length); break;
+	}
 }
 
 static uint64_t bits_of(const PGresult *result, int row, int column)

@@ -20,11 +20,8 @@ struct parameters {
 	char room[PARAMETERS_MOST][8];
 };
 
-void parameter_integer(struct parameters *parameters, int64_t value);
-void parameter_null(struct parameters *parameters);                   /* an integer */
-void parameter_number(struct parameters *parameters, double value);   /* NaN becomes NULL */
-void parameter_text(struct parameters *parameters, const char *text); /* or NULL */
-void parameter_bytes(struct parameters *parameters, const void *bytes, size_t length);
+/* The next one. */
+void parameter_add(struct parameters *parameters, struct value value);
 
 /* Of a result; an integer or truth value of any width, 0 if it is NULL. */
 int64_t cell_integer(const PGresult *result, int row, int column);

@@ -9,6 +9,7 @@
 #ifndef AGENT_STORE_SQL_DRIVER_H
 #define AGENT_STORE_SQL_DRIVER_H
 
+#include "agent/model/columns.h"
 #include "agent/store/tx.h"
 
 struct sql_statement; /* the driver's */
@@ -32,6 +33,42 @@ struct value {
 	};
 	size_t length; /* of bytes */
 };
+
+static inline struct value v_id(int64_t value)
+{
+	return (struct value){SQL_INTEGER, .integer = value};
+}
+
+static inline struct value v_time(int64_t value)
+{
+	return (struct value){
+		SQL_INTEGER, value < -ROWS_MOST || value > ROWS_MOST, .integer = value};
+}
+
+static inline struct value v_count(int64_t value)
+{
+	return (struct value){SQL_INTEGER, value < 0 || value > ROWS_MOST, .integer = value};
+}
+
+static inline struct value v_null(void) /* an integer */
+{
+	return (struct value){.type = SQL_NULL};
+}
+
+static inline struct value v_number(double value)
+{
+	return (struct value){SQL_NUMBER, .number = value}; /* NaN: NULL */
+}
+
+static inline struct value v_text(const char *value)
+{
+	return (struct value){SQL_TEXT, .text = value}; /* borrowed until the statement has run */
+}
+
+static inline struct value v_bytes(const void *bytes, size_t length)
+{
+	return (struct value){SQL_BYTES, .bytes = bytes, .length = length}; /* the same */
+}
 
 struct sql_driver {
 	/* All rows of an answer are in memory before the first one can be read: a long one is

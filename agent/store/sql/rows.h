@@ -40,42 +40,6 @@ void rows_load_end(struct tx *tx);
 /* Runs one that inserts a row and returns its id; 0: there was one in its place. */
 int64_t query_insert(struct sql_query *query);
 
-static inline struct value v_id(int64_t value)
-{
-	return (struct value){SQL_INTEGER, .integer = value};
-}
-
-static inline struct value v_time(int64_t value)
-{
-	return (struct value){
-		SQL_INTEGER, value < -ROWS_MOST || value > ROWS_MOST, .integer = value};
-}
-
-static inline struct value v_count(int64_t value)
-{
-	return (struct value){SQL_INTEGER, value < 0 || value > ROWS_MOST, .integer = value};
-}
-
-static inline struct value v_null(void) /* an integer */
-{
-	return (struct value){.type = SQL_NULL};
-}
-
-static inline struct value v_number(double value)
-{
-	return (struct value){SQL_NUMBER, .number = value}; /* NaN: NULL */
-}
-
-static inline struct value v_text(const char *value)
-{
-	return (struct value){SQL_TEXT, .text = value}; /* borrowed until the statement has run */
-}
-
-static inline struct value v_bytes(const void *bytes, size_t length)
-{
-	return (struct value){SQL_BYTES, .bytes = bytes, .length = length}; /* the same */
-}
-
 /* Values for ?1, ?2 ... and how many they are; a statement is a literal (see words.h). */
 #define VALUES(...)                                                                                \
 	(const struct value[]){__VA_ARGS__},                                                       \
