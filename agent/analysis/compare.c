@@ -19,7 +19,8 @@ enum { RANKED_BEFORE = 50, RANKED_AFTER = 25 };
  */
 enum { SINGLE_DF = 3 };
 
-/* The points from which constant levels differ: fewer equal values say nothing of the noise. */
+/* Points needed before constant levels count as different: fewer equal values do not reveal the
+ * noise. */
 enum { CONSTANT_LEAST = 10 };
 
 /* What arithmetic leaves of the squares of values that are 1 at most. */

@@ -9,7 +9,7 @@
 
 #include "agent/analysis/analysis.h"
 
-/* Degrees of freedom below which nothing can be told: with three, a difference of ten standard
+/* Degrees of freedom below which the test decides nothing: with three, a difference of ten standard
  * errors has a p of 0.002. */
 enum { COMPARE_LEAST = 4 };
 
@@ -28,7 +28,7 @@ struct comparison {
 	bool one; /* both are the same level of one series: nothing is compared */
 	double pvalue;
 	double plain_pvalue; /* that of a single point if it is no outlier; else the same */
-	double df;           /* the degrees of freedom of the test: how much can be told at all */
+	double df;           /* degrees of freedom of the test */
 	double percent;      /* after over before, 0 if before is 0 */
 	/* The same for the nearest points of both spans, with outliers clipped: see struct
 	 * change. */

@@ -74,8 +74,8 @@ static double value_at(const struct points_of *points, int64_t time, int64_t ste
 									: (double)NAN;
 }
 
-/* By how much a quarter of a day typically goes elsewhere than the day before: neither a daily
- * cycle nor a step here or there is left in that. NaN if there is none. */
+/* How far a quarter of a day typically departs from the day before; daily cycles and single steps
+ * do not count. NaN if there is none. */
 static double difference_of(struct arena *arena, const struct points_of *points, int64_t step)
 {
 	double *apart = arena_array(arena, points->n, sizeof *apart), mean = 0, median;
@@ -120,7 +120,7 @@ static double memory_of(struct arena *arena, const struct points_of *points, int
 	return ratio * ratio * (double)HOUR / (double)step;
 }
 
-/* Whether it is one of those that are judged with the waits of services, by the default. */
+/* Whether the series waits as services do, and by default. */
 static bool may_be_hourly(
 	const struct detection *detection, const struct series *series, int64_t step)
 {

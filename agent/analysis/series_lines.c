@@ -92,7 +92,7 @@ void line_reader_want(struct line_reader *reader, const struct line_wanted *want
 	reader->wanted_count = count;
 }
 
-/* The first problem of a part is the one that is told. */
+/* The first problem of a part is reported. */
 static void note(struct part *part, const char *problem, size_t bad)
 {
 	if (part->problem)
@@ -415,7 +415,7 @@ static bool check_part(const struct line_reader *reader, size_t which, struct er
 	return true;
 }
 
-/* A start without a step, or a step alone, says nothing. */
+/* A start without a step, or a step alone, gives no times. */
 static bool has_range(const struct line_reader *reader)
 {
 	return reader->parts[START].seen && reader->parts[STEP].seen;

@@ -260,7 +260,7 @@ static void decide_verification(struct bisection *bisection, struct block block)
 	}
 }
 
-/* The end that tells more about the levels: fewer runs are known to be on its side. */
+/* The end whose level is less well known: it has fewer runs. */
 static size_t lacking_end(const struct bisection *bisection, const double *probability)
 {
 	size_t good = 0, bad = 0;

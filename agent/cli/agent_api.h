@@ -15,7 +15,7 @@
 #include "agent/base/field.h"
 #include "conf/config.h"
 
-/* What the flags of a command say of it. */
+/* Its address and credentials, from a command's flags. */
 struct agent_api_options {
 	const char *agent;      /* a URL or unix:/path, or NULL */
 	const char *token_file; /* or NULL */

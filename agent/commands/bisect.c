@@ -1,4 +1,4 @@
-/* `bisect`: the flags, what is made of them, and looks at a journal without a search. */
+/* `bisect`: the flags, the setup made from them, and the display of a journal. */
 #include "agent/commands/bisect.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /*
- * `bisect`: what its files share. bisect.c has the flags and the looks at a journal,
- * bisect_change.c what a recorded change says of the range, bisect_search.c the search itself.
+ * `bisect`: shared by its files. bisect.c has the flags and displays journals, bisect_change.c
+ * reads the range of a recorded change, bisect_search.c searches.
  */
 #ifndef AGENT_COMMANDS_BISECT_H
 #define AGENT_COMMANDS_BISECT_H
@@ -28,7 +28,7 @@ struct bisect_flags {
 	bool merges, clean, resume, discard, log, show;
 };
 
-/* What a recorded change says. */
+/* The range and levels of a recorded change. */
 struct bisect_change {
 	int64_t id;
 	const char *test, *metric;

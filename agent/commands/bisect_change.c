@@ -47,7 +47,7 @@ static bool perform(void *context, const char *state, const struct config *confi
 	return read;
 }
 
-/* The configuration, if it was read, says where the test's clone is. */
+/* The configuration, if it was read, has the path of the test's clone. */
 bool bisect_change_read(
 	struct cli *cli, const char *id, struct bisect_change *out, struct error *error)
 {

@@ -34,7 +34,7 @@ struct gate {
 	const struct config *config;
 	struct triage_list *triaged; /* or NULL */
 	int64_t now;
-	bool off;    /* says nothing of accepted changes */
+	bool off;    /* no change is accepted */
 	bool strict; /* none is accepted */
 	bool *told;  /* by entry: that it has expired */
 };
@@ -159,7 +159,8 @@ static const char *recorded_branch(const struct test *test, const char *branch)
 	return !branch || strcmp(branch, main ? main : "main") == 0 ? "" : branch;
 }
 
-/* Sets `accepted` of those changes that are known, by the agent's own rule, and were triaged. */
+/* Sets `accepted` of the changes that match, by the agent's own rule, a recorded and triaged one.
+ */
 static void judge_recorded(const struct gate *gate, struct arena *arena, struct record_rows rows,
 	const char *branch, struct findings *findings, const char **accepted)
 {

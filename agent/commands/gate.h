@@ -23,15 +23,15 @@ extern const struct field gate_fields[];
 struct gate;
 struct triage_list;
 
-/* Reads what people have said of changes of the tests, from where the flags say; *out stays as it
- * is if they say nothing of it. ERROR_STATE if that is not available. `arena`: for names. */
+/* Reads the triage of the tests' changes from the state or agent of the flags; *out stays as it is
+ * if they name neither. ERROR_STATE if it is unavailable. `arena`: for names. */
 bool gate_read(const struct gate_flags *flags, const struct test *const *tests, size_t count,
 	struct arena *arena, struct triage_list **out, struct error *error) MUST_USE;
 
 /*
- * Reads what people have said, before any test is read. Under --profile otava nothing is accepted,
- * and nothing is said of it. The flags and the context are borrowed. NULL and an error, ERROR_STATE
- * if the state or the agent that the flags name is not available.
+ * Reads the triage before any test is read. Under --profile otava nothing is accepted. The flags
+ * and the context are borrowed. NULL and an error, ERROR_STATE if the state or the agent of the
+ * flags is unavailable.
  */
 struct gate *gate_new(
 	const struct gate_flags *flags, const struct command_context *context, struct error *error);
@@ -48,9 +48,9 @@ const char *gate_judge_span(struct gate *gate, struct arena *arena, const struct
 	struct findings *findings, const struct change *change);
 
 /*
- * What the metrics of a test lack, so that nothing can be said of them: a gate must not take that
- * for a good result. A metric with several series (pods come and go) lacks something only if none
- * of them can be judged. A zeroed struct with its arena set is empty.
+ * The metrics of a test that have too little data to be judged: a gate must not pass on them. A
+ * metric with several series (pods come and go) lacks data only if none of them can be judged. A
+ * zeroed struct with its arena set is empty.
  */
 struct gate_lacks {
 	struct arena *arena;

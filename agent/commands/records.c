@@ -313,7 +313,7 @@ static const char *cell_triage(const struct cell *cell)
 	return triage_state_names[state ? state : TRIAGE_OPEN];
 }
 
-/* Where somebody has said something. */
+/* Of triaged changes only. */
 static const char *cell_triaged(const struct cell *cell)
 {
 	return cell->record->triage.state > TRIAGE_OPEN ? cell_triage(cell) : NULL;

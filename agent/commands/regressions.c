@@ -58,7 +58,7 @@ struct regression_report {
 	size_t tests, regressed; /* reported so far, and those with regressions */
 	size_t accepted;         /* regressions that do not count */
 	size_t changed;          /* changes of metrics without a direction, which do not count */
-	bool otava;              /* says nothing of accepted ones */
+	bool otava;              /* no change is accepted */
 	struct buf failed;       /* JSON: the tests that failed */
 };
 
@@ -590,7 +590,7 @@ static bool is_neither(const struct regressions *regressions, const struct serie
 	return series_direction(series) == 0 && !regressions->flags->ignore_direction;
 }
 
-/* A difference that is no change of its own, as one: anywhere in the level that is compared. */
+/* The difference of the levels as a change, which lies anywhere in the compared level. */
 static struct change change_in(const struct comparison *comparison)
 {
 	size_t from = comparison->after.span.from, to = comparison->after.span.to - 1;

@@ -426,7 +426,7 @@ static int replay_tests(struct replay *replay)
 
 	if (!replay->past)
 		return code;
-	if (replay->cli->common.log_level == LEVEL_INFO) /* by default: the messages say it all */
+	if (replay->cli->common.log_level == LEVEL_INFO) /* by default the messages are enough */
 		log_setup(LEVEL_ERROR, (enum log_format)replay->cli->common.log_format, stderr);
 	if (!options->state && !make_folder(folder, &error))
 		return cli_fail(&error);

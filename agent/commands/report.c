@@ -82,7 +82,7 @@ struct maker {
 	int64_t since, until;
 	struct report_row *rows;
 	size_t count;
-	struct report_plot plots[REPORT_PLOTS + 1]; /* the one of too many has the least weight */
+	struct report_plot plots[REPORT_PLOTS + 1]; /* one more than fit: it is dropped */
 	size_t plot_count, ordinals;
 	int code; /* of what went wrong besides a test */
 };
@@ -108,7 +108,7 @@ static double weight_of(const struct announcement *item)
 	       (item->direction ? weights[1 + announcement_verdict(item)] : WORSE / 2);
 }
 
-/* What people said of it; of one that the state does not have, that. */
+/* Its triage; of a change that the state lacks, why. */
 static const char *word_of(const struct job *job, const struct plot_change *change, bool ends)
 {
 	static const char *const words[PLOT_SOURCES] = {[PLOT_CANDIDATE] = "not yet confirmed",

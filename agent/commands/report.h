@@ -22,13 +22,13 @@ struct report_plot {
 	char *json, *svg;
 	double weight;  /* of its most important change */
 	size_t number;  /* of the plot, from 1, in the order of the rows; 0: it was left out */
-	size_t ordinal; /* the plot's, as its rows have it */
+	size_t ordinal; /* matches report_row.plot */
 };
 
 struct report_row {
 	struct announcement item; /* with links */
 	const char *series;
-	const char *word;   /* what people said, or why it is not a known change; or NULL */
+	const char *word;   /* its triage, or why it is not a recorded change; or NULL */
 	double weight;      /* the larger, the more important */
 	size_t ordinal;     /* order of finding; */
 	size_t plot;        /* the ordinal of its plot */

@@ -137,7 +137,7 @@ static void put_commit(
 	buf_free(&none);
 }
 
-/* What people said, who, and where to say more. */
+/* The triage, by whom, and a link to the agent's page. */
 static void put_state(
 	struct buf *out, const struct report_row *row, const struct report_markup *markup)
 {

@@ -1,6 +1,6 @@
 /*
- * `route`: who would be told of a change, and why. It reads the configuration alone: nothing is
- * fetched and nothing is sent.
+ * `route`: which receivers a change would notify, and why. Reads the configuration only: fetches
+ * nothing, sends nothing.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -152,7 +152,7 @@ static void set_change(struct asked *asked)
 	asked->record.sign = after < before ? -1 : 1;
 }
 
-/* Where the series is measured, if its name says so. */
+/* The environment, if the series' name contains it. */
 static void set_environment(struct asked *asked)
 {
 	const char *name = asked->test ? asked->test->environment : NULL;

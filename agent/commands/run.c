@@ -181,8 +181,8 @@ static void reload_ended(void *context, const struct reload_report *report)
 	systemd_reloaded(run->systemd, report->problem);
 }
 
-/* What was accepted may be open again, and to be announced; there may be an earlier expiry; and
- * messages show what was said. */
+/* Accepted changes may be open again and due for announcement, an expiry may be earlier, and
+ * messages show the triage. */
 static void triaged(void *context)
 {
 	struct run *run = context;

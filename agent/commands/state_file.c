@@ -105,7 +105,7 @@ static json_t *perform(const struct state_request *request, const char *state,
 	return document;
 }
 
-/* Somebody has the state: asks the configured agent. */
+/* The state is in use: asks the configured agent. */
 static json_t *ask_holder(const struct state_request *request, const char *state,
 	const struct config *config, struct error *error)
 {
@@ -131,9 +131,8 @@ static json_t *ask_either(const struct state_request *request, const char *state
 	const struct timespec pause = {.tv_nsec = PAUSE};
 	json_t *document;
 
-	/* Who had the state file a moment ago may have left it since: another command. Only what
-	 * fails while nobody has it, again and again, is a failure of the state. A database is
-	 * never another's alone. */
+	/* Another command may have released the state file meanwhile. Only repeated failures while
+	 * nobody holds it are failures of the state. A database is never held exclusively. */
 	for (int tries = 0, left = 0;; tries++) {
 		bool held;
 
@@ -152,7 +151,7 @@ static json_t *ask_either(const struct state_request *request, const char *state
 	}
 }
 
-/* The form says "until: ..."; whoever gave --until reads that. */
+/* The form's error begins with "until: "; the user gave --until. */
 static void name_flag(const struct cli *cli, struct error *error)
 {
 	size_t length = strcspn(error->text, ":");

@@ -37,7 +37,7 @@ bool state_is_hidden(const char *path);
 /* The text of a form's field, as forms.h asks for it; `form`: struct pairs. */
 const char *state_form(void *form, const char *name);
 
-/* The user's name, as far as it is known: what a request says that nobody signs in for. */
+/* The user's name, as far as it is known: the person of requests without authentication. */
 const char *state_person(struct arena *arena);
 
 /* Something to be read from the state, or changed in it. */

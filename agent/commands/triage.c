@@ -1,5 +1,4 @@
-/* `triage`: what a person says about changes, through the agent that has the state, or straight
- * into the state where none does. */
+/* `triage`: through the agent that holds the state, or directly in the state if none does. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,8 +106,7 @@ static bool check(
 }
 
 /*
- * --write: what is accepted goes into a file of known_changes. Whether that can be done is checked
- * before anything is said.
+ * --write: accepted changes go into a known_changes file. Checked before anything is triaged.
  */
 static bool check_write(
 	const struct triage_options *options, const struct asked *asked, struct error *error)
@@ -247,7 +245,7 @@ static bool perform(void *context, const char *state, const struct config *confi
 	return done;
 }
 
-/* How many it were, if there is something to say that the table does not. */
+/* How many changes were triaged. */
 static void print_summary(struct cli *cli, const json_t *answer, bool says)
 {
 	const struct triage_options *options = cli->options;
@@ -307,7 +305,7 @@ static int print_answer(struct cli *cli, json_t *answer, bool says)
 	return conflict ? cli_refuse("%s", conflict) : EXIT_NOTHING;
 }
 
-/* The answer, or NULL after an error. `look`: nothing is changed. */
+/* The answer, or NULL after an error. `look`: read only. */
 static json_t *ask(
 	struct cli *cli, const struct asked *asked, bool look, int64_t seen, struct error *error)
 {
@@ -338,7 +336,7 @@ static json_t *ask(
 	return state_request(cli, &request, error);
 }
 
-/* What was said about a change before, by somebody else. */
+/* The previous triage of a change, by somebody else. */
 struct before {
 	int64_t version;
 	const char *state, *person, *time;
@@ -379,7 +377,7 @@ static void print_before(const struct before *before, const json_t *answer)
 			before->person, before->time);
 }
 
-/* A single change is looked at first: nobody is overruled unseen. */
+/* The triage of a single change is read first, so that nobody is overruled unseen. */
 static bool is_single(const struct triage_options *options, const struct asked *asked)
 {
 	return asked->ids && asked->ids[strspn(asked->ids, "0123456789")] == '\0' &&

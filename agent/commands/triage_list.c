@@ -1,6 +1,6 @@
 /*
- * Two steps: first those of which something has been said, which are few; then, to tell them from
- * their neighbours, all of the tests that have some.
+ * Two steps: first the triaged changes, which are few; then, to match them reliably, all changes of
+ * their tests.
  */
 #include "agent/commands/triage_list.h"
 
@@ -69,7 +69,7 @@ struct record_rows triage_list_all(const struct triage_list *triaged)
 		       : (struct record_rows){0};
 }
 
-/* The names of the tests of the records, of those that are wanted. */
+/* The wanted tests that have records. */
 static struct strings tests_of(const struct triage_list *triaged, const struct strings *wanted)
 {
 	struct dict names = {.arena = triaged->arena};
@@ -96,7 +96,7 @@ static const char *said_names(struct arena *arena)
 	return buf_keep(&text, arena);
 }
 
-/* `said`: only those of which people have said something. */
+/* `said`: only triaged changes. */
 static bool list_state(struct triage_list *triaged, const char *path, const struct strings *tests,
 	bool said, struct error *error)
 {

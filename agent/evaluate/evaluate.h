@@ -171,7 +171,7 @@ enum { TUNED_MOST = 5 }; /* options that are searched, and confirm */
 bool tune_search(struct evaluation *evaluation, const struct contender *contender,
 	struct arena *arena, struct trials *out, struct error *error) MUST_USE;
 
-/* Settings that were searched on what people said of changes. */
+/* Settings found by a search on triaged changes. */
 struct tuned {
 	struct contender contender;
 	struct live_rule rule;

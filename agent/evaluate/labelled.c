@@ -13,8 +13,7 @@
 
 enum { MOST_POINTS = 50 * 1000 * 1000 };
 
-/* What a line says of its series, and the names that it may have: of several on a line the last
- * counts. */
+/* The members of a line and their spellings: of several on a line the last counts. */
 enum part { POINTS, MAYBE, SPANS, GROUP, NAME, PARTS };
 
 static const struct {

@@ -29,7 +29,7 @@ struct labelled_series {
 	const uint64_t *hashes; /* likewise */
 	const int64_t *times;   /* ms, ascending; NULL where they are not known */
 	struct labels labels;
-	/* What people said of single changes of it, in the order of their places; else none. */
+	/* Triage of its single changes, in the order of their places; or none. */
 	const struct judgement *judgements;
 	size_t judgement_count;
 	const char *line; /* as it was read, if the set keeps lines; else NULL */

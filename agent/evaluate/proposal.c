@@ -193,7 +193,7 @@ static void replace(struct proposal *proposal, size_t file, size_t line, size_t 
 	edited->lines = lines;
 }
 
-/* Adds a line before the given one; the line after it tells how lines end. */
+/* Adds a line before the given one, with the same line end. */
 static void insert(struct proposal *proposal, size_t file, size_t before, const char *text)
 {
 	struct edited *edited = &proposal->files[file];

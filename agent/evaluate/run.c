@@ -60,7 +60,7 @@ static void score_whole(const struct labelled_series *series, const struct chang
 	free(room);
 }
 
-/* Whether a look at so many points could tell when a judged change is announced. */
+/* Whether a judged change could be announced about this many points. */
 static bool is_near_judged(const struct labelled_series *series, size_t seen)
 {
 	for (size_t i = 0; i < series->judgement_count; i++) {

@@ -57,7 +57,7 @@ bool judged_real(enum triage_state state)
 	return state == TRIAGE_ACKNOWLEDGED || state == TRIAGE_EXPECTED || state == TRIAGE_FIXED;
 }
 
-/* What people say of it now. */
+/* Its current triage. */
 static enum triage_state state_of(const struct change_record *record, int64_t now)
 {
 	return triage_at(&record->triage, now);

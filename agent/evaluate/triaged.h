@@ -19,7 +19,7 @@ struct judgement {
 	size_t at;               /* index in the series */
 };
 
-/* Whether it says that the change is real, and news. */
+/* Whether this state means that the change is real, and worth announcing. */
 bool judged_real(enum triage_state state);
 
 /* A change that could not be judged, and why. */

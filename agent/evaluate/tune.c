@@ -213,7 +213,7 @@ static struct tuned describe(const struct axis_values *axes, size_t axis_count, 
 	return out;
 }
 
-/* A search of what people said: the combination that is best so far. */
+/* A search on triaged changes: the best combination so far. */
 struct judged_search {
 	struct evaluation *evaluation;
 	const struct contender *given;

@@ -15,7 +15,7 @@
 
 /* What a change is to the reader. */
 enum plot_source {
-	PLOT_KNOWN,     /* confirmed: as the store has it, and as messages have told it */
+	PLOT_KNOWN,     /* confirmed: as recorded and announced */
 	PLOT_CANDIDATE, /* found, and not yet confirmed */
 	PLOT_FRESH,     /* only a detection on these very points finds it */
 	PLOT_LOST,      /* as the store has it; a detection on these points does not find it */
@@ -38,7 +38,7 @@ struct plot_change {
 	bool trend;     /* the level moved from `before` to `after` between `from` and `to` */
 	int verdict;    /* as announcement_verdict: 1 worse, -1 better, 0 neither */
 	int64_t ended;  /* ms, the first point back at the old level; 0: it stands */
-	bool withdrawn; /* it was told, and is no longer believed */
+	bool withdrawn; /* it was announced, and withdrawn since */
 	enum triage_state triage;
 	const char *commit; /* of the first point of the new level, or NULL */
 	/* On a terminal: what stands above it, and it is only a place: not listed. NULL: a change.
@@ -47,7 +47,7 @@ struct plot_change {
 };
 
 struct plot_line {
-	const char *name; /* the series, or NULL if the plot's title says it */
+	const char *name; /* the series, or NULL if it is the plot's title */
 	const char *branch;
 	const char *test, *metric, *identity; /* or NULL */
 	const char *unit;                     /* or NULL */
@@ -75,7 +75,7 @@ struct plot_span {
 	const char *text; /* why, by whom */
 };
 
-/* That, or what the kind says: "no data", "silenced". */
+/* Its text, or that of the kind: "no data", "silenced". */
 const char *plot_span_text(const struct plot_span *span);
 
 enum plot_scale { PLOT_AUTO, PLOT_FROM_ZERO, PLOT_LOGARITHMIC, PLOT_RELATIVE, PLOT_SCALES };

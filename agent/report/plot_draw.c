@@ -292,7 +292,7 @@ static void draw_line(struct drawing *d, size_t line)
 		d->canvas->dots(d->canvas, dots, dot_count, radius > 0 ? radius : 1.5, pen.ink, 1);
 }
 
-/* Points beyond the axis: a spike that would flatten all else is told by an arrow at the edge. */
+/* Points beyond the axis: an arrow at the edge marks a spike that would flatten everything else. */
 static void draw_beyond(struct drawing *d, size_t line)
 {
 	const struct plot_line *data = &d->plot->lines[line];
@@ -502,7 +502,7 @@ static const char *commit_text(struct arena *arena, const char *commit)
 	return arena_printf(arena, "%.*s…", (int)utf8_cut(commit, MOST), commit);
 }
 
-/* What people and time have said of it. */
+/* Its triage, or its state. */
 static const char *state_text(const struct plot_change *change)
 {
 	if (change->withdrawn)
@@ -737,7 +737,7 @@ static void draw_names(struct drawing *d, double x, double y)
 			ANCHOR_END, INK_FAINT);
 }
 
-/* Whether the second line of the head has anything to say. */
+/* Whether the head has a second line. */
 static bool has_subtitle(struct drawing *d)
 {
 	return d->plot->line_count > 1 || *view_legend(&d->view, d->arena, " · ");

@@ -399,7 +399,7 @@ static void put_title(struct screen *s)
 	}
 }
 
-/* What there is to say of a change beside its numbers. */
+/* The remark that follows a change's numbers. */
 static const char *remark(const struct plot_change *change)
 {
 	static const char *const sources[PLOT_SOURCES] = {[PLOT_CANDIDATE] = "not yet confirmed",

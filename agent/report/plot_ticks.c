@@ -373,7 +373,7 @@ static void print_clock(int64_t ms, int64_t step, char out[TICK_TEXT])
 			(int)(rest % SECOND));
 }
 
-/* What a mark says, and of what larger unit it is. */
+/* The text of a mark, and its larger unit. */
 static void print_time(int64_t ms, const struct time_step *step, bool first, struct tick *tick)
 {
 	struct date date = when_to_date(ms);
