@@ -98,10 +98,12 @@ static void put_pair(struct buf *line, const struct log_pair *pair, bool json)
 
 static void put_command_head(struct buf *line, enum log_level level, const char *message)
 {
-	buf_printf(line, "hunter-c: %s",
-		level == LEVEL_WARN    ? "warning: "
-		: level == LEVEL_DEBUG ? "debug: "
-				       : "");
+	static const char *const marks[] = {[LEVEL_ERROR] = "",
+		[LEVEL_WARN] = "warning: ",
+		[LEVEL_INFO] = "",
+		[LEVEL_DEBUG] = "debug: "};
+
+	buf_printf(line, "hunter-c: %s", marks[level]);
 	buf_clean(line, message, MOST_HELD);
 }
 

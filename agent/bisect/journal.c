@@ -134,7 +134,7 @@ static void put_members(struct buf *out, const struct member *members, const voi
 		case COMMITS:
 			buf_char(out, '[');
 			for (size_t i = 0; i < strings->count; i++) {
-				buf_text(out, i ? ", " : "");
+				json_next(out);
 				buf_json_text(out, strings->items[i]);
 			}
 			buf_char(out, ']');

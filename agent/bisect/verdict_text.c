@@ -256,7 +256,7 @@ void verdict_json(
 		buf_text(out, "null");
 	buf_text(out, ", \"set\": [");
 	for (size_t i = 0; i < status->set_count && i < LISTED; i++) {
-		buf_text(out, i ? ", " : "");
+		json_next(out);
 		put_candidate(out, &status->set[i], commits);
 	}
 	buf_printf(out,

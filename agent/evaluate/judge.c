@@ -145,7 +145,7 @@ static void put_outcomes(struct buf *out, const struct live *live)
 {
 	for (size_t i = 0; i < live->outcome_count; i++) {
 		const struct judged_outcome *outcome = &live->outcomes[i];
-		buf_text(out, i ? ",\n  " : "\n  ");
+		json_line(out);
 		put_change_json(out, outcome->judgement->record,
 			triage_state_names[outcome->judgement->state]);
 		json_put_bool(out, "announced", outcome->announced);
@@ -169,7 +169,7 @@ static void put_json(struct work *work, struct buf *out, struct result *results,
 	buf_text(out, "], \"not_scored\": [");
 	for (size_t i = 0; i < triaged->unplaced_count; i++) {
 		const struct unplaced *unplaced = &triaged->unplaced[i];
-		buf_text(out, i ? ",\n  " : "\n  ");
+		json_line(out);
 		put_change_json(out, unplaced->record, triage_state_names[unplaced->state]);
 		json_put_text(out, "reason", unplaced->why);
 		buf_char(out, '}');
@@ -432,7 +432,7 @@ static void put_search_json(struct buf *out, struct search *one)
 	json_put_text(out, "reason", one->why);
 	buf_text(out, ", \"settings\": {");
 	for (size_t i = 0; i < one->tuned.count; i++) {
-		buf_text(out, i ? ", " : "");
+		json_next(out);
 		buf_json_text(out, one->tuned.settings[i].name);
 		buf_text(out, ": ");
 		buf_json_text(out, one->tuned.settings[i].value);

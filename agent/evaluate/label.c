@@ -335,7 +335,7 @@ static void put_points(struct buf *out, const struct labelled_series *series, co
 		return;
 	buf_printf(out, ", \"%s\": [", name);
 	for (size_t i = 0; i < series->labels.n; i++) {
-		buf_text(out, i ? ", " : "");
+		json_next(out);
 		put(out, series, i);
 	}
 	buf_char(out, ']');

@@ -26,13 +26,12 @@ typedef const char *attribute_of(
 static void put_attributes(struct buf *out, const struct series *series,
 	const struct change *change, const struct strings *names, attribute_of *attribute)
 {
-	size_t count = 0;
 	buf_char(out, '{');
 	for (size_t i = 0; i < names->count; i++) {
 		const char *value = attribute(series, change, names->items[i]);
 		if (!value)
 			continue;
-		buf_text(out, count++ ? ", " : "");
+		json_next(out);
 		buf_json_text(out, names->items[i]);
 		buf_text(out, ": ");
 		buf_json_text(out, value);
@@ -44,7 +43,7 @@ static void put_labels(struct buf *out, const struct pairs *labels)
 {
 	buf_char(out, '{');
 	for (size_t i = 0; i < labels->count; i++) {
-		buf_text(out, i ? ", " : "");
+		json_next(out);
 		buf_json_text(out, labels->items[i].key);
 		buf_text(out, ": ");
 		buf_json_text(out, labels->items[i].value);
@@ -187,7 +186,7 @@ static void put_otava_attributes(struct buf *out, const struct analysis *analysi
 		for (size_t h = 0; h < count && !value; h++)
 			value = change_attribute(analysis->findings[hits[h].series].series,
 				hits[h].change, names->items[i]);
-		buf_text(out, i ? ", " : "");
+		json_next(out);
 		put_ascii(out, names->items[i]);
 		buf_text(out, ": ");
 		put_ascii(out, value);

@@ -59,7 +59,7 @@ static void put_column(struct buf *out, const struct column *column, size_t n)
 	buf_json_text(out, column->name);
 	buf_text(out, ": {\"values\": [");
 	for (size_t i = 0; i < texts.count; i++) {
-		buf_text(out, i ? ", " : "");
+		json_next(out);
 		buf_json_text(out, texts.items[i]);
 	}
 	buf_printf(out, "], \"at\": [%s]}", at.data ? at.data : "");
@@ -112,7 +112,7 @@ void plot_put_json(struct buf *out, const struct plot *plot)
 	json_put_text(out, "scale", plot_scale_names[plot->scale]);
 	buf_text(out, ", \"lines\": [");
 	for (size_t i = 0; i < plot->line_count; i++) {
-		buf_text(out, i ? ",\n  " : "\n  ");
+		json_line(out);
 		put_line(out, &plot->lines[i]);
 	}
 	buf_text(out, "], \"spans\": [");
