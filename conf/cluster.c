@@ -54,9 +54,8 @@ struct cluster_settings *cluster_read(
 	if (plugin)
 		field_defaults(plugin->fields, options);
 	unset = options_read(map, map, &reading);
-	if (unset.variable)
-		loader_error(unset.where, scope, "${%s} is not set", unset.variable);
-	else if (common.type && (!plugin || strcmp(common.type, plugin->name) != 0))
+	if (loader_is_set(scope, &unset) && common.type &&
+		(!plugin || strcmp(common.type, plugin->name) != 0))
 		loader_error(yaml_get(map, "type"), scope,
 			"type: unknown type of group \"%.80s\"; the only one is cluster",
 			common.type);

@@ -384,9 +384,7 @@ static void read_detection(struct loader *loader, const struct yaml_node *node)
 
 	loader->config->detection =
 		detection_read(node, &loader->root, &loader->config->detection, &unset);
-	if (unset.variable)
-		loader_error(unset.where, &(struct scope){.loader = loader, .part = "detection"},
-			"${%s} is not set", unset.variable);
+	loader_is_set(&(struct scope){.loader = loader, .part = "detection"}, &unset);
 }
 
 static void note_routes(struct loader *loader, const struct yaml_node *node)

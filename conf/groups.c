@@ -127,8 +127,7 @@ static void read_plain(
 		.scope = *scope, .tables = {{plain_fields, &options}}, .other_keys = plain_keys};
 	struct unset unset = options_read(map, map, &reading);
 
-	if (unset.variable)
-		loader_error(unset.where, scope, "${%s} is not set", unset.variable);
+	loader_is_set(scope, &unset);
 	group->mute = mutes_read(map, scope, &options.mute);
 	group->node = yaml_get(map, "tests");
 	if (group->node->kind != YAML_LIST && !loader_is_null(group->node, scope, "tests"))

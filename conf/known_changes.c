@@ -127,8 +127,7 @@ static void read_entry(struct loader *loader, const struct yaml_node *map)
 	}
 	field_defaults(known_change_fields, &options);
 	unset = options_read(map, map, &reading);
-	if (unset.variable)
-		loader_error(unset.where, &reading.scope, "${%s} is not set", unset.variable);
+	loader_is_set(&reading.scope, &unset);
 	check_text(map, &reading.scope, "test", options.test);
 	check_text(map, &reading.scope, "metric", options.metric);
 	check_text(map, &reading.scope, "commit", options.commit);

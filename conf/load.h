@@ -172,6 +172,9 @@ struct reading {
 struct unset options_read(
 	const struct yaml_node *map, const struct yaml_node *where, const struct reading *reading);
 
+/* Whether no variable is unset, which is an error. */
+bool loader_is_set(const struct scope *scope, const struct unset *unset);
+
 /* ` (did you mean "x"?)` among `count` names, or "". Limited to a number of calls where there are
  * many names. */
 const char *loader_hint(

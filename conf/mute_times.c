@@ -419,8 +419,7 @@ static void read_interval(
 		return;
 	}
 	unset = options_read(map, map, &reading);
-	if (unset.variable)
-		loader_error(unset.where, scope, "${%s} is not set", unset.variable);
+	loader_is_set(scope, &unset);
 	if (errors != scope->loader->problems->errors)
 		return;
 	for (size_t i = 0; i < PARTS; i++) {

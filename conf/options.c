@@ -61,13 +61,10 @@ static void read_list(struct loader *loader, const struct field *field,
 	struct dict seen = {.arena = loader->arena};
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (items[i]->kind != YAML_SCALAR) {
-			loader_error(items[i], &reading->scope, "%s: expected a list of words",
-				field->name);
-			return;
-		}
-		if (yaml_is_null(items[i])) {
-			loader_error(items[i], &reading->scope, "%s: an entry has no value",
+		bool word = items[i]->kind == YAML_SCALAR;
+		if (!word || yaml_is_null(items[i])) {
+			loader_error(items[i], &reading->scope,
+				word ? "%s: an entry has no value" : "%s: expected a list of words",
 				field->name);
 			return;
 		}
@@ -132,14 +129,18 @@ static void hide(struct error *error, const char *value, const char *reference)
 	snprintf(error->text, sizeof error->text, "%s", text);
 }
 
+static bool ends_in_file(const struct field *field)
+{
+	size_t length = strlen(field->name);
+	return length > 5 && strcmp(field->name + length - 5, "_file") == 0;
+}
+
 /* Options that name a file on this machine: `file`, `state`, `password_file`. */
 static bool is_path(const struct field *field)
 {
-	size_t length = strlen(field->name);
 	return field->type == FIELD_STRING &&
 	       (strcmp(field->name, "file") == 0 || strcmp(field->name, "state") == 0 ||
-		       (field->flags & FIELD_FOLDER) ||
-		       (length > 5 && strcmp(field->name + length - 5, "_file") == 0));
+		       (field->flags & FIELD_FOLDER) || ends_in_file(field));
 }
 
 /* Secrets, certificates and keys are relative to the configuration file that names them; data files
@@ -147,11 +148,9 @@ static bool is_path(const struct field *field)
 static bool is_beside(const struct field *field, const char *text)
 {
 	static const char *const names[] = {"sslrootcert", "sslcert", "sslkey", "web_config", NULL};
-	size_t length = strlen(field->name);
-	bool file = length > 5 && strcmp(field->name + length - 5, "_file") == 0;
 	if (field->type != FIELD_STRING || !*text || *text == '/')
 		return false;
-	return file || (field->flags & FIELD_FOLDER) ||
+	return ends_in_file(field) || (field->flags & FIELD_FOLDER) ||
 	       (listed(names, field->name) && strcmp(text, "system") != 0); /* libpq's value */
 }
 
@@ -272,4 +271,11 @@ struct unset options_read(
 	}
 	check_required(where, reading, &given);
 	return unset;
+}
+
+bool loader_is_set(const struct scope *scope, const struct unset *unset)
+{
+	if (unset->variable)
+		loader_error(unset->where, scope, "${%s} is not set", unset->variable);
+	return !unset->variable;
 }

@@ -203,8 +203,7 @@ static void read_options(struct reader *reader, const struct yaml_node *map,
 		.other_keys = other_keys};
 	struct unset unset = options_read(map, map, &reading);
 
-	if (unset.variable) {
-		loader_error(unset.where, &reader->scope, "${%s} is not set", unset.variable);
+	if (!loader_is_set(&reader->scope, &unset)) {
 		return;
 	}
 	read_match(reader, map, route);
