@@ -3,7 +3,7 @@
  * edits it.
  *
  * Both need the message's own `ts` and its channel's id, which are in its receipt (receipt.h); a
- * message of an earlier version has none and is left alone. The edited message is the first post as
+ * message without them, as by a webhook, is left alone. The edited message is the first post as
  * it was rendered and stored, with one block at the end that has the triage of its changes.
  */
 #ifndef NOTIFIERS_SLACK_FOLLOW_UP_H

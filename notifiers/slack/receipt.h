@@ -2,8 +2,8 @@
  * The receipt of a Slack message: "1503435956.000247 2 1503435999.000100 C0123456789".
  *
  * The `ts` of the message that starts the thread and the number of posts sent; then the message's
- * own `ts` and its channel's id, by which it can be read and edited later. Receipts of earlier
- * versions lack these two, or even the number.
+ * own `ts` and its channel's id, by which it can be read and edited later. A webhook's receipt
+ * lacks these two.
  */
 #ifndef NOTIFIERS_SLACK_RECEIPT_H
 #define NOTIFIERS_SLACK_RECEIPT_H
