@@ -335,8 +335,10 @@ static enum step ask(struct attempt *attempt)
 		return slack_call(attempt, buf_keep(&out, attempt->arena), NULL);
 	}
 	write_lines(&out, attempt);
-	if (out.length == 0 && !attempt->follow_up->amended)
+	if (out.length == 0 && !attempt->follow_up->amended) {
+		buf_free(&out);
 		return STEP_DONE; /* it is up to date */
+	}
 	body = amended(attempt, &out);
 	buf_free(&out);
 	return body ? slack_call(attempt, "chat.update", body)
