@@ -49,7 +49,8 @@ struct unwritten {
 struct round {
 	struct dispatcher *dispatcher;
 	struct store_pending *pending;
-	struct store_queue *queue; /* the store's from the worker's end on */
+	struct store_incidents *incidents; /* NULL: no change is told that is in none */
+	struct store_queue *queue;         /* the store's from the worker's end on */
 	struct config_ref *config_ref;
 	struct publisher publisher;
 	struct routed_receivers *routed; /* of each of the pending records */
@@ -493,7 +494,8 @@ static void render(void *context)
 	struct round *round = context;
 	const struct config *config = round->publisher.config;
 
-	incidents_assign(round->pending, config, round->publisher.now);
+	if (round->incidents)
+		incidents_assign(round->pending, round->incidents, config);
 	round->publisher.router = router_new(config);
 	route(round);
 	publisher_retractions(&round->publisher, &round->pending->retractions);
@@ -502,7 +504,7 @@ static void render(void *context)
 	for (size_t i = 0; i < config->receiver_count; i++)
 		render_for(round, &config->receivers[i]);
 	list_told(round);
-	incidents_write(round->pending, round->queue);
+	incidents_write(round->pending, round->incidents, round->queue);
 	router_free(round->publisher.router);
 	round->publisher.router = NULL;
 }
@@ -529,6 +531,8 @@ static void round_free(struct round *round)
 	config_ref_release(round->config_ref);
 	if (round->queue)
 		store_call_free(&round->queue->call);
+	if (round->incidents)
+		store_call_free(&round->incidents->call);
 	store_call_free(&round->pending->call);
 }
 
@@ -702,7 +706,6 @@ static void round_render(struct round *round)
 		if (round->pending->messages.items[i].key) /* sent by others */
 			delivery_manager_remember(
 				dispatcher->delivery_manager, &round->pending->messages.items[i]);
-	dispatcher->round = round;
 	agent->under_way++;
 	engine_compute(agent->engine, render, rendered, round);
 }
@@ -742,6 +745,48 @@ static bool has_peeked(struct dispatcher *dispatcher, const struct store_pending
 	return wait > 0;
 }
 
+/* Nothing of it was told. */
+static void give_round_up(struct dispatcher *dispatcher)
+{
+	struct round *round = dispatcher->round;
+
+	dispatcher->round = NULL;
+	environments_written(dispatcher->environments, false);
+	silences_written(dispatcher->silences, false);
+	round_free(round);
+	look_after(dispatcher, FLUSH_AGAIN);
+	round_end(dispatcher);
+}
+
+static void incidents_read(struct store_incidents *found)
+{
+	struct dispatcher *dispatcher = found->call.context;
+
+	dispatcher->round->incidents = found;
+	if (!found->call.failed && is_leader(dispatcher)) {
+		round_render(dispatcher->round);
+		return;
+	}
+	dispatcher->agent->stateless |= found->call.failed;
+	give_round_up(dispatcher);
+}
+
+/* Renders the round; first reads what that needs. */
+static void round_tell(struct round *round)
+{
+	struct dispatcher *dispatcher = round->dispatcher;
+	struct store_incidents *request;
+
+	dispatcher->round = round;
+	if (!incidents_wanted(round->pending)) {
+		round_render(round);
+		return;
+	}
+	request = store_incidents_new(incidents_read, dispatcher);
+	request->now = agent_now(dispatcher->agent);
+	store_client_call(dispatcher->agent, &request->call);
+}
+
 static void pending_read(struct store_pending *pending)
 {
 	struct dispatcher *dispatcher = pending->call.context;
@@ -762,7 +807,7 @@ static void pending_read(struct store_pending *pending)
 	ask_filters(dispatcher, pending);
 	hold_recoveries(dispatcher, pending);
 	if (has_work(round)) {
-		round_render(round);
+		round_tell(round);
 		return;
 	}
 	environments_written(dispatcher->environments, false);
@@ -792,7 +837,6 @@ static void begin_round(struct dispatcher *dispatcher, bool peek)
 	dispatcher->began = engine_now(agent->engine);
 	fleet_fence(agent, &dispatcher->fence, FLEET_LEADER);
 	pending = store_pending_new(pending_read, dispatcher);
-	pending->now = agent_now(agent);
 	store_client_call(agent, &pending->call);
 }
 

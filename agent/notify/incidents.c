@@ -28,6 +28,19 @@ static int compare_time(const void *a, const void *b)
 	return (left->item.id > right->item.id) - (left->item.id < right->item.id);
 }
 
+static bool is_new(const struct change_record *record)
+{
+	return record->incident == 0 && !record->held;
+}
+
+bool incidents_wanted(const struct store_pending *pending)
+{
+	for (size_t i = 0; i < pending->records.count; i++)
+		if (is_new(&pending->records.items[i]))
+			return true;
+	return false;
+}
+
 /* The records that are not in an incident yet, in the order in which they are taken. */
 static size_t list_new(struct store_pending *pending, struct change_record **out)
 {
@@ -36,7 +49,7 @@ static size_t list_new(struct store_pending *pending, struct change_record **out
 	for (size_t i = 0; i < pending->records.count; i++) {
 		struct change_record *record = &pending->records.items[i];
 
-		if (record->incident == 0 && !record->held)
+		if (is_new(record))
 			out[count++] = record;
 	}
 	if (count > 0)
@@ -49,7 +62,8 @@ static const char *name_of(struct arena *arena, const char *test, const char *se
 	return arena_printf(arena, "%s\n%s", test, series);
 }
 
-static void add_unchanged(struct assigning *assigning, const struct store_pending *pending)
+static void add_unchanged(struct assigning *assigning, const struct store_pending *pending,
+	const struct store_incidents *found)
 {
 	struct arena *arena = assigning->arena;
 	struct dict changed = {.arena = arena};
@@ -60,13 +74,13 @@ static void add_unchanged(struct assigning *assigning, const struct store_pendin
 
 		*dict_place(&changed, name_of(arena, record->item.test, record->series)) = record;
 	}
-	for (size_t i = 0; i < pending->incidents.count; i++) {
-		const struct change_record *record = pending->incidents.items[i].first;
+	for (size_t i = 0; i < found->incidents.count; i++) {
+		const struct change_record *record = found->incidents.items[i].first;
 
 		*dict_place(&changed, name_of(arena, record->item.test, record->series)) = record;
 	}
-	for (size_t i = 0; i < pending->series_count; i++) {
-		const struct series_name *at = &pending->series[i];
+	for (size_t i = 0; i < found->series_count; i++) {
+		const struct series_name *at = &found->series[i];
 
 		if (dict_get(&changed, name_of(arena, at->test, at->series)))
 			continue;
@@ -99,38 +113,36 @@ static void add_open(struct assigning *assigning, const struct incident_rows *kn
 }
 
 /* In place of those that were read. */
-static void keep_changed(struct store_pending *pending, const struct incidents_open *open)
+static void keep_changed(struct store_incidents *found, const struct incidents_open *open)
 {
-	struct incident_rows *out = &pending->incidents;
+	struct incident_rows *out = &found->incidents;
 
-	out->items = arena_array(pending->call.arena, open->count, sizeof *out->items);
+	out->items = arena_array(found->call.arena, open->count, sizeof *out->items);
 	out->count = 0;
 	for (size_t i = 0; i < open->count; i++)
 		if (open->items[i].changed)
 			out->items[out->count++].incident = open->items[i].incident;
 }
 
-void incidents_assign(struct store_pending *pending, const struct config *config, int64_t now)
+void incidents_assign(
+	struct store_pending *pending, struct store_incidents *found, const struct config *config)
 {
-	struct arena *arena = pending->call.arena;
+	struct arena *arena = found->call.arena;
 	struct change_record **records =
 		arena_array(arena, pending->records.count, sizeof *records);
-	struct assigning assigning = {.arena = arena};
+	struct assigning assigning = {.arena = arena, .labels = labels_new(arena)};
 	size_t count = list_new(pending, records);
 
-	if (count > 0) {
-		assigning.labels = labels_new(arena);
-		add_unchanged(&assigning, pending);
-		add_open(&assigning, &pending->incidents);
-	}
+	add_unchanged(&assigning, pending, found);
+	add_open(&assigning, &found->incidents);
 	for (size_t i = 0; i < count; i++) {
 		const struct incident_change change = change_of(&assigning, records[i]);
 		const struct incident *incident = incident_take(arena, &assigning.open, &change,
-			now, publisher_open_for(config, records[i], 1));
+			found->now, publisher_open_for(config, records[i], 1));
 
 		records[i]->incident = incident ? incident->id : 0;
 	}
-	keep_changed(pending, &assigning.open);
+	keep_changed(found, &assigning.open);
 	labels_free(assigning.labels);
 }
 
@@ -140,15 +152,16 @@ static bool has_joined(const struct change_record *record)
 	       record->environment_event != record->environment_stored;
 }
 
-void incidents_write(const struct store_pending *pending, struct store_queue *request)
+void incidents_write(const struct store_pending *pending, const struct store_incidents *found,
+	struct store_queue *request)
 {
 	struct arena *arena = request->call.arena;
-	struct incident *incidents =
-		arena_array(arena, pending->incidents.count, sizeof *incidents);
+	size_t count = found ? found->incidents.count : 0;
+	struct incident *incidents = arena_array(arena, count, sizeof *incidents);
 	struct store_member *members = arena_array(arena, pending->records.count, sizeof *members);
 
-	for (size_t i = 0; i < pending->incidents.count; i++) {
-		incidents[i] = pending->incidents.items[i].incident;
+	for (size_t i = 0; i < count; i++) {
+		incidents[i] = found->incidents.items[i].incident;
 		incidents[i].words = arena_strdup(arena, incidents[i].words);
 	}
 	for (size_t i = 0; i < pending->records.count; i++) {
@@ -160,6 +173,6 @@ void incidents_write(const struct store_pending *pending, struct store_queue *re
 				record->covered && record->environment_event != 0};
 	}
 	request->incidents = incidents;
-	request->incident_count = pending->incidents.count;
+	request->incident_count = count;
 	request->members = members;
 }

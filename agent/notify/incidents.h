@@ -7,11 +7,17 @@
 #include "agent/store/store.h"
 #include "conf/config.h"
 
-/* Puts the records that are told now (ms), or that other messages cover, into incidents, unless
- * they are in one. For any thread. */
-void incidents_assign(struct store_pending *pending, const struct config *config, int64_t now);
+/* Whether a record that is not held is in no incident yet. */
+bool incidents_wanted(const struct store_pending *pending);
 
-/* Adds what is new of incidents and of their changes to a store_queue, borrowed. */
-void incidents_write(const struct store_pending *pending, struct store_queue *request);
+/* Puts the records that are told at `found->now`, or that other messages cover, into incidents,
+ * unless they are in one; those that it has changed are left in `found`. For any thread. */
+void incidents_assign(
+	struct store_pending *pending, struct store_incidents *found, const struct config *config);
+
+/* Adds what is new of incidents and of their changes to a store_queue, borrowed. `found` may be
+ * NULL. */
+void incidents_write(const struct store_pending *pending, const struct store_incidents *found,
+	struct store_queue *request);
 
 #endif

@@ -144,16 +144,24 @@ struct store_pending {
 	struct said_rows retractions;  /* out: at most STORE_RETRACTIONS */
 	struct said_rows said;         /* out: at most STORE_RETRACTIONS */
 	struct environment_rows environments; /* out: all, if there are recoveries */
+};
 
-	/* If a record is in no incident yet: */
-	int64_t now;                    /* ms */
-	struct incident_rows incidents; /* out: those that it may join, at most STORE_INCIDENTS, the
-					   last joined first, and those of environment events */
+STORE_CALL(pending);
+
+/* What is known of incidents, read once it is known that changes are told which are in none. */
+struct store_incidents {
+	struct store_call call;
+	void (*reply)(struct store_incidents *found);
+	int64_t now; /* ms */
+
+	struct incident_rows incidents; /* out: those that changes may join, at most
+					   STORE_INCIDENTS, the last joined first, and those of
+					   environment events */
 	struct series_name *series;     /* out: of about STORE_SAMPLE of all series */
 	size_t series_count;
 };
 
-STORE_CALL(pending);
+STORE_CALL(incidents);
 
 /* What is queued, whoever has queued it. */
 struct store_queued {

@@ -483,11 +483,9 @@ static void test_one_receiver_that_cannot_be_told(void **state)
 	assert_told(f, 2, 1, 0);
 }
 
-/* What a silence has held: a receiver that could not be written to gets the same message later. */
-static void test_the_end_of_a_silence_for_whom_it_could_not_be_written(void **state)
+/* Until an hour later. */
+static void silence(struct fixture *f)
 {
-	static const char *const names[] = {"#perf"};
-	struct fixture *f = *state;
 	struct store_silence *silence = store_silence_new(NULL, NULL);
 
 	silence->silence = (struct silence){.matchers = "test=\"db.read\"",
@@ -499,6 +497,15 @@ static void test_the_end_of_a_silence_for_whom_it_could_not_be_written(void **st
 	ask(f, &silence->call);
 	dispatcher_silence(f->dispatcher, &silence->written);
 	store_call_free(&silence->call);
+}
+
+/* What a silence has held: a receiver that could not be written to gets the same message later. */
+static void test_the_end_of_a_silence_for_whom_it_could_not_be_written(void **state)
+{
+	static const char *const names[] = {"#perf"};
+	struct fixture *f = *state;
+
+	silence(f);
 	add(f, record_one(f, "p99"));
 	flush(f);
 	assert_told(f, 0, 0, 1);
@@ -513,6 +520,37 @@ static void test_the_end_of_a_silence_for_whom_it_could_not_be_written(void **st
 	assert_int_equal(
 		state_count(f->state, "deliveries WHERE payload LIKE '%1 of ann is over: migr%'"),
 		2);
+	assert_int_equal(state_count(f->state, "silences WHERE summed = 1"), 1);
+}
+
+static void change_state(struct fixture *f, const char *sql)
+{
+	sqlite3 *database;
+
+	assert_int_equal(sqlite3_open(f->state, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(database);
+}
+
+/* What is held is in no incident, so nothing is read of them. If that fails later, nothing is told,
+ * and nothing lost. */
+static void test_incidents_are_read_for_what_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	silence(f);
+	add(f, record_one(f, "p99"));
+	change_state(f, "ALTER TABLE incidents RENAME TO away");
+	flush(f);
+	assert_told(f, 0, 0, 1);
+	assert_false(f->agent.stateless);
+	f->agent.now = an_hour_later;
+	flush(f);
+	assert_told(f, 0, 0, 1);
+	assert_true(f->agent.stateless);
+	change_state(f, "ALTER TABLE away RENAME TO incidents");
+	flush(f);
+	assert_told(f, 1, 1, 0);
 	assert_int_equal(state_count(f->state, "silences WHERE summed = 1"), 1);
 }
 
@@ -580,15 +618,6 @@ static void test_notice(void **state)
 	dispatcher_notice(f->dispatcher, &notice, &(struct strings){names, 2}, NULL, NULL);
 	assert_true(engine_run(f->agent.engine));
 	assert_int_equal(state_count(f->state, "deliveries WHERE state = 2"), 2);
-}
-
-static void change_state(struct fixture *f, const char *sql)
-{
-	sqlite3 *database;
-
-	assert_int_equal(sqlite3_open(f->state, &database), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(database);
 }
 
 /* The program ended before a message was sent; what continues it is found after the restart, or was
@@ -828,6 +857,7 @@ int main(void)
 		CASE(test_returned_before_it_was_retracted),
 		CASE(test_one_receiver_that_cannot_be_told),
 		CASE(test_the_end_of_a_silence_for_whom_it_could_not_be_written),
+		CASE(test_incidents_are_read_for_what_is_told),
 		CASE(test_a_recovery_that_cannot_be_told),
 		CASE(test_who_was_told_is_known_after_a_restart),
 		CASE(test_notice),

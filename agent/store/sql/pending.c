@@ -310,17 +310,10 @@ void store_load_records_of(struct tx *tx, struct owners *owners, struct change_r
 	}
 }
 
-static bool is_new(const struct record_rows *records)
+static void incidents(struct tx *tx, void *context)
 {
-	for (size_t i = 0; i < records->count; i++)
-		if (records->items[i].incident == 0)
-			return true;
-	return false;
-}
-
-static void load_incidents(struct tx *tx, struct store_pending *call)
-{
-	struct sql_query incidents = QUERY(tx,
+	struct store_incidents *call = context;
+	struct sql_query open = QUERY(tx,
 		/* Others may join these. ?1 ms: the time */
 		"SELECT @incidents FROM incidents WHERE (until >= ?1 OR EXISTS (SELECT 1 FROM"
 		" environments WHERE environments.id = incidents.id)) AND EXISTS (SELECT 1 FROM"
@@ -333,11 +326,11 @@ static void load_incidents(struct tx *tx, struct store_pending *call)
 	struct owners firsts = {0};
 	struct sql_query sample;
 
-	while (query_next(&incidents)) {
+	while (query_next(&open)) {
 		struct opened_incident *at =
 			ADD_ROW(tx, call->incidents.items, call->incidents.count);
 
-		read_struct(&incidents, incident_columns, &at->incident);
+		read_struct(&open, incident_columns, &at->incident);
 		owners_add(&firsts, tx, at->incident.id, firsts.count);
 	}
 	store_load_records_of(tx, &firsts, records);
@@ -355,6 +348,8 @@ static void load_incidents(struct tx *tx, struct store_pending *call)
 		name->series = read_name(&sample);
 	}
 }
+
+STORE_DEFINE(incidents, .run = incidents);
 
 /* Messages of which something is to be said, each with its one record; `most`: of `what`. */
 static void load_said(struct tx *tx, const char *statement, int64_t most, struct said_rows *out)
@@ -384,8 +379,6 @@ static void pending(struct tx *tx, struct store_pending *call)
 	store_due(tx, &due); /* mostly nothing */
 	if (due.changes > 0)
 		load_changes(tx, call);
-	if (is_new(&call->records))
-		load_incidents(tx, call);
 	if (due.recoveries > 0)
 		load_recoveries(tx, call);
 	if (due.retractions > 0)
