@@ -110,7 +110,7 @@ struct notify_route {
 	bool go_on;            /* `continue` */
 	bool nobody;           /* `receivers: []`, its own or that of the route that it is in */
 	/* Its own, or those of the route that it is in: indices into config->receivers, and the
-	 * names of values by which changes are grouped; none: by time and commit. */
+	 * names of values by which changes are grouped; none: by incident. */
 	const size_t *receivers;
 	size_t receiver_count;
 	struct strings group_by;

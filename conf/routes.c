@@ -34,7 +34,7 @@ const struct field route_fields[] = {
 		"parent route"),
 	OPTION_LIST(struct route_options, group_by,
 		"group changes with equal values of these into one message: commit, test, "
-		"environment, metric, an attribute or a label; default: one time or commit"),
+		"environment, metric, an attribute or a label; default: the incident"),
 	OPTION_ROW(BOOL, bool, "continue", struct route_options, go_on,
 		"continue with the next route"),
 	{0},

@@ -24,7 +24,7 @@ void router_free(struct router *router);
 struct routed_receiver {
 	const struct receiver *receiver;
 	unsigned kinds;
-	struct strings group_by; /* none: by time and commit */
+	struct strings group_by; /* none: by incident */
 };
 
 struct routed_receivers {

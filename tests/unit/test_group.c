@@ -34,34 +34,35 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct change_record change(
-	int hour, const char *test, const char *metric, const char *commit)
+static struct change_record change(int hour, const char *test, const char *metric, int64_t incident)
 {
-	return (struct change_record){.item = {.test = test,
-					      .metric = metric,
-					      .time = START + hour * HOUR,
-					      .commit_after = commit},
+	return (struct change_record){
+		.item = {.test = test, .metric = metric, .time = START + hour * HOUR},
 		.series = metric,
-		.spacing = HOUR};
+		.spacing = HOUR,
+		.incident = incident};
 }
 
 static void group(struct fixture *fixture, const struct change_record *records, size_t count)
 {
 	const struct change_record *items[MOST] = {0};
+	const struct strings group_by[MOST] = {0};
+	const char *keys[MOST] = {0};
 
 	for (size_t i = 0; i < count; i++)
 		items[i] = &records[i];
-	fixture->count = group_records(fixture->arena, items, count, &fixture->groups);
+	fixture->count =
+		group_changes(fixture->arena, items, group_by, keys, count, &fixture->groups);
 }
 
-static void test_same_time_by_date_test_metric(void **state)
+static void test_an_incident_by_date_test_metric(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct change_record records[] = {
-		change(1, "b", "p50", NULL),
-		change(0, "b", "p99", NULL),
-		change(0, "a", "p99", NULL),
-		change(0, "b", "p50", NULL),
+		change(1, "b", "p50", 7),
+		change(0, "b", "p99", 7),
+		change(0, "a", "p99", 7),
+		change(0, "b", "p50", 7),
 	};
 	static const size_t order[] = {2, 3, 1, 0};
 
@@ -72,12 +73,14 @@ static void test_same_time_by_date_test_metric(void **state)
 		assert_ptr_equal(fixture->groups[0].items[i], &records[order[i]]);
 }
 
-static void test_time_apart_is_apart(void **state)
+/* Whatever their times and commits: the incident is the cause. */
+static void test_incidents_are_apart(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct change_record records[] = {change(20, "a", "p50", NULL),
-		change(0, "a", "p50", NULL), change(5, "b", "x", NULL)};
+	struct change_record records[] = {
+		change(1, "a", "p50", 2), change(0, "a", "p99", 1), change(90, "b", "x", 1)};
 
+	records[0].item.commit_after = records[1].item.commit_after = "c1";
 	group(fixture, records, 3);
 	assert_int_equal(fixture->count, 2);
 	assert_int_equal(fixture->groups[0].count, 2);
@@ -85,59 +88,25 @@ static void test_time_apart_is_apart(void **state)
 	assert_ptr_equal(fixture->groups[1].items[0], &records[0]);
 }
 
-static void test_chain_is_cut(void **state)
+static void test_many_incidents_become_a_list(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct change_record records[] = {
-		change(0, "a", "p", NULL), change(4, "b", "p", NULL), change(8, "c", "p", NULL)};
-
-	group(fixture, records, 3);
-	assert_int_equal(fixture->count, 2);
-}
-
-/* The finer of two series says what is near. */
-static void test_spacing_of_the_finer_counts(void **state)
-{
-	struct fixture *fixture = *state;
-	struct change_record records[] = {change(0, "a", "p", NULL), change(4, "b", "p", NULL)};
-
-	records[0].spacing = 60000;
-	group(fixture, records, 2);
-	assert_int_equal(fixture->count, 2);
-}
-
-static void test_same_commit_joins(void **state)
-{
-	struct fixture *fixture = *state;
-	const struct change_record records[] = {
-		change(0, "a", "p", "c1"),
-		change(30, "b", "p", "c2"),
-		change(60, "c", "p", "c1"),
-		change(90, "d", "p", ""),
-		change(120, "e", "p", ""),
-	};
-
-	group(fixture, records, 3);
-	assert_int_equal(fixture->count, 2);
-	assert_int_equal(fixture->groups[0].count, 2);
-	assert_ptr_equal(fixture->groups[0].items[1], &records[2]);
-	group(fixture, &records[3], 2);
-	assert_int_equal(fixture->count, 2);
-}
-
-static void test_many_groups_become_one(void **state)
-{
-	struct fixture *fixture = *state;
-	struct change_record records[GROUPS_MOST + 1];
+	struct change_record records[GROUPS_MOST + 2];
 
 	for (int i = 0; i <= GROUPS_MOST; i++)
-		records[i] = change(100 - 20 * i, "a", "p", NULL);
+		records[i] = change(100 - 20 * i, "a", "p", i + 1);
 	group(fixture, records, GROUPS_MOST + 1);
 	assert_int_equal(fixture->count, 1);
 	assert_int_equal(fixture->groups[0].count, GROUPS_MOST + 1);
 	assert_ptr_equal(fixture->groups[0].items[0], &records[GROUPS_MOST]);
 	group(fixture, records, GROUPS_MOST);
 	assert_int_equal(fixture->count, GROUPS_MOST);
+	/* An environment event is apart, and does not count. */
+	records[GROUPS_MOST] = records[GROUPS_MOST + 1] = change(0, "a", "p", 9);
+	records[GROUPS_MOST].environment_event = records[GROUPS_MOST + 1].environment_event = 9;
+	group(fixture, records, GROUPS_MOST + 2);
+	assert_int_equal(fixture->count, GROUPS_MOST + 1);
+	assert_int_equal(fixture->groups[0].count, 2);
 }
 
 static void test_none(void **state)
@@ -152,7 +121,6 @@ static void test_none(void **state)
 static void test_property_nothing_is_lost(void **state)
 {
 	struct fixture *fixture = *state;
-	static const char *const commits[] = {NULL, "", "c1", "c2", "c3"};
 	uint32_t random = 1;
 
 	for (int round = 0; round < 2000; round++) {
@@ -162,7 +130,7 @@ static void test_property_nothing_is_lost(void **state)
 		for (size_t i = 0; i < count; i++) {
 			random = random * 1664525 + 1013904223;
 			records[i] = change((int)(random >> 8) % 40, random & 0x10000 ? "a" : "b",
-				random & 0x20000 ? "m" : "n", commits[(random >> 24) % 5]);
+				random & 0x20000 ? "m" : "n", (random >> 24) % 5);
 		}
 		random = random * 1664525 + 1013904223;
 		group(fixture, records, count);
@@ -186,12 +154,9 @@ static void test_property_nothing_is_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_same_time_by_date_test_metric),
-		CASE(test_time_apart_is_apart),
-		CASE(test_chain_is_cut),
-		CASE(test_spacing_of_the_finer_counts),
-		CASE(test_same_commit_joins),
-		CASE(test_many_groups_become_one),
+		CASE(test_an_incident_by_date_test_metric),
+		CASE(test_incidents_are_apart),
+		CASE(test_many_incidents_become_a_list),
 		CASE(test_none),
 		CASE(test_property_nothing_is_lost),
 	};

@@ -338,6 +338,7 @@ static void test_groups(void **state)
 	load(f, HEAD "routes: {receivers: [perf]}\n");
 	records[2].item.time = 1000000000; /* far from the others */
 	records[2].item.commit_after = "c2";
+	records[2].incident = 2;
 	assert_string_equal(
 		group(f, records, (struct strings[]){by_test, by_test, by_test, by_test, by_test},
 			5),
@@ -346,15 +347,15 @@ static void test_groups(void **state)
 		group(f, records,
 			(struct strings[]){by_region, by_region, by_region, by_region, by_region},
 			5),
-		" 0 1 | 2 | 3 4");
+		" 0 1 | 3 4 | 2");
 	assert_string_equal(
 		group(f, records, (struct strings[]){by_both, by_both, by_both, by_both, by_both},
 			5),
-		" 0 | 3 1 | 2 | 4");
-	/* Those without names are grouped by time and commit, apart from the others. */
+		" 0 | 3 1 | 4 | 2");
+	/* Those without names are grouped by incident, apart from the others. */
 	assert_string_equal(
 		group(f, records, (struct strings[]){by_test, {0}, {0}, {0}, by_test}, 5),
-		" 0 | 4 | 3 1 | 2");
+		" 0 | 3 1 | 4 | 2");
 }
 
 /* What belongs to an event or a summary stays together, and a storm is one message. */

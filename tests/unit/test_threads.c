@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/decide/group.h"
 #include "agent/notify/threads.h"
 
 #define HOUR INT64_C(3600000)
@@ -249,42 +248,6 @@ static void test_what_goes_on_is_remembered(void **state)
 	threads_free(threads);
 }
 
-/* Whatever was told and is asked: a thread is of that destination, still open, and would have made
- * one group with what is asked. */
-static void test_property_belongs(void **state)
-{
-	static const char *const commits[] = {NULL, "", "c1", "c2", "c3"};
-	struct arena *arena = arena_new();
-	uint32_t random = 7;
-	size_t found = 0;
-
-	(void)state;
-	for (int round = 0; round < 3000; round++) {
-		struct threads *threads = threads_new();
-		struct change_record pair[2];
-		int64_t told_at = START, asked_at;
-		const struct change_record *records[] = {&pair[0], &pair[1]};
-		struct group_of *groups;
-		bool together, open;
-
-		for (int i = 0; i < 2; i++) {
-			random = random * 1664525 + 1013904223;
-			pair[i] = change((int)(random >> 8) % 12, commits[(random >> 24) % 5]);
-			pair[i].spacing = (random >> 5) % 2 ? HOUR : HOUR / 2;
-		}
-		random = random * 1664525 + 1013904223;
-		asked_at = told_at + (int64_t)(random >> 8) % (2 * HOUR);
-		tell(threads, "k", NULL, &pair[0], told_at);
-		together = group_records(arena, records, 2, &groups) == 1;
-		open = asked_at - told_at <= HOUR;
-		assert_int_equal(find(threads, pair[1], asked_at) != NULL, together && open);
-		found += together && open;
-		threads_free(threads);
-	}
-	assert_in_range(found, 300, 2700);
-	arena_free(arena);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,7 +261,6 @@ int main(void)
 		cmocka_unit_test(test_the_latest_wins),
 		cmocka_unit_test(test_memory_is_bounded),
 		cmocka_unit_test(test_what_goes_on_is_remembered),
-		cmocka_unit_test(test_property_belongs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
