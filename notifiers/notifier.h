@@ -29,6 +29,8 @@ struct follow_up {
 	enum follow_up_kind kind;
 	const struct announced_change *changes; /* of the message, in the order of their ids */
 	size_t count;
+	const struct announced_change *joined; /* of its incident, told in its thread */
+	size_t joined_count;
 	int64_t sent; /* ms, when the message was sent */
 	bool amended; /* it was amended before */
 	/*

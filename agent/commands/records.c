@@ -287,6 +287,13 @@ static const char *cell_announced(const struct cell *cell)
 	return NULL;
 }
 
+static const char *cell_incident(const struct cell *cell)
+{
+	int64_t incident = cell->record->incident;
+
+	return incident != 0 ? arena_printf(cell->arena, "i%" PRId64, incident) : NULL;
+}
+
 /* "trend over 2026-03-01 .. 2026-03-09, +1.0 a point", or the interval in which a step may lie. */
 static const char *cell_place(const struct cell *cell)
 {
@@ -376,6 +383,7 @@ static const struct record_column {
 	{"state", 0, LIST | INBOX, cell_state},
 	{"announced", 0, LIST, cell_announced},
 	{"triage", OPTIONAL, LIST, cell_triaged},
+	{"incident", OPTIONAL, LIST | INBOX, cell_incident},
 	{"place", OPTIONAL, LIST, cell_place},
 	{"attributes", OPTIONAL, LIST, cell_attributes},
 	{"triage", 0, INBOX, cell_triage},

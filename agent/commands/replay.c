@@ -21,7 +21,7 @@
 #include "agent/monitor/why.h"
 #include "agent/service/parts.h"
 
-enum { AFTERWARDS = 60000, PAGE = 1000, RECENT_MAX = 1000, PROGRESS_EVERY = 250 };
+enum { AFTERWARDS = 60000, PAGE = 1000, PROGRESS_EVERY = 250 };
 
 struct replay_options {
 	const char *from, *to;
@@ -234,8 +234,7 @@ static void take_messages(struct store_restore *request)
 	struct replay *replay = request->call.context;
 
 	replay->failed |= request->call.failed;
-	replay->report.messages = request->recent.count;
-	replay->report.more = request->recent.count == RECENT_MAX;
+	replay->report.messages = request->messages;
 	store_call_free(&request->call);
 	list_changes(replay, 0);
 }
@@ -247,7 +246,7 @@ static void take_moments(struct store_queue *request)
 
 	replay->failed |= request->call.failed;
 	store_call_free(&request->call);
-	sent->since = INT64_MIN;
+	sent->counted = true;
 	store_client_call(&replay->parts.agent, &sent->call);
 }
 

@@ -53,7 +53,6 @@ struct replay_report {
 		*records; /* from the store, with their history, in the order recorded */
 	size_t record_count;
 	size_t messages; /* about changes */
-	bool more;       /* there were more messages than could be counted */
 };
 
 /* The summary at the end of the messages, or all as one JSON document. */

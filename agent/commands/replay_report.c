@@ -119,9 +119,9 @@ void replay_print(const struct replay_report *report, FILE *out)
 		report->interrupted ? "interrupted, replayed" : "replayed",
 		when_format(report->from, from), when_format(report->until, until), report->tests,
 		cli_plural(report->tests), report->runs, cli_plural(report->runs));
-	fprintf(out, "%zu%s message%s announced %zu change%s, %zu of them withdrawn later",
-		report->messages, report->more ? " or more" : "", cli_plural(report->messages),
-		all.told, cli_plural(all.told), all.withdrawn);
+	fprintf(out, "%zu message%s announced %zu change%s, %zu of them withdrawn later",
+		report->messages, cli_plural(report->messages), all.told, cli_plural(all.told),
+		all.withdrawn);
 	if (all.recovered > 0)
 		fprintf(out, " and %zu recovered", all.recovered);
 	fputs("; ", out);
@@ -185,7 +185,6 @@ void replay_print_json(const struct replay_report *report, FILE *out)
 	json_put_bool(&text, "interrupted", report->interrupted);
 	buf_printf(&text, ", \"tests\": %zu, \"runs\": %zu, \"messages\": %zu", report->tests,
 		report->runs, report->messages);
-	json_put_bool(&text, "more_messages", report->more);
 	json_tests(&text, report);
 	buf_text(&text, ",\n\"changes\": [");
 	for (size_t i = 0; i < report->record_count; i++) {

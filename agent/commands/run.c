@@ -461,7 +461,6 @@ static void begin(struct run *run)
 
 	renames_apply(&run->parts.agent);
 	request = store_restore_new(restored, run);
-	request->since = agent_now(&run->parts.agent) - agent_remembers(&run->parts.agent);
 	store_client_call(&run->parts.agent, &request->call);
 }
 

@@ -153,6 +153,13 @@ static struct incident_open *open_one(struct arena *arena, struct incidents_open
 	return opened;
 }
 
+bool incident_is_worse(const struct incident_worst *told, const struct incident_worst *more)
+{
+	if (told->regression > 0)
+		return more->regression >= 2 * told->regression;
+	return more->regression > 0 || more->other >= 2 * told->other;
+}
+
 const struct incident *incident_take(struct arena *arena, struct incidents_open *open,
 	const struct incident_change *change, int64_t now, int64_t interval)
 {

@@ -47,4 +47,8 @@ struct incidents_open {
 const struct incident *incident_take(struct arena *arena, struct incidents_open *open,
 	const struct incident_change *change, int64_t now, int64_t interval);
 
+/* Whether more of an incident makes another headline than what was told: a regression, or one that
+ * is twice as large. */
+bool incident_is_worse(const struct incident_worst *told, const struct incident_worst *more);
+
 #endif

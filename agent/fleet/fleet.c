@@ -380,7 +380,6 @@ static void restore(struct fleet *fleet)
 		return;
 	fleet->restoring = true;
 	request = store_restore_new(restored, fleet);
-	request->since = now_of(fleet) - agent_remembers(fleet->agent);
 	store_client_call(fleet->agent, &request->call);
 }
 

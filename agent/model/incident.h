@@ -34,6 +34,11 @@ struct incident {
 	const char *words; /* the cause: "4f2a91c", "service=checkout", "runner-7"; or "" */
 };
 
+/* The largest of a message's changes, as |size| in percent; 0: there is none. */
+struct incident_worst {
+	double regression, other;
+};
+
 /* An incident, and the change that opened it. */
 struct opened_incident {
 	struct incident incident;

@@ -154,8 +154,7 @@ static void add(struct labels *labels, const char *test, const char *identity, b
 	add_series(labels);
 	put(labels, "test", test, strlen(test));
 	put_parts(labels, "test", test, strlen(test));
-	if (!where)
-		put(labels, "metric", identity, length);
+	put(labels, "metric", identity, length);
 	put_parts(labels, "path", identity, length);
 	put_label_set(labels, label_set(identity));
 }
@@ -168,6 +167,14 @@ void labels_add(struct labels *labels, const char *test, const char *identity)
 void labels_add_where(struct labels *labels, const char *test, const char *identity)
 {
 	add(labels, test, identity, true);
+}
+
+/* A metric says what changed: only if all of it has does that tell where. */
+static bool is_rare(const struct label *label, double most)
+{
+	bool metric = strncmp(label->text, "metric=", strlen("metric=")) == 0;
+
+	return (double)label->overall <= (metric ? 0 : most);
 }
 
 struct strings labels_rare(struct labels *labels, struct arena *arena, const char *test,
@@ -184,7 +191,8 @@ struct strings labels_rare(struct labels *labels, struct arena *arena, const cha
 	for (size_t i = 0; i < span->count; i++) {
 		struct label *label = labels->all[labels->numbers[span->first + i]];
 
-		if ((double)--label->overall <= most)
+		label->overall--;
+		if (is_rare(label, most))
 			items[rare.count++] = label->text;
 	}
 	labels->number_count = span->first;

@@ -31,12 +31,12 @@ void labels_free(struct labels *labels); /* frees what is not in the arena */
 /* Series are numbered 0, 1, ... in the order of adding. `identity` is as in struct series. */
 void labels_add(struct labels *labels, const char *test, const char *identity);
 
-/* The same with what says where it was measured, not what: without the metric, the last part of a
- * path and of the test's name, and what is a number, as in quantile="0.99". */
+/* The same with what says where it was measured, not what: without the last part of a path and of
+ * the test's name, and without what is a number, as in quantile="0.99". */
 void labels_add_where(struct labels *labels, const char *test, const char *identity);
 
-/* The labels of such a series, which is not added, that at most that share of the series has; in
- * the arena. */
+/* The labels of such a series, which is not added, that at most that share of the series has; of
+ * its metric, that none has. In the arena. */
 struct strings labels_rare(struct labels *labels, struct arena *arena, const char *test,
 	const char *identity, double share);
 

@@ -61,6 +61,7 @@ struct message {
 	size_t count;
 	const char *thread; /* key of the earlier message that this one continues, or NULL */
 	const struct announcement *more_of; /* of MESSAGE_UPDATED: that one's first change */
+	bool loud; /* of MESSAGE_UPDATED: worse than all before; shown outside of its thread, too */
 	const struct environment_event
 		*environment; /* the event that all items are part of, or NULL */
 	size_t early;         /* changes of that event that were reported before, on their own */

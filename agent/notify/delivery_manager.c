@@ -11,7 +11,6 @@
 
 #include "agent/fleet/fleet.h"
 #include "agent/notify/delivery_queue.h"
-#include "agent/notify/publisher.h"
 
 enum { READ_AGAIN = 5000 }; /* ms, after a failure of the store */
 
@@ -20,7 +19,6 @@ struct delivery_manager {
 	struct arena *arena; /* of the queues */
 	struct delivery_queue *queues;
 	struct outbox *outbox;
-	struct threads *threads;
 	struct outgoing *orphans;
 	bool orphans_reported;
 	void (*orphaned)(void *context);
@@ -37,10 +35,8 @@ struct delivery_manager *delivery_manager_new(struct agent *agent)
 {
 	struct delivery_manager *delivery_manager = memory_new(1, sizeof *delivery_manager);
 
-	*delivery_manager = (struct delivery_manager){.agent = agent,
-		.arena = arena_new(),
-		.outbox = outbox_new(agent),
-		.threads = threads_new()};
+	*delivery_manager = (struct delivery_manager){
+		.agent = agent, .arena = arena_new(), .outbox = outbox_new(agent)};
 	listen(delivery_manager);
 	return delivery_manager;
 }
@@ -53,14 +49,8 @@ void delivery_manager_free(struct delivery_manager *delivery_manager)
 		delivery_queue_close(queue);
 	outgoing_free(delivery_manager->orphans);
 	outbox_free(delivery_manager->outbox);
-	threads_free(delivery_manager->threads);
 	arena_free(delivery_manager->arena);
 	free(delivery_manager);
-}
-
-struct threads *delivery_manager_threads(struct delivery_manager *delivery_manager)
-{
-	return delivery_manager->threads;
 }
 
 static void report_orphans(void *context)
@@ -96,7 +86,6 @@ static struct delivery_queue *queue_of(
 		return queue;
 	queue = arena_alloc(delivery_manager->arena, sizeof *queue);
 	*queue = (struct delivery_queue){.agent = delivery_manager->agent,
-		.threads = delivery_manager->threads,
 		.orphan = orphan,
 		.context = delivery_manager,
 		.receiver = arena_strdup(delivery_manager->arena, delivery->receiver),
@@ -139,23 +128,12 @@ static void add_ours(
 			delivery_manager_add(delivery_manager, &deliveries->items[i]);
 }
 
-void delivery_manager_remember(
-	struct delivery_manager *delivery_manager, const struct delivery *delivery)
-{
-	threads_add(delivery_manager->threads, delivery,
-		publisher_open_for(delivery_manager->agent->config, delivery->records,
-			delivery->record_count));
-}
-
 void delivery_manager_send(
 	struct delivery_manager *delivery_manager, const struct delivery_rows *deliveries)
 {
-	for (size_t i = 0; i < deliveries->count; i++) {
-		if (deliveries->items[i].state != DELIVERY_QUEUED)
-			continue;
-		delivery_manager_remember(delivery_manager, &deliveries->items[i]);
-		delivery_manager_add(delivery_manager, &deliveries->items[i]);
-	}
+	for (size_t i = 0; i < deliveries->count; i++)
+		if (deliveries->items[i].state == DELIVERY_QUEUED)
+			delivery_manager_add(delivery_manager, &deliveries->items[i]);
 }
 
 void delivery_manager_unwritten(const struct delivery_manager *delivery_manager,

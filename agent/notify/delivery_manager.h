@@ -16,7 +16,6 @@
 #ifndef AGENT_NOTIFY_DELIVERY_MANAGER_H
 #define AGENT_NOTIFY_DELIVERY_MANAGER_H
 
-#include "agent/notify/threads.h"
 #include "agent/runtime/agent.h"
 
 enum { DELIVERY_MANAGER_QUEUE = 1000 }; /* deliveries that may wait for one destination */
@@ -44,15 +43,7 @@ void delivery_manager_listen(struct delivery_manager *delivery_manager,
 bool delivery_manager_orphans(
 	struct delivery_manager *delivery_manager, struct store_reopen *request) MUST_USE;
 
-/* The threads of recently announced changes; the delivery manager keeps their receipts up to
- * date. */
-struct threads *delivery_manager_threads(struct delivery_manager *delivery_manager);
-
-/* Remembers the delivery's thread, which later changes may continue. */
-void delivery_manager_remember(
-	struct delivery_manager *delivery_manager, const struct delivery *delivery);
-
-/* Remembers and adds the deliveries that a store_queue has queued, unless they were queued
+/* Adds the deliveries that a store_queue has queued, unless they were queued
  * before. */
 void delivery_manager_send(
 	struct delivery_manager *delivery_manager, const struct delivery_rows *deliveries);

@@ -109,7 +109,6 @@ static void drop_pointless(struct delivery_queue *queue)
 		LOG_TEXT("key", outgoing->delivery.key),
 		LOG_TEXT("what", outgoing->what ? outgoing->what : ""));
 	count(queue, "withdrawn");
-	threads_forget(queue->threads, outgoing->delivery.key);
 	outgoing_free(outgoing);
 }
 
@@ -128,8 +127,6 @@ static void sent(struct delivery_queue *queue)
 		LOG_TEXT("destination", queue->destination), LOG_TEXT("key", delivery->key));
 	count(queue, "sent");
 	queue->sent = agent_now(queue->agent);
-	threads_sent(queue->threads, delivery->thread ? delivery->thread : delivery->key,
-		delivery->receipt);
 	outgoing_settle(unlink_delivery(queue, &queue->first), DELIVERY_SENT);
 	queue_wait(queue, QUEUE_WAITING, queue->notifier->spacing);
 }
@@ -291,17 +288,6 @@ static void attempt_ended(
 	agent_ended(agent);
 }
 
-/* The receipt of the message that this delivery continues. */
-static const char *thread_of(const struct delivery_queue *queue, const struct outgoing *outgoing)
-{
-	const char *receipt = threads_receipt(queue->threads, outgoing->delivery.thread);
-	const char *stored = outgoing->delivery.thread_receipt;
-
-	if (queue->agent->fleet && stored) /* another agent may have sent it anew */
-		return stored;
-	return receipt ? receipt : stored;
-}
-
 static void start_attempt(struct delivery_queue *queue, const struct receiver *receiver)
 {
 	struct agent *agent = queue->agent;
@@ -324,7 +310,7 @@ static void start_attempt(struct delivery_queue *queue, const struct receiver *r
 		.now = agent_now(agent),
 		.maybe_delivered = outgoing->maybe_delivered,
 		.receipt = outgoing->delivery.receipt,
-		.thread = arena_strdup(arena, thread_of(queue, outgoing)),
+		.thread = arena_strdup(arena, outgoing->delivery.thread_receipt),
 		.retry_after = -1};
 	/* A message that was sent in part draws its picture only if no other delivery waits. */
 	if (!outgoing->delivery.receipt || queue->count == 1)

@@ -20,7 +20,6 @@
 
 #include "agent/io/timers.h"
 #include "agent/notify/outbox.h"
-#include "agent/notify/threads.h"
 #include "agent/runtime/agent.h"
 
 enum queue_state {
@@ -35,7 +34,6 @@ enum queue_state {
 
 struct delivery_queue {
 	struct agent *agent;
-	struct threads *threads;
 	/* Takes over a delivery whose receiver is gone; its content is freed. */
 	void (*orphan)(void *context, struct outgoing *outgoing);
 	void *context;

@@ -49,7 +49,7 @@ struct unwritten {
 struct round {
 	struct dispatcher *dispatcher;
 	struct store_pending *pending;
-	struct store_incidents *incidents; /* NULL: no change is told that is in none */
+	struct store_incidents *incidents; /* NULL: no change is told */
 	struct store_queue *queue;         /* the store's from the worker's end on */
 	struct config_ref *config_ref;
 	struct publisher publisher;
@@ -172,12 +172,6 @@ static int64_t count_due(const struct store_due *due)
 static void resume(struct dispatcher *dispatcher, const struct store_restore *restored)
 {
 	dispatcher->restored_at = engine_now(dispatcher->agent->engine);
-	for (size_t i = restored->recent.count; i > 0; i--)
-		delivery_manager_remember(
-			dispatcher->delivery_manager, &restored->recent.items[i - 1]);
-	for (size_t i = 0; i < restored->deliveries.count; i++)
-		delivery_manager_remember(
-			dispatcher->delivery_manager, &restored->deliveries.items[i]);
 	environments_restore(dispatcher->environments, &restored->environments);
 	silences_restore(dispatcher->silences, &restored->silences);
 	if (count_due(&restored->call.counts->due) > 0)
@@ -687,7 +681,7 @@ static void round_render(struct round *round)
 	round->queue->call.term = dispatcher->fence.term;
 	round->config_ref = agent->config_ref ? config_ref_hold(agent->config_ref) : NULL;
 	round->publisher = (struct publisher){.config = agent->config,
-		.threads = delivery_manager_threads(dispatcher->delivery_manager),
+		.incidents = round->incidents,
 		.now = agent_now(agent),
 		.queue = round->queue};
 	round->unwritten = arena_array(round->pending->call.arena, agent->config->receiver_count,
@@ -696,16 +690,6 @@ static void round_render(struct round *round)
 		agent->config->receiver_count, sizeof *round->publisher.lost);
 	add_events(round, round->pending->records);
 	add_events(round, round->pending->recoveries);
-	for (size_t i = 0; i < round->pending->retractions.count; i++)
-		delivery_manager_remember(dispatcher->delivery_manager,
-			&round->pending->retractions.items[i].message);
-	for (size_t i = 0; i < round->pending->said.count; i++)
-		delivery_manager_remember(
-			dispatcher->delivery_manager, &round->pending->said.items[i].message);
-	for (size_t i = 0; agent->fleet && i < round->pending->messages.count; i++)
-		if (round->pending->messages.items[i].key) /* sent by others */
-			delivery_manager_remember(
-				dispatcher->delivery_manager, &round->pending->messages.items[i]);
 	agent->under_way++;
 	engine_compute(agent->engine, render, rendered, round);
 }
@@ -776,15 +760,19 @@ static void round_tell(struct round *round)
 {
 	struct dispatcher *dispatcher = round->dispatcher;
 	struct store_incidents *request;
+	const char *value;
+	size_t followed = 0;
 
 	dispatcher->round = round;
-	if (!incidents_wanted(round->pending)) {
-		round_render(round);
-		return;
-	}
 	request = store_incidents_new(incidents_read, dispatcher);
 	request->now = agent_now(dispatcher->agent);
-	store_client_call(dispatcher->agent, &request->call);
+	if (incidents_ask(round->pending, request) ||
+		environments_followed(dispatcher->environments, &followed, &value)) {
+		store_client_call(dispatcher->agent, &request->call);
+		return;
+	}
+	store_call_free(&request->call);
+	round_render(round);
 }
 
 static void pending_read(struct store_pending *pending)
@@ -979,7 +967,6 @@ static void gained(
 	if (!shards->has[FLEET_LEADER])
 		return;
 	dispatcher->leader = true;
-	threads_clear(delivery_manager_threads(dispatcher->delivery_manager));
 	resume(dispatcher, restored);
 }
 

@@ -358,7 +358,6 @@ static void sent_anew(struct store_send_anew *request)
 
 	if (!request->call.failed && request->queued && delivery_manager) {
 		delivery.receipt = NULL;
-		threads_lose(delivery_manager_threads(delivery_manager), delivery.key);
 		delivery_manager_add(delivery_manager, &delivery);
 	}
 	store_call_free(&request->call);
@@ -503,18 +502,28 @@ static struct announced_change told_of(
 		.triage = record->triage};
 }
 
+static const struct announced_change *all_told(
+	struct agent *agent, struct arena *arena, struct told_record *told, size_t count)
+{
+	struct announced_change *changes = arena_array(arena, count, sizeof *changes);
+
+	for (size_t i = 0; i < count; i++)
+		changes[i] = told_of(agent, arena, &told[i]);
+	return changes;
+}
+
 /* Takes the message over into the attempt. */
 static void prepare(struct follower *follower, const struct receiver *receiver)
 {
 	struct agent *agent = follower->owner->agent;
 	struct arena *arena = follower->request->call.arena;
 	const struct followed_message *followed = followed_by(follower);
-	struct announced_change *changes = arena_array(arena, followed->count, sizeof *changes);
 
-	for (size_t i = 0; i < followed->count; i++)
-		changes[i] = told_of(agent, arena, &followed->told[i]);
-	follower->follow_up.changes = changes;
+	follower->follow_up.changes = all_told(agent, arena, followed->told, followed->count);
 	follower->follow_up.count = followed->count;
+	follower->follow_up.joined =
+		all_told(agent, arena, followed->joined, followed->joined_count);
+	follower->follow_up.joined_count = followed->joined_count;
 	follower->follow_up.sent = followed->message.now;
 	follower->follow_up.amended = followed->amended > 0;
 	follower->follow_up.taken = followed->reaction;

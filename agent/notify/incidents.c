@@ -33,12 +33,102 @@ static bool is_new(const struct change_record *record)
 	return record->incident == 0 && !record->held;
 }
 
-bool incidents_wanted(const struct store_pending *pending)
+static void add_event(struct store_incidents *request, const struct change_record *record)
 {
-	for (size_t i = 0; i < pending->records.count; i++)
-		if (is_new(&pending->records.items[i]))
+	struct arena *arena = request->call.arena;
+	int64_t margin = CHANGE_TOLERANCE * record->spacing;
+	size_t i = 0;
+
+	while (i < request->event_count && request->events[i].event != record->environment_event)
+		i++;
+	if (i == request->event_count) {
+		request->events = arena_grow(
+			arena, request->events, request->event_count++, sizeof *request->events);
+		request->events[i] = (struct event_told){.event = record->environment_event,
+			.environment = arena_strdup(arena, record->item.environment),
+			.from = INT64_MAX,
+			.to = INT64_MIN};
+	}
+	if (record->item.time - margin < request->events[i].from)
+		request->events[i].from = record->item.time - margin;
+	if (record->item.time + margin > request->events[i].to)
+		request->events[i].to = record->item.time + margin;
+}
+
+bool incidents_ask(const struct store_pending *pending, struct store_incidents *request)
+{
+	bool told = false;
+
+	for (size_t i = 0; i < pending->records.count; i++) {
+		const struct change_record *record = &pending->records.items[i];
+
+		told = told || !record->held;
+		request->sampled = request->sampled || is_new(record);
+		if (!record->held && !record->covered && record->environment_event != 0)
+			add_event(request, record);
+	}
+	return told;
+}
+
+static bool is_of(
+	const struct incident_message *at, const struct change_record *const *records, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (records[i]->incident == at->incident)
 			return true;
 	return false;
+}
+
+const struct incident_message *incidents_message(const struct store_incidents *found,
+	const char *receiver, const char *destination, const struct change_record *const *records,
+	size_t count, const struct continued *continued)
+{
+	for (size_t i = found ? found->messages.count : 0; i > 0; i--) {
+		const struct incident_message *at = &found->messages.items[i - 1];
+
+		if (!at->message.thread && is_of(at, records, count) &&
+			strcmp(at->message.receiver, receiver) == 0 &&
+			strcmp(at->message.destination, destination) == 0 &&
+			(!continued || continued->accepts(continued->context, at->message.records)))
+			return at;
+	}
+	return NULL;
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+struct incident_worst incidents_worst(
+	const struct store_incidents *found, const struct incident_message *first)
+{
+	struct incident_worst worst = first->worst;
+
+	for (size_t i = 0; i < found->messages.count; i++) {
+		const struct incident_message *at = &found->messages.items[i];
+
+		if (at->incident != first->incident || !at->message.thread ||
+			strcmp(at->message.thread, first->message.key) != 0)
+			continue;
+		worst.regression = larger(worst.regression, at->worst.regression);
+		worst.other = larger(worst.other, at->worst.other);
+	}
+	return worst;
+}
+
+size_t incidents_early(const struct store_incidents *found, int64_t event, const char *receiver,
+	const char *destination)
+{
+	for (size_t i = 0; i < found->event_count; i++) {
+		const struct event_told *told = &found->events[i];
+
+		for (size_t j = 0; told->event == event && j < told->early_count; j++)
+			if (strcmp(told->early[j].receiver, receiver) == 0 &&
+				strcmp(told->early[j].destination, destination) == 0)
+				return (size_t)told->early[j].count;
+	}
+	return 0;
 }
 
 /* The records that are not in an incident yet, in the order in which they are taken. */

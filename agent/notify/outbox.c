@@ -4,7 +4,9 @@
 #include "agent/notify/outbox.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "agent/base/order.h"
 #include "agent/base/utf8.h"
 #include "agent/decide/retry.h"
 #include "agent/notify/pictures.h"
@@ -268,6 +270,19 @@ static void take_reasons(struct outgoing *outgoing, const struct delivery *deliv
 	}
 }
 
+/* The receipt of the message that it continues, which may have been sent anew, or not be stored
+ * yet. */
+static void take_thread(struct outgoing *outgoing, const char *receipt)
+{
+	struct delivery *delivery = &outgoing->delivery;
+
+	for (const struct outgoing *at = outgoing->outbox->unsettled; at && !receipt; at = at->next)
+		if (delivery->thread && strcmp(at->delivery.key, delivery->thread) == 0)
+			receipt = at->delivery.receipt;
+	if (!order_same(delivery->thread_receipt, receipt))
+		delivery->thread_receipt = arena_strdup(outgoing->arena, receipt);
+}
+
 static void take_over(struct outgoing *outgoing, const struct delivery *delivery)
 {
 	outgoing->begun = delivery->payload && delivery->state == DELIVERY_QUEUED;
@@ -276,9 +291,7 @@ static void take_over(struct outgoing *outgoing, const struct delivery *delivery
 		take_reasons(outgoing, delivery);
 	if (!outgoing->delivery.payload)
 		outgoing->delivery.payload = arena_strdup(outgoing->arena, delivery->payload);
-	if (!outgoing->delivery.thread_receipt)
-		outgoing->delivery.thread_receipt =
-			arena_strdup(outgoing->arena, delivery->thread_receipt);
+	take_thread(outgoing, delivery->thread_receipt);
 	describe(outgoing, delivery->records, delivery->record_count);
 }
 

@@ -13,6 +13,7 @@
 #include "agent/base/order.h"
 #include "agent/base/when.h"
 #include "agent/decide/group.h"
+#include "agent/decide/incident.h"
 #include "agent/notify/announce.h"
 #include "notifiers/body.h"
 #include "notifiers/notifier.h"
@@ -67,6 +68,15 @@ static const char *key_of(struct arena *arena, const struct recipient *to, uint6
 	return arena_printf(arena, "%016" PRIx64, sum);
 }
 
+/* Whether the message that is continued is edited, as its thread is easily overlooked. */
+static bool amends_first(const struct message *message, const struct receiver *receiver)
+{
+	const struct notifier *notifier = notifier_find(receiver->notifier->name);
+
+	return message->thread && message->more_of && notifier->brief && notifier->amends &&
+	       notifier->amends(receiver->options);
+}
+
 /* Renders the message and adds a delivery with it; the message's own key is ignored. Returns false
  * with an error, and adds nothing, if it cannot be rendered. */
 static bool add_delivery(const struct publisher *publisher, const struct recipient *to,
@@ -90,6 +100,7 @@ static bool add_delivery(const struct publisher *publisher, const struct recipie
 			.payload = arena_strndup(arena, payload.data, payload.length),
 			.thread = arena_strdup(arena, message->thread),
 			.now = publisher->now,
+			.amends = amends_first(message, to->receiver),
 			.changes = content->ids,
 			.change_count = content->count,
 			.records = content->records,
@@ -196,19 +207,6 @@ static void fill(struct content *content, const struct group_of *group)
 		content->records[i] = *group->items[i];
 }
 
-/* How long the group's thread stays open. */
-static int64_t open_for(const struct publisher *publisher, const struct group_of *group)
-{
-	int64_t longest = 0;
-
-	for (size_t i = 0; i < group->count; i++) {
-		int64_t interval = publisher_open_for(publisher->config, group->items[i], 1);
-
-		longest = interval > longest ? interval : longest;
-	}
-	return longest;
-}
-
 /* The number of an event's changes that its message does not list, as they were announced
  * before. */
 static size_t early_of(const struct publisher *publisher, const struct recipient *to,
@@ -216,8 +214,8 @@ static size_t early_of(const struct publisher *publisher, const struct recipient
 {
 	size_t most = event && event->hit > group->count ? event->hit - group->count : 0;
 	size_t count = most == 0 ? 0
-				 : threads_early(publisher->threads, to->receiver->name,
-					   to->destination, group->items, group->count);
+				 : incidents_early(publisher->incidents, event->id,
+					   to->receiver->name, to->destination);
 
 	return count < most ? count : most;
 }
@@ -245,13 +243,30 @@ struct group_search {
 	struct arena *arena; /* of its keys */
 };
 
-/* Whether a change that began a thread would be in the group. */
+/* Whether a change that a message showed would be in the group. */
 static bool is_of_group(void *context, const struct change_record *record)
 {
 	const struct group_search *search = context;
 
 	return strcmp(router_group(search->router, record, &search->group->names, search->arena),
 		       search->group->key) == 0;
+}
+
+/* Whether the changes are worse than all that the thread shows of its incident. */
+static bool is_worse(const struct publisher *publisher, const struct incident_message *found,
+	const struct announcement *items, size_t count)
+{
+	struct incident_worst told = incidents_worst(publisher->incidents, found), more = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		double size = fabs(items[i].change.size);
+		double *worst =
+			announcement_verdict(&items[i]) > 0 ? &more.regression : &more.other;
+
+		if (!(size <= *worst)) /* one from zero has none */
+			*worst = isnan(size) ? HUGE_VAL : size;
+	}
+	return incident_is_worse(&told, &more);
 }
 
 /* Adds the group's message for each destination, in the thread of a recent message that it belongs
@@ -270,7 +285,6 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 				       : event_of(publisher, group->items[0]->environment_event),
 		.summary = group->items[0]->summary};
 	struct group_search search = {publisher->router, group, arena};
-	int64_t interval = open_for(publisher, group);
 	bool written = true;
 
 	for (size_t i = 0; i < group->count; i++) {
@@ -282,17 +296,18 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 	}
 	for (size_t i = 0; i < destinations->count && written; i++) {
 		struct recipient to = {receiver, destinations->items[i]};
-		struct thread thread;
-		bool found =
-			!message.summary && (kinds & 1u << MESSAGE_UPDATED) &&
-			threads_find(publisher->threads, arena, receiver->name, to.destination,
-				group->items, group->count, interval, publisher->now,
-				group->key ? &(struct thread_filter){is_of_group, &search} : NULL,
-				&thread);
+		const struct incident_message *found =
+			message.summary || !(kinds & 1u << MESSAGE_UPDATED)
+				? NULL
+				: incidents_message(publisher->incidents, receiver->name,
+					  to.destination, group->items, group->count,
+					  group->key ? &(struct continued){is_of_group, &search}
+						     : NULL);
 
 		message.kind = found ? MESSAGE_UPDATED : MESSAGE_NEW;
-		message.thread = found ? thread.key : NULL;
-		message.more_of = found ? &thread.first : NULL;
+		message.thread = found ? found->message.key : NULL;
+		message.more_of = found ? &found->message.records[0].item : NULL;
+		message.loud = found && is_worse(publisher, found, items, group->count);
 		message.early = found ? 0 : early_of(publisher, &to, message.environment, group);
 		if (!wants(receiver, message.kind) || (kinds & 1u << message.kind) == 0)
 			continue; /* counts as announced */
@@ -366,6 +381,7 @@ bool publisher_notice(const struct publisher *publisher, const struct receiver *
 static void add_followed(const struct publisher *publisher, const struct receiver *receiver,
 	int64_t event, const struct notice *notice)
 {
+	const struct change_record *of_event = &(struct change_record){.incident = event};
 	struct strings destinations;
 	struct error error;
 
@@ -374,13 +390,15 @@ static void add_followed(const struct publisher *publisher, const struct receive
 		return;
 	for (size_t i = 0; i < destinations.count; i++) {
 		struct recipient to = {receiver, destinations.items[i]};
-		struct message message = {.kind = MESSAGE_NOTICE,
-			.notice = notice,
-			.thread = threads_of_environment(
-				publisher->threads, receiver->name, to.destination, event)};
+		const struct incident_message *told = incidents_message(
+			publisher->incidents, receiver->name, to.destination, &of_event, 1, NULL);
 
-		if (message.thread)
-			add_reply(publisher, &to, &message, notice_hash(notice));
+		if (told)
+			add_reply(publisher, &to,
+				&(struct message){.kind = MESSAGE_NOTICE,
+					.notice = notice,
+					.thread = told->message.key},
+				notice_hash(notice));
 	}
 }
 
@@ -476,11 +494,11 @@ struct retracted {
 };
 
 /* A message that continues another belongs to the same thread. */
-static const char *thread_of(struct threads *threads, const struct delivery *sent)
+static const char *thread_of(const struct delivery *sent)
 {
-	if (sent->thread && threads_has_receipt(threads, sent->thread))
+	if (sent->thread && sent->thread_receipt)
 		return sent->thread;
-	return threads_has_receipt(threads, sent->key) ? sent->key : NULL;
+	return sent->receipt ? sent->key : NULL;
 }
 
 /* The current state of a change of a sent message, with links. */
@@ -616,7 +634,7 @@ static void add_retraction(
 static const char *retracted_in(const struct publisher *publisher, const struct said *at)
 {
 	const struct receiver *receiver = receiver_of(publisher, at->message.receiver);
-	const char *thread = thread_of(publisher->threads, &at->message);
+	const char *thread = thread_of(&at->message);
 
 	if ((!publisher->config->agent.announce_withdrawn && is_withdrawn(at)) ||
 		is_withheld(publisher, &at->message.records[0], MESSAGE_WITHDRAWN, receiver))

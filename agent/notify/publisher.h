@@ -8,22 +8,22 @@
  * if they asked for it. Each receiver gets the kinds of messages that are among its events.
  * Receivers that are no longer configured get nothing.
  *
- * Runs on any thread: it reads only its arguments and `threads`. Two publishers may run at a time,
+ * Runs on any thread: it reads only its arguments. Two publishers may run at a time,
  * so `render` and `destinations` of notifiers have no state.
  */
 #ifndef AGENT_NOTIFY_PUBLISHER_H
 #define AGENT_NOTIFY_PUBLISHER_H
 
 #include "agent/model/message.h"
+#include "agent/notify/incidents.h"
 #include "agent/notify/router.h"
-#include "agent/notify/threads.h"
 #include "conf/config.h"
 
 struct publisher {
 	const struct config *config;
-	struct threads *threads;
-	struct router *router; /* of the configuration; needed for changes */
-	int64_t now;           /* ms, wall clock */
+	const struct store_incidents *incidents; /* NULL: no changes are told */
+	struct router *router;                   /* of the configuration; needed for changes */
+	int64_t now;                             /* ms, wall clock */
 	/* The environment events of the changes, each with the number of its changes that have not
 	 * recovered. */
 	const struct environment_event *const *events;

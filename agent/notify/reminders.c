@@ -94,10 +94,8 @@ static void found(struct store_reminders *call)
 	struct reminders *reminders = page->reminders;
 	struct agent *agent = reminders->agent;
 	struct store_queue *queue = store_queue_new(queued, reminders);
-	struct publisher publisher = {.config = agent->config,
-		.threads = delivery_manager_threads(reminders->delivery_manager),
-		.now = agent_now(agent),
-		.queue = queue};
+	struct publisher publisher = {
+		.config = agent->config, .now = agent_now(agent), .queue = queue};
 	size_t count = call->call.failed || agent->stopping ? 0 : call->messages.count;
 	int64_t *ids = arena_array(queue->call.arena, count, sizeof *ids);
 

@@ -147,9 +147,6 @@ void agent_ended(struct agent *agent);
 /* Whether no delivery is in progress and the store has answered all calls. */
 bool agent_idle(const struct agent *agent);
 
-/* ms: a message that was sent longer ago is not continued. */
-int64_t agent_remembers(const struct agent *agent);
-
 /* The receiver of that name, or NULL. */
 const struct receiver *agent_receiver(const struct agent *agent, const char *name);
 

@@ -27,22 +27,6 @@ const struct receiver *agent_receiver(const struct agent *agent, const char *nam
 	return receiver_of(agent->config, name);
 }
 
-#define WEEK (7 * INT64_C(86400000))
-
-/* A week, or as long as a thread may stay open by the settings; the spacing of points may extend
- * it, which is not known here. */
-int64_t agent_remembers(const struct agent *agent)
-{
-	const struct config *config = agent->config;
-	int64_t longest = config->agent.group_interval > WEEK ? config->agent.group_interval : WEEK;
-
-	for (size_t i = 0; i < config->test_count; i++) {
-		if (config->agent.group_interval == 0 && config->tests[i].interval > longest)
-			longest = config->tests[i].interval;
-	}
-	return longest;
-}
-
 static bool check_receivers(const struct config *config, const char *topic, struct error *error)
 {
 	const struct strings *notify = config_notify(config, topic);

@@ -34,9 +34,10 @@ struct delivery {
 	int64_t attempts, now; /* now: ms, when it was created or settled */
 	bool begun;            /* an attempt began, and its outcome is unknown */
 	int64_t not_before;    /* ms: earliest next attempt that the receiver allows; 0: any time */
-	const char *thread_receipt; /* store_attempt: stored receipt of `thread` */
+	const char *thread_receipt; /* store_attempt, said: stored receipt of `thread` */
 	const int64_t *changes;     /* ids of its changes, for store_queue */
 	size_t change_count;
+	bool amends; /* store_queue: the message that it continues is to be edited */
 	const struct change_record *records; /* its changes, for the delivery manager */
 	size_t record_count;
 };
@@ -73,13 +74,11 @@ struct said_rows {
 struct store_restore {
 	struct store_call call;
 	void (*reply)(struct store_restore *restored);
-	int64_t since; /* ms; 0: nothing is recent */
+	bool counted; /* `messages` is wanted */
 
 	struct delivery_rows deliveries; /* out: queued ones, without payloads; the last 1,000 of
 					    them with their records */
-	struct delivery_rows recent;     /* out: the last 1,000 deliveries about changes that were
-					    sent at or after `since`, newest first, without
-					    payloads */
+	size_t messages;                 /* out: how many about changes were sent */
 	struct environment_rows environments; /* out: all */
 	struct health_rows health;            /* out: all */
 	struct silence_rows silences;         /* out: not over, or not summed yet */
@@ -148,16 +147,48 @@ struct store_pending {
 
 STORE_CALL(pending);
 
-/* What is known of incidents, read once it is known that changes are told which are in none. */
+/* A message about an incident that others may join. */
+struct incident_message {
+	int64_t incident;
+	struct delivery message; /* with one record: of the incident's that it shows the first */
+	struct incident_worst worst; /* of the incident's that it shows, as they were told */
+};
+
+struct incident_messages {
+	struct incident_message *items;
+	size_t count;
+};
+
+/* Changes in one environment alone that a destination was told before their event was found. */
+struct early_changes {
+	const char *receiver, *destination;
+	int64_t count;
+};
+
+/* An environment event that is told. */
+struct event_told {
+	int64_t event; /* id */
+	const char *environment;
+	int64_t from, to; /* ms: of its changes */
+
+	struct early_changes *early; /* out: of these times */
+	size_t early_count;
+};
+
+/* What is known of incidents, read once it is known that changes are told. */
 struct store_incidents {
 	struct store_call call;
 	void (*reply)(struct store_incidents *found);
-	int64_t now; /* ms */
+	int64_t now;  /* ms */
+	bool sampled; /* `series` is wanted */
+	struct event_told *events;
+	size_t event_count;
 
-	struct incident_rows incidents; /* out: those that changes may join, at most
-					   STORE_INCIDENTS, the last joined first, and those of
-					   environment events */
-	struct series_name *series;     /* out: of about STORE_SAMPLE of all series */
+	struct incident_rows incidents;    /* out: those that changes may join, at most
+					      STORE_INCIDENTS, the last joined first, and those of
+					      environment events */
+	struct incident_messages messages; /* out: about these incidents, by id */
+	struct series_name *series;        /* out: of about STORE_SAMPLE of all series */
 	size_t series_count;
 };
 
@@ -243,6 +274,8 @@ struct followed_message {
 	int64_t amended;      /* how often it was edited */
 	struct told_record *told;
 	size_t count;
+	struct told_record *joined; /* what has joined its incident since, told in its thread */
+	size_t joined_count;
 };
 
 /* How many messages of a receiver, with receipts, are about changes that stand. */

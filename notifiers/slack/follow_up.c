@@ -171,6 +171,27 @@ static void culprit_lines(struct buf *out, const struct follow_up *follow_up)
 	}
 }
 
+static const struct announcement *worse(const struct announcement *a, const struct announcement *b)
+{
+	return !a || announcement_compare_weight(b, a) < 0 ? b : a;
+}
+
+/* "*5 changes by now*, the worst: db.read p99 +24%": the headline with what is in the thread. */
+static void joined_line(struct buf *out, const struct follow_up *follow_up)
+{
+	const struct announcement *worst = NULL;
+
+	if (follow_up->joined_count == 0)
+		return;
+	for (size_t i = 0; i < follow_up->count; i++)
+		worst = worse(worst, &follow_up->changes[i].item);
+	for (size_t i = 0; i < follow_up->joined_count; i++)
+		worst = worse(worst, &follow_up->joined[i].item);
+	buf_printf(out,
+		"*%zu changes by now*, the worst: ", follow_up->count + follow_up->joined_count);
+	slack_short_line(out, worst);
+}
+
 static bool same_text(const char *a, const char *b)
 {
 	return strcmp(a ? a : "", b ? b : "") == 0;
@@ -273,6 +294,7 @@ static void write_lines(struct buf *out, const struct attempt *attempt)
 	const struct follow_up *follow_up = attempt->follow_up;
 	struct buf part = {0};
 
+	joined_line(out, follow_up);
 	standing_line(out, follow_up, ":large_green_circle: *recovered*", has_recovered);
 	standing_line(out, follow_up, "*no longer found*", was_withdrawn);
 	standing_line(out, follow_up, "*moved*", has_moved);
@@ -304,6 +326,7 @@ static const char *amended(struct attempt *attempt, const struct buf *line)
 		    text_within(blocks) + line->length <= SLACK_POST_TEXT;
 	char *text;
 
+	json_object_del(message, "reply_broadcast");
 	json_object_del(message, "unfurl_links");
 	json_object_del(message, "unfurl_media");
 	if (message && (state->plain || room)) {

@@ -503,6 +503,8 @@ static void write_body(struct rendering *rendering, const struct post *post, con
 	if (rendering->channel) {
 		buf_text(out, "\"channel\":");
 		buf_json_text(out, rendering->channel);
+		if (post->number == 0 && rendering->message->loud)
+			buf_text(out, ",\"reply_broadcast\":true");
 		buf_text(out,
 			",\"parse\":\"none\","); /* do not turn host names in `text` into links */
 	}

@@ -101,7 +101,7 @@ def charts_of(message):
     return [b for b in message.get("blocks", []) if b.get("type") == "data_visualization"]
 
 
-POST = {"channel", "text", "blocks", "metadata", "parse", "thread_ts", "unfurl_links", "unfurl_media"}
+POST = {"channel", "text", "blocks", "metadata", "parse", "reply_broadcast", "thread_ts", "unfurl_links", "unfurl_media"}
 UPDATE = {"channel", "ts", "text", "blocks", "metadata", "parse"}
 
 

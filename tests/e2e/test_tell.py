@@ -204,7 +204,7 @@ def test_siblings_of_a_slower_test_go_into_the_thread(hunter, tmp_path, slack):
     write_csv(tmp_path / "a.csv", [(30, 1.2)])
     path = config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack), "  group_interval: 1h")
     assert hunter("run", "--once", "--config", path).code == 0
-    write_csv(tmp_path / "b.csv", [(31, 1.5)])
+    write_csv(tmp_path / "b.csv", [(30, 1.5)])
     config(tmp_path, csv_test(tmp_path / "a.csv") + csv_test(tmp_path / "b.csv", "db.write"), bot(slack), "  group_interval: 1h")
     assert hunter("run", "--once", "--config", path).code == 0
     first, second = slack.posts
@@ -218,12 +218,29 @@ def test_siblings_after_two_days(hunter, tmp_path, slack):
     path = config(tmp_path, csv_test(tmp_path / "a.csv", extra="    interval: 7d"), bot(slack))
     assert hunter("run", "--once", "--config", path).code == 0
     with open_state(tmp_path) as state:
-        assert state.execute("UPDATE deliveries SET updated = updated - 2 * 86400000").rowcount == 1
-    write_csv(tmp_path / "b.csv", [(31, 1.5)])
+        assert state.execute("UPDATE incidents SET joined = joined - 2 * 86400000, until = until - 2 * 86400000").rowcount == 1
+    write_csv(tmp_path / "b.csv", [(30, 1.5)])
     tests = csv_test(tmp_path / "a.csv", extra="    interval: 7d") + csv_test(tmp_path / "b.csv", "db.write", "    interval: 7d")
     config(tmp_path, tests, bot(slack))
     assert hunter("run", "--once", "--config", path).code == 0
     assert slack.posts[1]["thread_ts"] == slack.stamps[0]
+
+
+def test_the_headline_counts_what_joins(agents, tmp_path, slack):
+    """What joins an incident is told in its thread, and its first message is edited. One that is twice as large is told in the channel, too."""
+    for name, steps in (("a", [(30, 1.2)]), ("b", []), ("c", [])):
+        write_csv(tmp_path / f"{name}.csv", steps)
+    agents(config(tmp_path, "".join(csv_test(tmp_path / f"{name}.csv", f"db.{name}") for name in "abc"), bot(slack), "  group_interval: 1h"))
+    wait_posts(slack, 1)
+    write_csv(tmp_path / "b.csv", [(30, 1.3)])
+    wait_posts(slack, 2)
+    write_csv(tmp_path / "c.csv", [(30, 1.8)])
+    wait_posts(slack, 3)
+    first, second, third = slack.posts
+    assert second["thread_ts"] == third["thread_ts"] == slack.stamps[0] and "thread_ts" not in first
+    assert [post.get("reply_broadcast") for post in slack.posts] == [None, None, True]
+    slack.wait(lambda: any("*3 changes by now*, the worst: db.c p99" in str(body) for _, body in slack.edits))
+    assert all(body["ts"] == slack.stamps[0] for _, body in slack.edits)
 
 
 def test_a_channel_that_was_down_hears_what_was_withdrawn(agents, tmp_path, slack):

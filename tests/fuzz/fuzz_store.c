@@ -298,8 +298,17 @@ static void check_health(const struct health_rows *health)
 static void check_restored(const struct store_restore *restored)
 {
 	check_deliveries(restored->deliveries);
-	check_deliveries(restored->recent);
 	check_health(&restored->health);
+}
+
+static void check_incidents(const struct store_incidents *found)
+{
+	for (size_t i = 0; i < found->incidents.count; i++)
+		check_record(found->incidents.items[i].first);
+	for (size_t i = 0; i < found->messages.count; i++)
+		check_record(found->messages.items[i].message.records);
+	for (size_t i = 0; i < found->series_count; i++)
+		require(found->series[i].test && found->series[i].series);
 }
 
 static void check_pending(const struct store_pending *pending)
@@ -365,14 +374,15 @@ static void read_all(struct tx *tx)
 	struct store_known *known = store_known_new(NULL, NULL);
 	struct store_checkpoints *checkpoints = store_checkpoints_new(NULL, NULL);
 	struct store_pending *pending = store_pending_new(NULL, NULL);
+	struct store_incidents *found = store_incidents_new(NULL, NULL);
 	struct store_list *list = store_list_new(NULL, NULL);
 	struct store_excerpts *excerpts = store_excerpts_new(NULL, NULL);
 	const int64_t ids[] = {1, 2};
 
 	excerpts->changes = ids;
 	excerpts->change_count = 2;
-	restore->since = 1;
 	known->test = checkpoints->test = list->about = "test";
+	found->sampled = restore->counted = true;
 	if (perform(tx, &restore->call))
 		check_restored(restore);
 	if (perform(tx, &known->call))
@@ -381,6 +391,8 @@ static void read_all(struct tx *tx)
 		check_checkpoints(checkpoints->checkpoints);
 	if (perform(tx, &pending->call))
 		check_pending(pending);
+	if (perform(tx, &found->call))
+		check_incidents(found);
 	if (perform(tx, &list->call))
 		check_listed(list);
 	if (perform(tx, &excerpts->call))
@@ -391,6 +403,7 @@ static void read_all(struct tx *tx)
 	store_call_free(&known->call);
 	store_call_free(&checkpoints->call);
 	store_call_free(&pending->call);
+	store_call_free(&found->call);
 	store_call_free(&list->call);
 	read_said(tx);
 }

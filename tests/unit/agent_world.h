@@ -214,7 +214,6 @@ static inline void live(struct world *world, int64_t length)
 	world->length = length;
 	assert_true(agent_open(parts, &options, world->state, &error));
 	restored = store_restore_new(begin, world);
-	restored->since = START - DAY;
 	store_client_call(&parts->agent, &restored->call);
 	assert_true(engine_run(parts->agent.engine));
 	listed = store_list_new(count_told, world);

@@ -179,11 +179,10 @@ static void ask(struct fixture *f, struct store_call *call)
 	assert_false(call->failed);
 }
 
-static struct store_restore *restore(struct fixture *f, int64_t since)
+static struct store_restore *restore(struct fixture *f)
 {
 	struct store_restore *restored = store_restore_new(NULL, NULL);
 
-	restored->since = since;
 	ask(f, &restored->call);
 	return restored;
 }
@@ -424,7 +423,7 @@ static void test_retracted_after_a_restart(void **state)
 	withdraw(f, id);
 	end(f);
 	begin(f);
-	restore_from(f, restore(f, 0));
+	restore_from(f, restore(f));
 	flush(f);
 	assert_told(f, 1, 2, 0);
 	assert_int_equal(atomic_load(&f->replies), 1);
@@ -591,7 +590,7 @@ static void test_who_was_told_is_known_after_a_restart(void **state)
 	assert_told(f, 1, 0, 1);
 	end(f);
 	begin(f);
-	restored = restore(f, 0);
+	restored = restore(f);
 	assert_int_equal(restored->call.counts->due.changes, 1);
 	restore_from(f, restored);
 	flush(f);
@@ -635,7 +634,7 @@ static void test_siblings_of_what_still_waits(void **state)
 	end(f);
 	change_state(f, "UPDATE deliveries SET state = 1, receipt = NULL, attempt_started = NULL");
 	begin(f);
-	restored = restore(f, 0);
+	restored = restore(f);
 	assert_int_equal(restored->deliveries.count, 4);
 	for (size_t i = 0; i < restored->deliveries.count; i++)
 		delivery_manager_add(f->delivery_manager, &restored->deliveries.items[i]);
@@ -665,7 +664,7 @@ static void test_later_siblings_go_into_the_thread(void **state)
 	assert_int_equal(atomic_load(&f->replies), 1);
 	end(f);
 	begin(f);
-	restore_from(f, restore(f, 1));
+	restore_from(f, restore(f));
 	add(f, record_one(f, "p75"));
 	flush(f);
 	assert_told(f, 4, 4, 0);
@@ -710,7 +709,7 @@ static void test_a_receiver_that_is_gone(void **state)
 	((struct config *)(uintptr_t)f->agent.config)->receivers =
 		agent_receiver(&f->agent, "stdout");
 	((struct config *)(uintptr_t)f->agent.config)->receiver_count = 1;
-	restored = restore(f, 0);
+	restored = restore(f);
 	for (size_t i = 0; i < restored->deliveries.count; i++)
 		delivery_manager_add(f->delivery_manager, &restored->deliveries.items[i]);
 	restore_from(f, restored);

@@ -174,7 +174,30 @@ static void test_rules(void **state)
 	arena_free(arena);
 }
 
-/* Of 20 series 4 are of checkout, as many as may be; all have a region; p99 says what it is. */
+/* A regression is worse than any change that is none. */
+static void test_another_headline(void **state)
+{
+	static const struct {
+		struct incident_worst told, more;
+		bool worse;
+	} rows[] = {
+		{{20, 0}, {30, 0}, false},
+		{{20, 0}, {40, 0}, true},
+		{{20, 0}, {0, 500}, false},
+		{{0, 20}, {0, 39}, false},
+		{{0, 20}, {0, 40}, true},
+		{{0, 500}, {1, 0}, true},
+		{{20, 500}, {39, 0}, false},
+		{{20, 0}, {HUGE_VAL, 0}, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		assert_int_equal(incident_is_worse(&rows[i].told, &rows[i].more), rows[i].worse);
+}
+
+/* Of 20 series 4 are of checkout, as many as may be; all have a region; p99 says what it is.
+ * No other has that metric. */
 static void test_labels_that_tell(void **state)
 {
 	struct arena *arena = arena_new();
@@ -189,10 +212,11 @@ static void test_labels_that_tell(void **state)
 		rare = labels_rare(labels, arena, "checkout.p99",
 			"errors{region=\"eu\",host=\"h1\",quantile=\"0.99\"}",
 			INCIDENT_SHARE / 100.0);
-		assert_int_equal(rare.count, 3);
+		assert_int_equal(rare.count, 4);
 		assert_string_equal(rare.items[0], "test=checkout.p99");
 		assert_string_equal(rare.items[1], "test[1]=checkout");
-		assert_string_equal(rare.items[2], "host=h1");
+		assert_string_equal(rare.items[2], "metric=errors");
+		assert_string_equal(rare.items[3], "host=h1");
 	}
 	labels_add_where(labels, "checkout.p50", "latency");
 	rare = labels_rare(labels, arena, "checkout.p99", "latency", INCIDENT_SHARE / 100.0);
@@ -205,6 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_another_headline),
 		cmocka_unit_test(test_labels_that_tell),
 	};
 

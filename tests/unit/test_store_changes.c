@@ -1027,53 +1027,97 @@ static void test_messages_about_changes(void **state)
 	store_call_free(&due->call);
 }
 
-/* What was sent lately is there for those that continue it, with its receipt and its changes. */
-static void test_recent_deliveries(void **state)
+static struct store_incidents *incidents_at(struct fixture *fixture, int64_t now)
 {
-	struct fixture *fixture = *state;
-	struct delivery reply = {.key = "k2",
+	struct store_incidents *found = store_incidents_new(NULL, NULL);
+	struct event_told *event = arena_alloc(found->call.arena, sizeof *event);
+
+	*event = (struct event_told){.event = 99,
+		.environment = "r7",
+		.from = example.item.time,
+		.to = example.item.time};
+	found->now = now;
+	found->events = event;
+	found->event_count = 1;
+	ask(fixture, &found->call);
+	return found;
+}
+
+/* Records a change that is told with that key, in the thread of another message or NULL. */
+static int64_t tell(struct fixture *fixture, struct change_record record, const char *environment,
+	int64_t incident, const char *key, const char *thread)
+{
+	struct store_queue *queue = store_queue_new(NULL, NULL);
+	struct arena *arena = queue->call.arena;
+	struct delivery *delivery = arena_alloc(arena, sizeof *delivery);
+	struct incident *opened = arena_alloc(arena, sizeof *opened);
+	struct store_member *member = arena_alloc(arena, sizeof *member);
+	int64_t *id = arena_alloc(arena, sizeof *id);
+
+	record.item.environment = environment;
+	*id = record_one(fixture, &record);
+	*opened = (struct incident){.id = incident == 0 ? *id : incident,
+		.opened = 1,
+		.joined = 2,
+		.until = 50,
+		.words = ""};
+	*member = (struct store_member){*id, opened->id, 0, false};
+	*delivery = (struct delivery){.key = key,
 		.receiver = "slack",
 		.destination = "#perf",
 		.payload = "{}",
-		.thread = "k1",
-		.now = 6};
-	struct store_queue *queuing;
-	struct store_restore *restored;
-	int64_t first, second;
+		.thread = thread,
+		.now = 6,
+		.changes = id,
+		.change_count = 1};
+	queue->deliveries = (struct delivery_rows){delivery, 1};
+	queue->incidents = opened;
+	queue->members = member;
+	queue->incident_count = queue->member_count = 1;
+	queue->told = id;
+	queue->told_count = 1;
+	incident = *id;
+	done(fixture, &queue->call);
+	return incident;
+}
+
+/* The first message about an incident that others may join is there for those that continue it; of
+ * an environment event what was told before, if it showed nowhere else. */
+static void test_messages_of_incidents(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_incidents *found;
+	int64_t first;
 
 	open_fixture(fixture);
-	first = record_one(fixture, &example);
-	settle(fixture, queue_one(fixture, first), DELIVERY_SENT, 1);
-	second = record_one(fixture, &example);
-	reply.changes = &second;
-	reply.change_count = 1;
-	queuing = store_queue_new(NULL, NULL);
-	queuing->deliveries.items = &reply;
-	queuing->deliveries.count = 1;
-	done(fixture, &queuing->call);
+	first = tell(fixture, example, "r7", 0, "k1", NULL);
+	(void)tell(fixture, example, "r7", first, "k2", "k1");
 	reopen(fixture);
-	restored = restore(fixture);
-	assert_int_equal(restored->recent.count, 0);
-	assert_int_equal(restored->deliveries.count, 1);
-	assert_string_equal(restored->deliveries.items[0].thread, "k1");
-	store_call_free(&restored->call);
-	restored = store_restore_new(NULL, NULL);
-	restored->since = 10;
-	ask(fixture, &restored->call);
-	assert_int_equal(restored->recent.count, 0);
-	store_call_free(&restored->call);
-	restored = store_restore_new(NULL, NULL);
-	restored->since = 9;
-	ask(fixture, &restored->call);
-	assert_int_equal(restored->recent.count, 1);
-	assert_string_equal(restored->recent.items[0].key, "k1");
-	assert_string_equal(restored->recent.items[0].receipt, "1503435956.000247");
-	assert_int_equal(restored->recent.items[0].now, 9);
-	assert_null(restored->recent.items[0].payload);
-	assert_int_equal(restored->recent.items[0].record_count, 1);
-	assert_int_equal(restored->recent.items[0].records[0].item.id, first);
-	assert_string_equal(restored->recent.items[0].records[0].item.commit_after, "b2");
-	store_call_free(&restored->call);
+	found = incidents_at(fixture, 50);
+	assert_int_equal(found->incidents.count, 1);
+	assert_int_equal(found->incidents.items[0].first->item.id, first);
+	assert_int_equal(found->messages.count, 2);
+	assert_int_equal(found->messages.items[0].incident, first);
+	assert_null(found->messages.items[0].message.thread);
+	assert_string_equal(found->messages.items[1].message.thread, "k1");
+	assert_float_equal(found->messages.items[1].worst.regression, 140, 0.01);
+	assert_float_equal(found->messages.items[1].worst.other, 0, 0);
+	assert_string_equal(found->messages.items[0].message.key, "k1");
+	assert_int_equal(found->messages.items[0].message.records[0].item.id, first);
+	assert_string_equal(found->messages.items[0].message.records[0].item.commit_after, "b2");
+	assert_int_equal(found->series_count, 0);
+	assert_int_equal(found->events[0].early_count, 1);
+	assert_string_equal(found->events[0].early[0].destination, "#perf");
+	assert_int_equal(found->events[0].early[0].count, 2);
+	store_call_free(&found->call);
+	found = incidents_at(fixture, 51);
+	assert_int_equal(found->incidents.count + found->messages.count, 0);
+	store_call_free(&found->call);
+	(void)tell(fixture, example, "r8", first, "k3", "k1");
+	found = incidents_at(fixture, 50);
+	assert_int_equal(found->messages.count, 3);
+	assert_int_equal(found->events[0].early_count, 0);
+	store_call_free(&found->call);
 }
 
 /* A receipt once stored outlives an attempt that brings none. */
@@ -1376,7 +1420,7 @@ int main(void)
 		CASE(test_conditions_last_until_they_are_over),
 		CASE(test_renamed),
 		CASE(test_moments_and_vanished_series),
-		CASE(test_recent_deliveries),
+		CASE(test_messages_of_incidents),
 		CASE(test_messages_about_changes),
 		CASE(test_receipt_is_kept),
 		CASE(test_prune_keeps_what_would_be_found_again),

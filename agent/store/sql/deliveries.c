@@ -68,6 +68,12 @@ static void queue_delivery(struct tx *tx, struct delivery *delivery)
 			" WHERE delivery = ?1 AND (coalesce(triage, 1) != 1 OR changes.state IN"
 			" (3, 5) OR changes.time != told_time OR culprit IS NOT NULL))",
 			v_id(delivery->id));
+	if (delivery->amends)
+		RUN(tx,
+			"UPDATE deliveries @indexed{deliveries_of_key} SET amend = coalesce(amend, "
+			"0) + 1"
+			" WHERE key = ?1 AND" AMENDABLE,
+			v_text(delivery->thread));
 }
 
 static void write_condition(struct tx *tx, const struct condition *condition)
@@ -182,9 +188,7 @@ STORE_DEFINE(queue, queue, .writes = true);
 static void load_payload(struct tx *tx, struct delivery *delivery)
 {
 	struct sql_query query = QUERY(tx,
-		"SELECT payload, (SELECT receipt FROM deliveries AS first"
-		" @indexed{deliveries_of_key} WHERE first.key = deliveries.thread AND receipt IS"
-		" NOT NULL ORDER BY first.id LIMIT 1) FROM deliveries WHERE id = ?1 AND state = 1",
+		"SELECT payload, " THREAD_RECEIPT " FROM deliveries WHERE id = ?1 AND state = 1",
 		v_id(delivery->id));
 
 	delivery->payload = delivery->thread_receipt = NULL;

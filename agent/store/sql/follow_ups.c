@@ -56,21 +56,40 @@ static void list(struct tx *tx, struct store_follow_ups *call, const char *state
 	}
 }
 
-static void read_told(struct tx *tx, struct followed_message *followed)
+static size_t read_told(struct sql_query *query, struct told_record **out)
 {
-	struct sql_query query = QUERY(tx,
+	size_t count = 0;
+
+	while (query_next(query)) {
+		struct told_record *told = ADD_ROW(query->tx, *out, count);
+
+		read_record(query, &told->record);
+		told->time = read_time(query);
+	}
+	return count;
+}
+
+static void read_changes(struct tx *tx, struct followed_message *followed)
+{
+	struct value id = v_id(followed->message.id);
+	struct sql_query told = QUERY(tx,
 		"SELECT " RECORD_COLUMNS
 		", coalesce(told_time, changes.time) FROM announced JOIN changes ON"
 		" announced.change = changes.id" WITH_TRIAGE
 		" WHERE delivery = ?1 ORDER BY announced.change",
-		v_id(followed->message.id));
+		id);
+	struct sql_query joined = QUERY(tx,
+		"SELECT " RECORD_COLUMNS
+		", changes.time FROM changes @indexed{changes_of_incident}" WITH_TRIAGE
+		" WHERE incident IN (SELECT incident FROM announced JOIN changes ON changes.id ="
+		" announced.change WHERE delivery = ?1) AND EXISTS (SELECT 1 FROM announced JOIN"
+		" deliveries ON deliveries.id = delivery WHERE announced.change = changes.id AND"
+		" thread = ?2 AND deliveries.state != 3) AND NOT EXISTS (SELECT 1 FROM announced"
+		" WHERE announced.change = changes.id AND delivery = ?1) ORDER BY changes.id",
+		id, v_text(followed->message.key));
 
-	while (query_next(&query)) {
-		struct told_record *told = ADD_ROW(tx, followed->told, followed->count);
-
-		read_record(&query, &told->record);
-		told->time = read_time(&query);
-	}
+	followed->count = read_told(&told, &followed->told);
+	followed->joined_count = read_told(&joined, &followed->joined);
 }
 
 static void read_one(struct tx *tx, struct store_follow_ups *call)
@@ -92,7 +111,7 @@ static void read_one(struct tx *tx, struct store_follow_ups *call)
 		followed->message.kind = read_text(&query);
 	}
 	if (call->count != 0)
-		read_told(tx, &call->messages[0]);
+		read_changes(tx, &call->messages[0]);
 }
 
 static void count_left(struct tx *tx, struct store_follow_ups *call)

@@ -179,7 +179,7 @@ void store_members(struct tx *tx, struct delivery *deliveries, size_t count)
 		read_members(&rows, &deliveries[owners.items[i].place]);
 }
 
-/* Deliveries that continue a queued message need its thread. */
+/* With the changes of the last, which are named in the log. */
 static void load_deliveries(struct tx *tx, struct store_restore *call)
 {
 	struct sql_query query = sql_query_of(tx, sql_queued);
@@ -190,20 +190,6 @@ static void load_deliveries(struct tx *tx, struct store_restore *call)
 	most = deliveries->count < MOST_MEMBERS ? deliveries->count : MOST_MEMBERS;
 	if (most != 0)
 		store_members(tx, deliveries->items + deliveries->count - most, most);
-}
-
-static void load_recent(struct tx *tx, struct store_restore *call)
-{
-	struct sql_query query = QUERY(tx,
-		"SELECT @delivery{updated} FROM deliveries @indexed{deliveries_settled} WHERE"
-		" state != 1 AND updated >= ?1 AND state = 2 AND EXISTS (SELECT 1 FROM announced"
-		" WHERE delivery = deliveries.id) ORDER BY updated DESC, id DESC LIMIT 1000",
-		v_id(call->since));
-
-	if (call->since == 0)
-		return;
-	read_deliveries(&query, &call->recent);
-	store_members(tx, call->recent.items, call->recent.count);
 }
 
 /* Adds the delivery with that one record. */
@@ -310,21 +296,89 @@ void store_load_records_of(struct tx *tx, struct owners *owners, struct change_r
 	}
 }
 
-static void incidents(struct tx *tx, void *context)
+static void load_sample(struct tx *tx, struct store_incidents *call)
 {
-	struct store_incidents *call = context;
+	int64_t count = query_ask(sql_query_of(tx, "SELECT count(*) FROM series"));
+	struct sql_query sample = QUERY(tx,
+		/* Of so many series one, by their names. */
+		"SELECT test, series FROM (SELECT test, series, row_number() OVER (ORDER"
+		" BY test, series, branch) AS number FROM series) AS numbered WHERE"
+		" number % ?1 = 0",
+		v_id(1 + count / STORE_SAMPLE));
+
+	while (query_next(&sample)) {
+		struct series_name *name = ADD_ROW(tx, call->series, call->series_count);
+
+		name->test = read_name(&sample);
+		name->series = read_name(&sample);
+	}
+}
+
+static void load_incident_messages(
+	struct tx *tx, const struct owners *incidents, struct incident_messages *out)
+{
+	struct sql_query query = QUERY(tx,
+		"SELECT @delivery{updated}, incident, first, regression, other FROM (SELECT"
+		" incident, delivery, min(change) AS first, max(CASE WHEN direction * sign < 0"
+		" THEN coalesce(abs(told_size), 1e308) ELSE 0 END) AS regression, max(CASE WHEN"
+		" direction * sign < 0 THEN 0 ELSE coalesce(abs(told_size), 1e308) END) AS other"
+		" FROM changes @indexed{changes_of_incident} JOIN announced ON change = changes.id"
+		" WHERE incident IN @ids{?1} GROUP BY incident, delivery) AS told JOIN deliveries"
+		" ON deliveries.id = told.delivery WHERE state != 3 ORDER BY deliveries.id, first",
+		v_owners(tx, incidents));
+	struct owners firsts = {0};
+	struct change_record **records;
+
+	while (query_next(&query)) {
+		struct incident_message *at = ADD_ROW(tx, out->items, out->count);
+
+		read_delivery(&query, &at->message);
+		at->incident = read_id(&query);
+		owners_add(&firsts, tx, read_id(&query), firsts.count);
+		at->worst.regression = read_number(&query);
+		at->worst.other = read_number(&query);
+	}
+	records = arena_array(tx->arena, out->count, sizeof *records);
+	store_load_records_of(tx, &firsts, records);
+	for (size_t i = 0; i < out->count; i++) {
+		out->items[i].message.records = records[i];
+		out->items[i].message.record_count = 1;
+	}
+}
+
+static void load_early(struct tx *tx, struct event_told *event)
+{
+	struct sql_query query = QUERY(tx,
+		"SELECT receiver, destination, count(DISTINCT changes.id) FROM changes"
+		" @indexed{changes_of_time} JOIN announced ON change = changes.id JOIN deliveries"
+		" ON deliveries.id = delivery WHERE changes.time BETWEEN ?2 AND ?3 AND environment"
+		" = ?1 AND environment_event IS NULL AND deliveries.state != 3 AND NOT EXISTS"
+		" (SELECT 1 FROM changes AS other @indexed{changes_of_incident} WHERE"
+		" other.incident = changes.incident AND other.environment IS DISTINCT FROM"
+		" changes.environment) GROUP BY receiver, destination",
+		v_text(event->environment), v_time(event->from), v_time(event->to));
+
+	event->early = NULL;
+	event->early_count = 0;
+	while (query_next(&query)) {
+		struct early_changes *at = ADD_ROW(tx, event->early, event->early_count);
+
+		at->receiver = read_name(&query);
+		at->destination = read_name(&query);
+		at->count = read_count(&query);
+	}
+}
+
+static void incidents(struct tx *tx, struct store_incidents *call)
+{
 	struct sql_query open = QUERY(tx,
 		/* Others may join these. ?1 ms: the time */
 		"SELECT @incidents FROM incidents WHERE (until >= ?1 OR EXISTS (SELECT 1 FROM"
 		" environments WHERE environments.id = incidents.id)) AND EXISTS (SELECT 1 FROM"
 		" changes WHERE changes.id = incidents.id) ORDER BY joined DESC, id DESC LIMIT ?2",
 		v_time(call->now), v_id(STORE_INCIDENTS));
-	int64_t count = query_ask(sql_query_of(tx,
-		/* Of so many series one, by their names. */
-		"SELECT count(*) FROM series"));
 	struct change_record *records[STORE_INCIDENTS];
 	struct owners firsts = {0};
-	struct sql_query sample;
 
 	while (query_next(&open)) {
 		struct opened_incident *at =
@@ -336,20 +390,15 @@ static void incidents(struct tx *tx, void *context)
 	store_load_records_of(tx, &firsts, records);
 	for (size_t i = 0; i < call->incidents.count; i++)
 		call->incidents.items[i].first = records[i];
-	sample = QUERY(tx,
-		"SELECT test, series FROM (SELECT test, series, row_number() OVER (ORDER"
-		" BY test, series, branch) AS number FROM series) AS numbered WHERE"
-		" number % ?1 = 0",
-		v_id(1 + count / STORE_SAMPLE));
-	while (query_next(&sample)) {
-		struct series_name *name = ADD_ROW(tx, call->series, call->series_count);
-
-		name->test = read_name(&sample);
-		name->series = read_name(&sample);
-	}
+	if (firsts.count > 0)
+		load_incident_messages(tx, &firsts, &call->messages);
+	for (size_t i = 0; i < call->event_count; i++)
+		load_early(tx, &call->events[i]);
+	if (call->sampled)
+		load_sample(tx, call);
 }
 
-STORE_DEFINE(incidents, .run = incidents);
+STORE_DEFINE(incidents, incidents);
 
 /* Messages of which something is to be said, each with its one record; `most`: of `what`. */
 static void load_said(struct tx *tx, const char *statement, int64_t most, struct said_rows *out)
@@ -362,6 +411,7 @@ static void load_said(struct tx *tx, const char *statement, int64_t most, struct
 		struct said *at = ADD_ROW(tx, out->items, out->count);
 
 		read_delivery(&query, &at->message);
+		at->message.thread_receipt = read_text(&query);
 		owners_add(&changes, tx, read_id(&query), changes.count);
 		at->what = (unsigned)read_choice(&query, 1, most);
 	}
@@ -383,13 +433,14 @@ static void pending(struct tx *tx, struct store_pending *call)
 		load_recoveries(tx, call);
 	if (due.retractions > 0)
 		load_said(tx,
-			"SELECT @delivery{updated}, change, retraction FROM announced"
+			"SELECT @delivery{updated}, " THREAD_RECEIPT
+			", change, retraction FROM announced"
 			" @indexed{announced_retracted} JOIN deliveries ON id = delivery "
 			"WHERE" RETRACTED " ORDER BY id, change LIMIT ?1",
 			2, &call->retractions);
 	if (due.said > 0)
 		load_said(tx,
-			"SELECT @delivery{updated}, change, said FROM announced"
+			"SELECT @delivery{updated}, " THREAD_RECEIPT ", change, said FROM announced"
 			" @indexed{announced_said} JOIN deliveries ON id = delivery WHERE" SAID
 			" ORDER BY id, change LIMIT ?1",
 			SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT, &call->said);
@@ -464,10 +515,13 @@ void store_load_health(struct tx *tx, struct health_rows *health)
 static void restore(struct tx *tx, struct store_restore *call)
 {
 	load_deliveries(tx, call);
-	load_recent(tx, call);
 	store_load_environments(tx, &call->environments);
 	store_load_health(tx, &call->health);
 	silences_load(tx, &call->silences);
+	if (call->counted)
+		call->messages = (size_t)query_ask(sql_query_of(tx,
+			"SELECT count(*) FROM deliveries WHERE state = 2 AND EXISTS (SELECT 1 FROM"
+			" announced WHERE delivery = deliveries.id)"));
 	store_counts(tx);
 }
 

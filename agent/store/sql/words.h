@@ -56,6 +56,11 @@
 
 #define WITH_TRIAGE " LEFT JOIN triage ON triage.change = changes.id"
 
+/* Of `deliveries`: the receipt of the message that one continues, or NULL. */
+#define THREAD_RECEIPT                                                                             \
+	"(SELECT receipt FROM deliveries AS first @indexed{deliveries_of_key} WHERE first.key ="   \
+	" deliveries.thread AND receipt IS NOT NULL ORDER BY first.id LIMIT 1)"
+
 /* What an edit can still reach. */
 #define AMENDABLE " (state = 1 OR (state = 2 AND receipt IS NOT NULL))"
 
