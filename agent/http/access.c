@@ -68,46 +68,25 @@ static void policy_free(struct policy *policy)
 	free(policy);
 }
 
-static void log_warnings(const struct problems *problems)
-{
-	for (size_t i = 0; i < problems->count; i++)
-		if (problems->items[i].warning)
-			log_event(LEVEL_WARN, "web configuration",
-				LOG_TEXT("problem", problems->items[i].text));
-}
-
-static void set_error(const struct problems *problems, struct error *error)
-{
-	size_t first = 0;
-
-	while (first < problems->count && problems->items[first].warning)
-		first++;
-	(void)error_set(error, ERROR_USAGE, "%s",
-		first < problems->count ? problems->items[first].text : "cannot be read");
-	if (problems->errors > 1)
-		(void)error_prefix(error, "%zu errors, the first: ", problems->errors);
-}
-
+/* Logs the warnings; an error names the first one. */
 static bool read_config(struct policy *policy, const char *path, struct error *error)
 {
 	struct problems problems = {.arena = arena_new()};
+	const char *first = NULL;
 
 	policy->config = web_config_read(path, &problems);
-	if (policy->config)
-		log_warnings(&problems);
-	else
-		set_error(&problems, error);
+	for (size_t i = 0; i < problems.count; i++)
+		if (!problems.items[i].warning)
+			first = first ? first : problems.items[i].text;
+		else if (policy->config)
+			log_event(LEVEL_WARN, "web configuration",
+				LOG_TEXT("problem", problems.items[i].text));
+	if (!policy->config)
+		(void)error_set(error, ERROR_USAGE, "%s", first ? first : "cannot be read");
+	if (!policy->config && problems.errors > 1)
+		(void)error_prefix(error, "%zu errors, the first: ", problems.errors);
 	arena_free(problems.arena);
 	return policy->config != NULL;
-}
-
-static void caution_token(const struct web_token *token)
-{
-	struct stat status;
-
-	if (stat(token->file, &status) == 0 && status.st_mode & S_IROTH)
-		log_event(LEVEL_WARN, "web configuration is readable by every user of this machine",
-			LOG_TEXT("file", token->file));
 }
 
 static bool read_token(struct policy *policy, size_t index, struct error *error)
@@ -115,6 +94,7 @@ static bool read_token(struct policy *policy, size_t index, struct error *error)
 	const struct web_token *token = &policy->config->tokens[index];
 	struct arena *arena = arena_new();
 	struct sha256 sum;
+	struct stat status;
 	const char *secret;
 	bool good = secret_read(arena, "tokens", token->file, &secret, error);
 
@@ -125,8 +105,10 @@ static bool read_token(struct policy *policy, size_t index, struct error *error)
 		good = error_set(error, ERROR_USAGE,
 			"tokens %s: expected at least %d characters per token", token->file,
 			SHORT_TOKEN);
+	if (good && stat(token->file, &status) == 0 && status.st_mode & S_IROTH)
+		log_event(LEVEL_WARN, "web configuration is readable by every user of this machine",
+			LOG_TEXT("file", token->file));
 	if (good) {
-		caution_token(token);
 		sha256_begin(&sum);
 		sha256_add(&sum, secret, strlen(secret));
 		sha256_end(&sum, policy->digests[index]);
@@ -190,11 +172,6 @@ static struct policy *policy_read(const char *path, struct error *error)
 	error->kind = ERROR_USAGE;
 	policy_free(policy);
 	return NULL;
-}
-
-static uint64_t files_of(const struct access *access, const struct policy *policy)
-{
-	return add_others(add_file(HASH_START, access->path), policy->config);
 }
 
 static int64_t now_of(const struct access *access)
@@ -287,7 +264,7 @@ const char *access_reload(struct access *access)
 	access->looked = now;
 	if (!access->policy)
 		return NULL;
-	files = files_of(access, access->policy);
+	files = add_others(add_file(HASH_START, access->path), access->policy->config);
 	if (files != access->files || (access->problem && now - access->read >= RETRY_EVERY))
 		read_again(access, files);
 	return access->problem;
@@ -421,37 +398,17 @@ static enum role highest_role(const char *list)
 	return highest;
 }
 
-static bool is_name(const char *text)
-{
-	return *text && strlen(text) <= LONGEST_NAME && utf8_is_shown(text, "");
-}
-
 static enum access_outcome by_proxy(const struct web_config *config, struct sign_in *sign_in)
 {
 	enum role role = sign_in->roles ? highest_role(sign_in->roles) : ROLE_UNSET;
+	const char *user = sign_in->user;
 
-	if (!is_name(sign_in->user))
+	if (!*user || strlen(user) > LONGEST_NAME || !utf8_is_shown(user, ""))
 		return refuse(
 			sign_in, MHD_HTTP_BAD_REQUEST, "the proxy's user name is empty or invalid");
 	if (role == ROLE_UNSET)
 		role = web_config_role(config, sign_in->user);
 	return grant(sign_in, sign_in->user, role);
-}
-
-/* An address; for IPv6 its network of 56 bits, which is what a customer usually has. */
-static uint64_t key_of_client(const struct sign_in *sign_in)
-{
-	return hash_keyed(sign_in->access->key, sign_in->client,
-		network_is_v4(sign_in->client) ? NETWORK_ADDRESS : 56 / 8);
-}
-
-/* A name, as tried from there. */
-static uint64_t key_of_name(const struct sign_in *sign_in, const char *name)
-{
-	const struct access *access = sign_in->access;
-	uint64_t both[2] = {sign_in->client_key, hash_keyed(access->key, name, strlen(name))};
-
-	return hash_keyed(access->key, both, sizeof both);
 }
 
 static enum access_outcome fail(struct sign_in *sign_in, const char *reason)
@@ -466,12 +423,6 @@ static enum access_outcome fail(struct sign_in *sign_in, const char *reason)
 		log_event(LEVEL_WARN, "repeated sign-in failures",
 			LOG_TEXT("from", sign_in->person.from), LOG_TEXT("reason", reason));
 	return refuse(sign_in, MHD_HTTP_UNAUTHORIZED, "wrong name, password or token");
-}
-
-static enum access_outcome succeed(struct sign_in *sign_in, const char *name, enum role role)
-{
-	throttle_succeeded(&sign_in->access->names, sign_in->name_key);
-	return grant(sign_in, name, role);
 }
 
 static enum access_outcome slow_down(struct sign_in *sign_in, int64_t pause)
@@ -544,13 +495,16 @@ static enum access_outcome by_password(
 	case PASSWORD_RIGHT:
 	default: break;
 	}
-	return succeed(sign_in, given->user, web_config_role(policy->config, given->user));
+	throttle_succeeded(&access->names, sign_in->name_key);
+	return grant(sign_in, given->user, web_config_role(policy->config, given->user));
 }
 
 static enum access_outcome by_authorization(const struct policy *policy, struct sign_in *sign_in)
 {
 	struct access *access = sign_in->access;
 	struct authorization given;
+	const char *name;
+	uint64_t both[2];
 	int64_t pause;
 
 	if (!authorization_parse(sign_in->authorization, sign_in->arena, &given)) {
@@ -558,9 +512,14 @@ static enum access_outcome by_authorization(const struct policy *policy, struct 
 		return refuse(sign_in, MHD_HTTP_UNAUTHORIZED,
 			"the Authorization header is neither Basic nor Bearer, or malformed");
 	}
-	/* No user's name has a colon. */
-	sign_in->client_key = key_of_client(sign_in);
-	sign_in->name_key = key_of_name(sign_in, given.user ? given.user : "token:");
+	/* An address; for IPv6 its network of 56 bits, which is what a customer usually has. */
+	sign_in->client_key = hash_keyed(access->key, sign_in->client,
+		network_is_v4(sign_in->client) ? NETWORK_ADDRESS : 56 / 8);
+	/* A name, as tried from there; no user's name has a colon. */
+	name = given.user ? given.user : "token:";
+	both[0] = sign_in->client_key;
+	both[1] = hash_keyed(access->key, name, strlen(name));
+	sign_in->name_key = hash_keyed(access->key, both, sizeof both);
 	if (!given.user)
 		return by_token(policy, sign_in, given.secret);
 	pause = throttle_pause(&access->names, sign_in->name_key, now_of(access));
