@@ -19,6 +19,9 @@ struct postgres_rows {
 	const char *place; /* for messages */
 	int64_t max_rows;
 	int64_t max_body; /* bytes of all values, rows outside the range included */
+	/* While rows are taken. */
+	const PGresult *result;
+	struct error *error;
 	struct rows rows;
 	bool planned;
 	int time;     /* columns of the result */
