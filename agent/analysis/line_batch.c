@@ -51,6 +51,14 @@ bool batch_line(const struct batch *batch, size_t *offset, struct batch_line *ou
 	return true;
 }
 
+bool batch_line_is_blank(const struct batch_line *line)
+{
+	size_t i = 0;
+	while (i < line->length && (line->text[i] == ' ' || line->text[i] == '\t'))
+		i++;
+	return i == line->length;
+}
+
 struct batch_reader *batch_reader_new(const struct strings *files, size_t max_line)
 {
 	struct batch_reader *reader = memory_new(1, sizeof *reader);

@@ -33,6 +33,9 @@ void batch_free(struct batch *batch);
 /* The next line from *offset on; false if there is none. */
 bool batch_line(const struct batch *batch, size_t *offset, struct batch_line *out);
 
+/* Whether it has nothing but blanks and tabs. */
+bool batch_line_is_blank(const struct batch_line *line);
+
 struct batch_reader;
 
 /* The first byte that is not white space, without consuming it, or -1: there is none in the

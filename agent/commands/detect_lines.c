@@ -172,14 +172,6 @@ static void put_problem(struct worker *worker, const struct batch *batch, uint64
 		cli_fail(error);
 }
 
-static bool is_blank(const struct batch_line *line)
-{
-	for (size_t i = 0; i < line->length; i++)
-		if (line->text[i] != ' ' && line->text[i] != '\t')
-			return false;
-	return true;
-}
-
 /* Returns the number of lines. */
 static size_t answer_batch(struct worker *worker, const struct batch *batch, struct buf *out)
 {
@@ -190,7 +182,7 @@ static size_t answer_batch(struct worker *worker, const struct batch *batch, str
 		struct error error;
 		const struct detection *detection;
 		size_t found;
-		if (!text.cut && is_blank(&text))
+		if (!text.cut && batch_line_is_blank(&text))
 			continue;
 		bool good = line_read(worker->reader, text.text, text.length, &line, &error);
 		if (text.cut)

@@ -37,12 +37,6 @@ struct parts {
 	const char *names[PARTS]; /* as spelled on the line */
 };
 
-static void parts_free(struct parts *parts)
-{
-	for (size_t i = 0; i < PARTS; i++)
-		json_decref(parts->trees[i]);
-}
-
 /* `at`: where each spelling's value is on the line. */
 static bool read_line(struct line_reader *reader, const char *text, size_t length,
 	struct line *line, struct line_part at[SPELLINGS], struct error *error)
@@ -237,22 +231,9 @@ bool labelled_read(struct line_reader *reader, const char *text, size_t length, 
 		.labels.n = line.n};
 	bool read = make_trees(at, &parts, error) && read_labels(&parts, arena, out, error);
 	out->id = read_name(&line, &parts, arena);
-	parts_free(&parts);
+	for (size_t i = 0; i < PARTS; i++)
+		json_decref(parts.trees[i]);
 	return read;
-}
-
-static struct labelled_series *next_series(struct labelled_set *set)
-{
-	set->series = memory_grow(set->series, &set->capacity, set->count + 1, sizeof *set->series);
-	return &set->series[set->count];
-}
-
-static bool is_blank(const struct batch_line *line)
-{
-	size_t i = 0;
-	while (i < line->length && (line->text[i] == ' ' || line->text[i] == '\t'))
-		i++;
-	return i == line->length;
 }
 
 static bool load_batch(const struct batch *batch, struct line_reader *reader, struct arena *arena,
@@ -261,8 +242,11 @@ static bool load_batch(const struct batch *batch, struct line_reader *reader, st
 	struct batch_line line;
 	size_t offset = 0;
 	for (uint64_t number = batch->line; batch_line(batch, &offset, &line); number++) {
-		struct labelled_series *series = next_series(set);
-		if (is_blank(&line))
+		struct labelled_series *series;
+		set->series = memory_grow(
+			set->series, &set->capacity, set->count + 1, sizeof *set->series);
+		series = &set->series[set->count];
+		if (batch_line_is_blank(&line))
 			continue;
 		bool good = !line.cut;
 		if (line.cut)

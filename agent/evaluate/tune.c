@@ -78,15 +78,6 @@ static size_t make_axes(const struct contender *contender, struct axis_values ax
 	return count;
 }
 
-/* "edivisive(profile=otava" and "edivisive" become "edivisive(profile=otava, " and "edivisive(". */
-static void put_head(struct buf *name, const char *given)
-{
-	size_t length = strlen(given);
-	bool open = length > 0 && given[length - 1] == ')';
-	buf_append(name, given, length - open);
-	buf_text(name, open ? ", " : "(");
-}
-
 /* Combination `number` of the axes' values; false if the detector rejects it. */
 static bool make_trial(const struct contender *given, const struct axis_values *axes,
 	size_t axis_count, size_t number, struct arena *arena, struct contender *out)
@@ -94,9 +85,12 @@ static bool make_trial(const struct contender *given, const struct axis_values *
 	struct error error;
 	struct buf name = {0};
 	void *options = arena_alloc(arena, given->detector->plugin.options_size);
-	bool fine = true;
+	size_t length = strlen(given->name);
+	bool fine = true, open = length > 0 && given->name[length - 1] == ')';
 	memcpy(options, given->options, given->detector->plugin.options_size);
-	put_head(&name, given->name);
+	/* "edivisive(profile=otava, " and "edivisive(", for what follows */
+	buf_append(&name, given->name, length - open);
+	buf_text(&name, open ? ", " : "(");
 	for (size_t i = 0; i < axis_count; i++) {
 		const char *text = axes[i].texts[number % axes[i].count];
 		number /= axes[i].count;
