@@ -92,17 +92,25 @@ struct pages {
 	" AND (?9 = 0 OR (?9 >> CAST(coalesce(" triage ", 1) AS INTEGER)) & 1 != 0)"
 #define TRIAGE_NOW "CASE WHEN until <= ?10 THEN 1 ELSE triage END"
 
-#define LIST(changes, condition, time, id)                                                         \
-	"SELECT " RECORD_COLUMNS " FROM" changes WITH_TRIAGE " WHERE " condition                   \
-	LISTED(time, TRIAGE_NOW) " AND " id " < ?5 ORDER BY " id " DESC LIMIT ?6"
+/* In the order of an index. */
+#define LIST(changes, condition, time)                                                             \
+	"SELECT " RECORD_COLUMNS " FROM changes" changes WITH_TRIAGE " WHERE " condition           \
+	LISTED(time, TRIAGE_NOW) " AND id < ?5 ORDER BY id DESC LIMIT ?6 @in_order"
+
+/* Of the many only their ids are sorted. */
+#define TRIAGE_OF "(SELECT " TRIAGE_NOW " FROM triage WHERE change = changes.id)"
+#define LIST_SORTED(changes, condition, time)                                                      \
+	"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE " WHERE id IN (SELECT id FROM"        \
+	changes " WHERE " condition LISTED(time, TRIAGE_OF)                                        \
+	" AND +id < ?5 ORDER BY +id DESC LIMIT ?6) ORDER BY id DESC"
 
 /* What waits for somebody, the worst first: an improvement does not, and neither does what only
- * ends another change. Of the many only their ids are sorted. */
+ * ends another change. */
 #define BADNESS "direction * sign, -coalesce(abs(size), 1e308), -id"
 #define LIST_OPEN(open, condition)                                                                 \
 	"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE " WHERE id IN (SELECT id FROM"        \
 	open " WHERE " condition " AND direction * sign <= 0"                                      \
-	LISTED("+time", "(SELECT " TRIAGE_NOW " FROM triage WHERE change = changes.id)")           \
+	LISTED("+time", TRIAGE_OF)                                                                 \
 	" AND coalesce(" ENDS ", 0) < 1 AND ((" BADNESS ") > (SELECT " BADNESS                     \
 	" FROM changes WHERE id = ?5)) IS NOT FALSE ORDER BY " BADNESS " LIMIT ?6) ORDER BY "      \
 	BADNESS
@@ -120,20 +128,20 @@ static const char *statement_of_page(const struct pages *pages)
 				    : LIST_OPEN(" changes @indexed{changes_open}",
 					      "state IN (1, 2)") " @in_order";
 	if (pages->names)
-		return LIST(" @changes_of_tests", "true", "+time", "+id");
+		return LIST_SORTED(" @changes_of_tests", "true", "+time");
 	if (filter->incident != 0)
-		return LIST(
-			" changes @indexed{changes_of_incident}", "incident = ?11", "+time", "+id");
+		return LIST_SORTED(
+			" changes @indexed{changes_of_incident}", "incident = ?11", "+time");
 	if (triaged) /* what somebody has said something about */
-		return LIST(" (SELECT changes.* FROM triage @ordered_join changes ON changes.id ="
-			    " triage.change) AS changes",
-			"true", "+time", "+id");
+		return LIST_SORTED(
+			" (SELECT changes.* FROM triage @ordered_join changes ON changes.id ="
+			" triage.change) AS changes",
+			"true", "+time");
 	if (filter->since != 0 || filter->until != 0)
-		return LIST(" changes @indexed{changes_of_time}", "true", "time", "+id");
+		return LIST_SORTED(" changes @indexed{changes_of_time}", "true", "time");
 	if ((states & (states - 1)) == 0)
-		return LIST(" changes @indexed{changes_of_state}", "state = ?1", "+time",
-			"id") " @in_order";
-	return LIST(" changes @unindexed", "true", "+time", "id") " @in_order";
+		return LIST(" @indexed{changes_of_state}", "state = ?1", "+time");
+	return LIST(" @unindexed", "true", "+time");
 }
 
 static void open_page(struct pages *pages)
