@@ -28,8 +28,8 @@ static const struct field silence_fields[] = {
 	OPTION_STRING(
 		struct silence_options, from, NULL, "add: start; default: now", .metavar = "WHEN"),
 	OPTION_STRING(struct silence_options, owner, NULL,
-		"add: who is reminded before it ends; default: you", .metavar = "NAME"),
-	OPTION_STRING(struct silence_options, reason, NULL, "add: why", .metavar = "TEXT"),
+		"add: person reminded before it ends; default: you", .metavar = "NAME"),
+	OPTION_STRING(struct silence_options, reason, NULL, "add: reason", .metavar = "TEXT"),
 	OPTION_BOOL(struct silence_options, all, "list: include expired ones"),
 	OPTION_CHOICE(struct silence_options, output, "text", cli_list_outputs, "output format"),
 	{0},

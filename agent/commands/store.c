@@ -38,7 +38,7 @@ static const struct field store_fields[] = {
 		"audit: only entries since this time, such as '2 weeks' or 2026-01-02",
 		.metavar = "WHEN"),
 	OPTION_INT(struct store_options, limit, "100", 1, 1e6, "audit: maximum number of entries"),
-	OPTION_INT(struct store_options, change, "0", 0, ROWS,
+	OPTION_INT(struct store_options, change, NULL, 0, ROWS,
 		"audit: only entries about this change", .metavar = "ID"),
 	OPTION_CHOICE(
 		struct store_options, output, "text", cli_list_outputs, "audit: output format"),
@@ -273,15 +273,15 @@ static const struct option_part parts[] = {
 const struct command store_command = {
 	.name = "store",
 	.arguments = "check|backup FILE|copy FROM TO|prune|audit",
-	.summary = "Check, back up, copy or prune the state; its audit log",
+	.summary = "Check, back up, copy, prune or audit the state",
 	.details = "check verifies the state file and prints each problem; the exit code is 4 if "
 		   "the file is damaged. backup writes a consistent copy, verified and flushed to "
 		   "disk. Both may be used while the agent runs.\n"
 		   "\n"
-		   "copy copies a whole state, with all ids, into another one, a file or the "
-		   "database of a fleet (postgresql://...), which must be empty or new, and "
-		   "compares both. No agent may use either of them. Then set agent.state to the "
-		   "new address: nothing is announced again.\n"
+		   "copy copies a state, with all ids, into an empty or new file or database "
+		   "(postgresql://...), and compares both. No agent may use either of them "
+		   "meanwhile. Then set agent.state to the new address: nothing is announced "
+		   "again.\n"
 		   "\n"
 		   "prune deletes messages settled longer ago than --older-than, and changes not "
 		   "updated since then that lie before the range of their series or belong to "

@@ -32,7 +32,7 @@ static const struct field triage_fields[] = {
 		.metavar = "KEY"),
 	OPTION_STRING(struct triage_options, owner, NULL, "owner of the change", .metavar = "NAME"),
 	OPTION_STRING(
-		struct triage_options, note, NULL, "why", .alias = "reason", .metavar = "TEXT"),
+		struct triage_options, note, NULL, "reason", .alias = "reason", .metavar = "TEXT"),
 	OPTION_STRING(struct triage_options, link, NULL, "related page, such as an issue",
 		.metavar = "URL"),
 	OPTION_STRING(struct triage_options, until, NULL,
