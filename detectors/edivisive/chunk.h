@@ -172,11 +172,10 @@ bool chunk_separated(const struct chunk *chunk, size_t start, size_t tau, size_t
  * a ramp or of a wandering level. */
 bool chunk_is_sharp(const struct chunk *chunk, size_t start, size_t tau, size_t end);
 
-/* The same as chunk_test for the trace: p also where it is above the limit, whether the ranks
- * agree, and the means in the unit of the series. */
+/* The same as chunk_test for the trace: p also where it is above the limit, and the means in
+ * the unit of the series. */
 struct opinion {
 	double p, before, after;
-	bool agrees;
 };
 
 struct opinion chunk_opinion(const struct chunk *chunk, size_t start, size_t tau, size_t end);

@@ -381,7 +381,6 @@ struct opinion chunk_opinion(const struct chunk *chunk, size_t start, size_t tau
 	if (sides.before.n < 2 || sides.after.n < 2)
 		return opinion;
 	opinion.p = fmin(1, p_of(chunk, start, tau, end, &sides, HUGE_VAL, &alternation));
-	opinion.agrees = ranks_agree(chunk, start, tau, end, alternation);
 	return opinion;
 }
 
