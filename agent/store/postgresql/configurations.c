@@ -144,7 +144,7 @@ static void configurations_perform(struct tx *tx, struct store_configuration *ca
 	leave_shards(tx, call);
 	move(tx, call,
 		"WITH" MOMENT ", free AS (SELECT test FROM singles WHERE" NAMED " AND" FREE
-		" AND " LIVES
+		" AND " AGENT_LIVES
 		" FOR UPDATE OF singles SKIP LOCKED) UPDATE singles SET holder = ?1, term ="
 		" greatest(term + 1, now) FROM free, moment WHERE singles.test = free.test",
 		&call->claim);
@@ -154,7 +154,7 @@ static void configurations_perform(struct tx *tx, struct store_configuration *ca
 		&call->release);
 	move(tx, call,
 		"DELETE FROM singles WHERE test IN (SELECT test FROM singles WHERE" NAMED
-		" AND (holder = ?1 OR" FREE ") AND " LIVES " FOR UPDATE SKIP LOCKED)",
+		" AND (holder = ?1 OR" FREE ") AND " AGENT_LIVES " FOR UPDATE SKIP LOCKED)",
 		&call->join);
 	read_singles(tx, call);
 	read_versions(tx, call);

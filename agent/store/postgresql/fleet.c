@@ -95,7 +95,7 @@ static void take_shards(struct tx *tx, struct store_turn *turn)
 		/* Takers begin at different shards, so that they seldom meet. An agent that has
 		 * left is gone at the moment at which its lease ended; one that was reaped is not.
 		 */
-		"WITH free AS (SELECT shard, holder FROM shards WHERE" FREE " AND " LIVES
+		"WITH free AS (SELECT shard, holder FROM shards WHERE" FREE " AND " AGENT_LIVES
 		" ORDER BY (shard + ?3) % 256 LIMIT ?2 FOR UPDATE OF shards SKIP LOCKED)"
 		" UPDATE shards SET holder = ?1, term = term + 1 FROM free WHERE"
 		" shards.shard = free.shard RETURNING CAST(coalesce( (SELECT CASE WHEN"
@@ -235,7 +235,7 @@ static void take_turn(struct tx *tx, struct store_turn *turn)
 	if (turn->alone)
 		RUN(tx,
 			"DELETE FROM singles WHERE test IN (SELECT test FROM singles WHERE" FREE
-			" AND " LIVES " FOR UPDATE SKIP LOCKED)",
+			" AND " AGENT_LIVES " FOR UPDATE SKIP LOCKED)",
 			v_id(turn->self.instance));
 	renew(tx, turn);
 }
@@ -247,7 +247,7 @@ static void write_view(struct tx *tx, int64_t instance, const struct source_view
 	RUN(tx,
 		"WITH" MOMENT " INSERT INTO views (instance, source, verdict, since, text,"
 		" failing_told, failing_many, stale_told, stale_many, awaited, changed) SELECT"
-		" ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, now FROM moment WHERE " LIVES
+		" ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, now FROM moment WHERE " AGENT_LIVES
 		" ON CONFLICT (source, instance) DO UPDATE SET verdict = excluded.verdict, since"
 		" = excluded.since, text = excluded.text, failing_told = excluded.failing_told,"
 		" failing_many = excluded.failing_many, stale_told = excluded.stale_told,"
@@ -334,7 +334,7 @@ static void perform_requests(struct tx *tx, struct store_requests *call)
 	if (!call->take)
 		return;
 	query = QUERY(tx,
-		"SELECT requests.test, asked" ASKED " AND " LIVES " ORDER BY requests.test",
+		"SELECT requests.test, asked" ASKED " AND " AGENT_LIVES " ORDER BY requests.test",
 		v_id(call->call.holder));
 	while (query_next(&query)) {
 		struct run_request *found = ADD_ROW(tx, call->found, call->found_count);

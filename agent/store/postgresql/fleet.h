@@ -8,7 +8,7 @@
 #define MOMENT                                                                                     \
 	" moment AS (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) AS now)"
 
-#define LIVES "EXISTS (SELECT 1 FROM agents WHERE instance = ?1 AND gone = 0)"
+#define AGENT_LIVES "EXISTS (SELECT 1 FROM agents WHERE instance = ?1 AND gone = 0)"
 
 /* Of `shards` and `singles`: nobody that lives holds it. */
 #define FREE " (holder = 0 OR EXISTS (SELECT 1 FROM agents WHERE instance = holder AND gone != 0))"
