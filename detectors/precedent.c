@@ -1,7 +1,8 @@
 /*
  * All is measured in heights of the step: h = (z - moving median) / step, z being a logarithm, or a
- * square root where zeros occur. Windows as long as what has followed the step, whose mean height
- * is nearly 1 or more, are episodes. The constants: docs/design/algorithms.md section 5.
+ * square root where zeros occur. Of the step and of windows as long as what has followed it, the
+ * size is estimated in AR(1) noise: what sets in at once is more than what grows. Windows that are
+ * nearly as large as the step are episodes. The constants: docs/design/algorithms.md section 5.
  */
 #include "detectors/precedent.h"
 
@@ -29,8 +30,10 @@ enum { NARROW = 101, WIDE = 301 };
 #define DAY INT64_C(86400000)
 #define LONGEST_DAY (DAY + DAY / 2) /* how long a holiday may take to be over */
 
-/* Mean height of an episode, at least and at most, and how much one value may add to either. */
-static const double LEAST_HEIGHT = 0.75, MOST_HEIGHT = 2.2, MOST_ONE = 1.25, MOST_OF_ALL = 8;
+/* The size of an episode, at least, as a share of the step's; its mean height, at most; and how
+ * much one value may add to either. */
+static const double LEAST_SHARE = 0.85, MOST_HEIGHT = 2.2, MOST_ONE = 1.25, MOST_OF_ALL = 8;
+static const double MOST_CORRELATED = 0.9;
 /* How far off the step's end an earlier week may be, in steps. */
 static const double SAME = 0.5;
 /* Steps below this share of the level are small. */
@@ -119,25 +122,61 @@ static void scale(const double *values, size_t n, double *z)
 				    : values[i];
 }
 
-/* Windows of m of the heights, more than m apart, that count as episodes. */
-static size_t count_episodes(const double *heights, size_t n, size_t m)
+/* The lag-1 autocorrelation of normal values whose neighbours have the same sign as often. */
+static double correlation_of(const double *heights, size_t n)
 {
-	double clipped = 0, whole = 0, size = (double)m;
-	size_t count = 0, last = 0;
+	double same = 0;
+
+	for (size_t i = 1; i < n; i++)
+		same += (double)((heights[i] > 0) - (heights[i] < 0)) *
+			(double)((heights[i - 1] > 0) - (heights[i - 1] < 0));
+	return fmin(fmax(sin(asin(1) * same / (double)(n - 1)), 0), MOST_CORRELATED);
+}
+
+/* The least-squares size of a step at the first of m values in AR(1) noise, from the first one's
+ * innovation and the sum of all: at r = 0 the mean. */
+static double size_of(double first, double sum, size_t m, double r)
+{
+	return (r * first + (1 - r) * sum) / (1 + (double)(m - 1) * (1 - r) * (1 - r));
+}
+
+/* Whether a window of m of the heights has at least that size. */
+static bool has_episode(const double *heights, const double *innovations, size_t n, size_t m,
+	double r, double least)
+{
+	double sum = 0, whole = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		clipped += fmin(heights[i], MOST_ONE);
+		sum += innovations[i];
 		whole += fmin(heights[i], MOST_OF_ALL);
 		if (i + 1 < m)
 			continue;
-		if (clipped >= LEAST_HEIGHT * size && whole <= MOST_HEIGHT * size) {
-			count += count == 0 || i - last > m;
-			last = i;
-		}
-		clipped -= fmin(heights[i + 1 - m], MOST_ONE);
-		whole -= fmin(heights[i + 1 - m], MOST_OF_ALL);
+		size_t first = i + 1 - m;
+		if (size_of(innovations[first], sum, m, r) >= least &&
+			whole <= MOST_HEIGHT * (double)m)
+			return true;
+		sum -= innovations[first];
+		whole -= fmin(heights[first], MOST_OF_ALL);
 	}
-	return count;
+	return false;
+}
+
+/* Whether the first n heights of a step have an episode that compares with the m behind them;
+ * `innovations` has room for all. A step that does not show waits. */
+static bool is_like_before(const double *heights, size_t n, size_t m, double *innovations)
+{
+	double r = correlation_of(heights, n), before = 0, sum = 0;
+
+	for (size_t i = 0; i < n + m; i++) {
+		double height = fmin(heights[i], MOST_ONE);
+
+		innovations[i] = height - r * before;
+		sum += i < n ? 0 : innovations[i];
+		before = height;
+	}
+	double size = size_of(innovations[n], sum, m, r);
+	return !(size > 0) ||
+	       has_episode(heights, innovations, n, m > ONE ? m - 1 : 1, r, LEAST_SHARE * size);
 }
 
 /* Moving medians of the k values of z before a step whose level before, from `low` on, is `level`.
@@ -156,14 +195,16 @@ static void follow(const double *z, size_t low, size_t k, size_t width, double l
 		out[i] = level;
 }
 
-/* Episodes before `place`, which has m values behind it; its level before begins at `low`. */
-static size_t episodes_of(const double *values, size_t low, size_t place, size_t m)
+/* Whether what passed before `place` is like the m values behind it; its level before begins at
+ * `low`. */
+static bool has_passed(const double *values, size_t low, size_t place, size_t m)
 {
-	size_t first = place > MOST ? place - MOST : 0, k = place - first, count = 0;
+	size_t first = place > MOST ? place - MOST : 0, k = place - first;
 	double *z, *heights, *buffer, level, step;
+	bool passed = false;
 
 	if (k < LEAST_HISTORY || m > k / 2)
-		return 0;
+		return false;
 	low -= first;
 	z = scratch_resize(NULL, 3 * (k + m), sizeof *z);
 	heights = z + k + m;
@@ -172,14 +213,14 @@ static size_t episodes_of(const double *values, size_t low, size_t place, size_t
 	level = median_of(z + low, k - low, buffer);
 	step = median_of(z + k, m, buffer) - level;
 	for (size_t width = m < PRECEDENT_SHORT ? NARROW : WIDE;
-		fabs(step) > 1e-9 && count == 0 && width <= WIDE; width += WIDE - NARROW) {
+		fabs(step) > 1e-9 && !passed && width <= WIDE; width += WIDE - NARROW) {
 		follow(z, low, k, width, level, buffer, heights);
-		for (size_t i = 0; i < k; i++)
-			heights[i] = fmax((z[i] - heights[i]) / step, -1);
-		count = count_episodes(heights, k, m > ONE ? m - 1 : 1);
+		for (size_t i = 0; i < k + m; i++)
+			heights[i] = fmax((z[i] - (i < k ? heights[i] : level)) / step, -1);
+		passed = is_like_before(heights, k, m, buffer);
 	}
 	free(z);
-	return count;
+	return passed;
 }
 
 static size_t at_time(const int64_t *times, size_t n, int64_t time)
@@ -274,5 +315,5 @@ enum precedent_verdict precedent_of(const double *values, const int64_t *times, 
 		return verdict;
 	if (is_weekly(values, times, n, place))
 		return PRECEDENT_WEEKLY;
-	return episodes_of(values, low, place, n - place) > 0 ? PRECEDENT_PASSED : PRECEDENT_NONE;
+	return has_passed(values, low, place, n - place) ? PRECEDENT_PASSED : PRECEDENT_NONE;
 }
