@@ -50,9 +50,9 @@ static const char *key_of(
 {
 	if (record->summary)
 		return arena_printf(arena, "summary %p", (const void *)record->summary);
-	if (record->environment_event == 0 && names)
-		return names;
-	return arena_printf(arena, "i%lld", (long long)record->incident);
+	if (record->environment_event != 0)
+		return arena_printf(arena, "event %lld", (long long)record->environment_event);
+	return names ? names : arena_printf(arena, "i%lld", (long long)record->incident);
 }
 
 static void add_record(

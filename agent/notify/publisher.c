@@ -24,6 +24,9 @@
 enum { OPEN_STEPS = 3 };
 #define OPEN_MOST INT64_C(2592000000)
 
+/* The size of a change from zero, which has none; as in load_incident_messages of the store. */
+#define LARGEST 1e308
+
 /* Changes that a retraction names; characters. */
 enum { NAMED_MOST = 5, COMMIT_MOST = 100, VERDICT_MOST = 300 };
 
@@ -264,9 +267,21 @@ static bool is_worse(const struct publisher *publisher, const struct incident_me
 			announcement_verdict(&items[i]) > 0 ? &more.regression : &more.other;
 
 		if (!(size <= *worst)) /* one from zero has none */
-			*worst = isnan(size) ? HUGE_VAL : size;
+			*worst = isnan(size) ? LARGEST : size;
 	}
 	return incident_is_worse(&told, &more);
+}
+
+/* Whether it has an incident of which nobody was told there: in the thread of another one, that
+ * would be overlooked. */
+static bool has_untold(
+	const struct publisher *publisher, const struct recipient *to, const struct group_of *group)
+{
+	for (size_t i = 0; !group->key && i < group->count; i++)
+		if (!incidents_message(publisher->incidents, to->receiver->name, to->destination,
+			    &group->items[i], 1, NULL))
+			return true;
+	return false;
 }
 
 /* Adds the group's message for each destination, in the thread of a recent message that it belongs
@@ -297,7 +312,8 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 	for (size_t i = 0; i < destinations->count && written; i++) {
 		struct recipient to = {receiver, destinations->items[i]};
 		const struct incident_message *found =
-			message.summary || !(kinds & 1u << MESSAGE_UPDATED)
+			message.summary || has_untold(publisher, &to, group) ||
+					!(kinds & receiver->events & 1u << MESSAGE_UPDATED)
 				? NULL
 				: incidents_message(publisher->incidents, receiver->name,
 					  to.destination, group->items, group->count,

@@ -180,15 +180,19 @@ static const struct announcement *worse(const struct announcement *a, const stru
 static void joined_line(struct buf *out, const struct follow_up *follow_up)
 {
 	const struct announcement *worst = NULL;
+	size_t count = follow_up->joined_count;
 
-	if (follow_up->joined_count == 0)
+	if (count == 0)
 		return;
-	for (size_t i = 0; i < follow_up->count; i++)
+	for (size_t i = 0; i < follow_up->count; i++) {
+		if (was_withdrawn(&follow_up->changes[i]))
+			continue;
 		worst = worse(worst, &follow_up->changes[i].item);
+		count++;
+	}
 	for (size_t i = 0; i < follow_up->joined_count; i++)
 		worst = worse(worst, &follow_up->joined[i].item);
-	buf_printf(out,
-		"*%zu changes by now*, the worst: ", follow_up->count + follow_up->joined_count);
+	buf_printf(out, "*%zu change%s by now*, the worst: ", count, count == 1 ? "" : "s");
 	slack_short_line(out, worst);
 }
 

@@ -112,12 +112,18 @@ static enum step fail_permanently(struct attempt *attempt, const char *what)
 	return slack_fail(attempt, false, ERROR_DATA, what);
 }
 
-/* The body with the ts of its thread. */
+/* The post as a reply in the thread, or, without one, as a message of its own, which is not shown
+ * in the channel a second time. */
 static const char *in_thread(struct arena *arena, const char *body, const char *thread)
 {
+	static const char shown[] = ",\"reply_broadcast\":true";
+	const char *loud = thread ? NULL : strstr(body, shown);
 	struct buf out = {0};
 	const char *whole;
 
+	if (loud)
+		return arena_printf(
+			arena, "%.*s%s", (int)(loud - body), body, loud + sizeof shown - 1);
 	if (!thread || *body != '{')
 		return body;
 	buf_text(&out, "{\"thread_ts\":");

@@ -841,6 +841,81 @@ static void test_old_events_are_forgotten(void **state)
 	assert_int_equal(state_count(f->state, "environments"), 1);
 }
 
+/* A joiner of what was told, and three incidents that were not. */
+static void add_one_more_and_three(struct fixture *f)
+{
+	add(f, record_one(f, "p99"));
+	flush(f);
+	add(f, record_one(f, "p50"));
+	add(f, record_at(f, "a", FIRST + 86400000));
+	add(f, record_at(f, "b", FIRST + INT64_C(2) * 86400000));
+	add(f, record_at(f, "c", FIRST + INT64_C(3) * 86400000));
+	flush(f);
+}
+
+/* In the thread of the incident that was, nobody would see them. */
+static void test_new_incidents_are_no_reply(void **state)
+{
+	struct fixture *f = *state;
+
+	add_one_more_and_three(f);
+	assert_int_equal(atomic_load(&f->replies), 0);
+	assert_int_equal(state_count(f->state, "deliveries WHERE receiver = 'slack'"), 2);
+}
+
+static void test_a_receiver_of_new_changes_hears_of_each(void **state)
+{
+	struct fixture *f = *state;
+	struct receiver *receiver =
+		(struct receiver *)(uintptr_t)agent_receiver(&f->agent, "slack");
+
+	receiver->events = 1u << MESSAGE_NEW;
+	add_one_more_and_three(f);
+	assert_int_equal(state_count(f->state, "deliveries WHERE receiver = 'slack'"), 2);
+	add(f, record_one(f, "p95"));
+	flush(f);
+	assert_int_equal(state_count(f->state, "deliveries WHERE receiver = 'slack'"), 3);
+}
+
+static void add_worse(struct fixture *f, const char *metric, double after, double size)
+{
+	struct change_record record = change_at(metric, FIRST);
+
+	record.item.change = (struct change){LEVELS(1, after)};
+	record.item.change.size = size;
+	record.item.direction = -1;
+	add(f, record_as(f, record));
+	flush(f);
+}
+
+static int count_loud(struct fixture *f)
+{
+	return state_count(f->state, "deliveries WHERE payload LIKE '%reply_broadcast%'");
+}
+
+/* What was withdrawn is no headline: the first regression that stands is shown in the channel. */
+static void test_worse_than_what_stands(void **state)
+{
+	struct fixture *f = *state;
+
+	add_worse(f, "p99", 2, 100);
+	withdraw(f, 1);
+	flush(f);
+	add_worse(f, "p50", 1.9, 90);
+	assert_int_equal(count_loud(f), 1);
+}
+
+/* Two changes from zero, which have no size, are alike. */
+static void test_not_worse_than_another_from_zero(void **state)
+{
+	struct fixture *f = *state;
+
+	add_worse(f, "p99", 2, (double)NAN);
+	add_worse(f, "p50", 2, (double)NAN);
+	assert_int_equal(atomic_load(&f->replies), 1);
+	assert_int_equal(count_loud(f), 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -866,6 +941,10 @@ int main(void)
 		CASE(test_a_receiver_that_is_gone),
 		CASE(test_growth_that_cannot_be_written_at_first),
 		CASE(test_old_events_are_forgotten),
+		CASE(test_new_incidents_are_no_reply),
+		CASE(test_a_receiver_of_new_changes_hears_of_each),
+		CASE(test_worse_than_what_stands),
+		CASE(test_not_worse_than_another_from_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,7 +82,8 @@ static void read_changes(struct tx *tx, struct followed_message *followed)
 		"SELECT " RECORD_COLUMNS
 		", changes.time FROM changes @indexed{changes_of_incident}" WITH_TRIAGE
 		" WHERE incident IN (SELECT incident FROM announced JOIN changes ON changes.id ="
-		" announced.change WHERE delivery = ?1) AND EXISTS (SELECT 1 FROM announced JOIN"
+		" announced.change WHERE delivery = ?1) AND changes.state != 3 AND EXISTS (SELECT "
+		"1 FROM announced JOIN"
 		" deliveries ON deliveries.id = delivery WHERE announced.change = changes.id AND"
 		" thread = ?2 AND deliveries.state != 3) AND NOT EXISTS (SELECT 1 FROM announced"
 		" WHERE announced.change = changes.id AND delivery = ?1) ORDER BY changes.id",

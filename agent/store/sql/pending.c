@@ -319,9 +319,10 @@ static void load_incident_messages(
 {
 	struct sql_query query = QUERY(tx,
 		"SELECT @delivery{updated}, incident, first, regression, other FROM (SELECT"
-		" incident, delivery, min(change) AS first, max(CASE WHEN direction * sign < 0"
-		" THEN coalesce(abs(told_size), 1e308) ELSE 0 END) AS regression, max(CASE WHEN"
-		" direction * sign < 0 THEN 0 ELSE coalesce(abs(told_size), 1e308) END) AS other"
+		" incident, delivery, min(change) AS first, max(CASE WHEN changes.state != 3"
+		" AND direction * sign < 0 THEN coalesce(abs(told_size), 1e308) ELSE 0 END) AS"
+		" regression, max(CASE WHEN changes.state = 3 OR direction * sign < 0 THEN 0 ELSE"
+		" coalesce(abs(told_size), 1e308) END) AS other"
 		" FROM changes @indexed{changes_of_incident} JOIN announced ON change = changes.id"
 		" WHERE incident IN @ids{?1} GROUP BY incident, delivery) AS told JOIN deliveries"
 		" ON deliveries.id = told.delivery WHERE state != 3 ORDER BY deliveries.id, first",
