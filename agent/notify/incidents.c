@@ -164,11 +164,6 @@ static void add_unchanged(struct assigning *assigning, const struct store_pendin
 
 		*dict_place(&changed, name_of(arena, record->item.test, record->series)) = record;
 	}
-	for (size_t i = 0; i < found->incidents.count; i++) {
-		const struct change_record *record = found->incidents.items[i].first;
-
-		*dict_place(&changed, name_of(arena, record->item.test, record->series)) = record;
-	}
 	for (size_t i = 0; i < found->series_count; i++) {
 		const struct series_name *at = &found->series[i];
 

@@ -188,7 +188,8 @@ struct store_incidents {
 					      STORE_INCIDENTS, the last joined first, and those of
 					      environment events */
 	struct incident_messages messages; /* out: about these incidents, by id */
-	struct series_name *series;        /* out: of about STORE_SAMPLE of all series */
+	struct series_name
+		*series; /* out: of about STORE_SAMPLE of the series that are in no open incident */
 	size_t series_count;
 };
 

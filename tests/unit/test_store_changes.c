@@ -1158,6 +1158,29 @@ static void checkpoint_at(
 	checkpoint_until(fixture, test, series, anchor, anchor + 5);
 }
 
+/* A label tells by how few of the unchanged series have it: those of an open incident have changed.
+ */
+static void test_series_of_incidents_are_not_unchanged(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_incidents *found;
+
+	open_fixture(fixture);
+	checkpoint_at(fixture, example.item.test, example.series, 1);
+	checkpoint_at(fixture, example.item.test, "rest", 1);
+	(void)tell(fixture, example, "r7", 0, "k1", NULL);
+	for (int64_t now = 50; now <= 51; now++) {
+		found = store_incidents_new(NULL, NULL);
+		found->now = now;
+		found->sampled = true;
+		ask(fixture, &found->call);
+		assert_false(found->call.failed);
+		assert_int_equal(found->incidents.count, now == 50);
+		assert_int_equal(found->series_count, now == 50 ? 1 : 2);
+		store_call_free(&found->call);
+	}
+}
+
 static struct pruned prune(
 	struct fixture *fixture, int64_t before, struct strings tests, bool thorough)
 {
@@ -1421,6 +1444,7 @@ int main(void)
 		CASE(test_renamed),
 		CASE(test_moments_and_vanished_series),
 		CASE(test_messages_of_incidents),
+		CASE(test_series_of_incidents_are_not_unchanged),
 		CASE(test_messages_about_changes),
 		CASE(test_receipt_is_kept),
 		CASE(test_prune_keeps_what_would_be_found_again),

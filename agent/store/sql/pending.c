@@ -296,15 +296,16 @@ void store_load_records_of(struct tx *tx, struct owners *owners, struct change_r
 	}
 }
 
-static void load_sample(struct tx *tx, struct store_incidents *call)
+static void load_sample(struct tx *tx, const struct owners *incidents, struct store_incidents *call)
 {
 	int64_t count = query_ask(sql_query_of(tx, "SELECT count(*) FROM series"));
 	struct sql_query sample = QUERY(tx,
-		/* Of so many series one, by their names. */
+		/* Of so many series one, by their names; none that the incidents have. */
 		"SELECT test, series FROM (SELECT test, series, row_number() OVER (ORDER"
 		" BY test, series, branch) AS number FROM series) AS numbered WHERE"
-		" number % ?1 = 0",
-		v_id(1 + count / STORE_SAMPLE));
+		" number % ?1 = 0 AND (test, series) NOT IN (SELECT test, series FROM changes"
+		" @indexed{changes_of_incident} WHERE incident IN @ids{?2})",
+		v_id(1 + count / STORE_SAMPLE), v_owners(tx, incidents));
 
 	while (query_next(&sample)) {
 		struct series_name *name = ADD_ROW(tx, call->series, call->series_count);
@@ -396,7 +397,7 @@ static void incidents(struct tx *tx, struct store_incidents *call)
 	for (size_t i = 0; i < call->event_count; i++)
 		load_early(tx, &call->events[i]);
 	if (call->sampled)
-		load_sample(tx, call);
+		load_sample(tx, &firsts, call);
 }
 
 STORE_DEFINE(incidents, incidents);
