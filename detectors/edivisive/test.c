@@ -358,7 +358,7 @@ struct chunk_step chunk_test(const struct chunk *chunk, size_t start, size_t tau
 		return step;
 	double alternation, limit = chunk->options.p_value;
 	double p = p_of(chunk, start, tau, end, &sides, limit, &alternation);
-	step.separated = p >= 1 && chunk_separated(chunk, start, tau, end);
+	step.separated = p >= 1 && sides.delta != 0 && chunk_separated(chunk, start, tau, end);
 	if (step.separated)
 		p = SEPARATED_P;
 	if (step.separated || (p < 1 && ranks_agree(chunk, start, tau, end, alternation))) {

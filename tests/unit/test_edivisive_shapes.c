@@ -6,6 +6,7 @@
 #include "unit.h"
 /* clang-format on */
 
+#include <math.h>
 #include <string.h>
 
 #include "detectors/edivisive/edivisive.h"
@@ -461,6 +462,15 @@ static void test_noise_that_grows_with_the_level(void **state)
 	assert_in_range(found[1].index, 31, 41);
 }
 
+static void test_rounding_is_no_change(void **state)
+{
+	(void)state;
+	double values[60];
+	for (size_t i = 0; i < 60; i++)
+		values[i] = i < 30 ? 0.1 : nextafter(0.1, 1);
+	assert_int_equal(detect(values, 60), 0);
+}
+
 static void test_trend_has_an_interval(void **state)
 {
 	(void)state;
@@ -495,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_ties),
 		cmocka_unit_test(test_missed_counts),
 		cmocka_unit_test(test_noise_that_grows_with_the_level),
+		cmocka_unit_test(test_rounding_is_no_change),
 		cmocka_unit_test(test_trend_has_an_interval),
 		cmocka_unit_test(test_counts),
 	};
