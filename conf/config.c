@@ -336,6 +336,18 @@ static void check_external(const struct yaml_node *map, const struct scope *scop
 		loader_error(yaml_get(map, "external_url"), scope, "external_url: %s", problem);
 }
 
+/* A command must not use the default state instead of one whose variable is not set. */
+static void name_missing_state(
+	struct loader *loader, const struct yaml_node *where, struct agent_settings *agent)
+{
+	const char *missing = NULL;
+
+	if (where && where->kind == YAML_SCALAR)
+		(void)loader_expand(loader, where, false, &missing);
+	if (missing)
+		agent->state = arena_printf(loader->arena, "${%s}", missing);
+}
+
 static void read_agent(struct loader *loader, const struct yaml_node *map)
 {
 	struct agent_settings *agent = &loader->config->agent;
@@ -348,8 +360,10 @@ static void read_agent(struct loader *loader, const struct yaml_node *map)
 		return;
 	}
 	struct unset unset = options_read(map, map, &reading);
-	if (unset.variable)
+	if (unset.variable) {
 		loader_missing(&reading.scope, &unset);
+		name_missing_state(loader, yaml_get(map, "state"), agent);
+	}
 	check_state(map, &reading.scope, agent->state);
 	take_password_file(map, &reading.scope, agent);
 	check_name(map, &reading.scope, agent->name);

@@ -223,7 +223,8 @@ struct agent_settings {
 	const char *web_config;                 /* path, or NULL; see web_config.h */
 	const char *external_url;               /* or NULL */
 	const char *metrics_listen;             /* host:port, or NULL */
-	const char *state;                      /* a path, or an address (agent/base/database.h) */
+	const char *state; /* a path, or an address (agent/base/database.h); "${NAME}" if that
+			      variable is not set */
 	const char *state_password_file, *name; /* of a shared state; or NULL */
 	int64_t interval, group_wait, max_age;  /* ms; WHEN_NEVER */
 	int64_t group_interval; /* ms; 0: derived from the intervals and steps of the tests */

@@ -373,10 +373,17 @@ void store_submit(struct store *store, struct store_call *call)
 	pthread_mutex_unlock(&store->mutex);
 }
 
+/* The configuration names a variable instead of a state: struct agent_settings. */
+static bool is_set(const char *path, struct error *error)
+{
+	return strncmp(path, "${", 2) != 0 ||
+	       error_set(error, ERROR_USAGE, "agent.state: %s is not set", path);
+}
+
 bool store_tx(const char *path, enum store_use use, struct store_call *call, struct error *error)
 {
 	const struct store_backend *backend = backend_of(path);
-	bool there = use == STORE_OWN || store_expect(path, error);
+	bool there = use == STORE_OWN ? is_set(path, error) : store_expect(path, error);
 	struct tx *tx = there ? backend->open(path, use, error) : NULL;
 	bool done = tx && perform_some(backend, tx, call, false, error);
 
@@ -398,6 +405,8 @@ bool store_is_there(const char *path)
 
 bool store_expect(const char *path, struct error *error)
 {
+	if (!is_set(path, error))
+		return false;
 	if (database_is(path) || store_is_there(path))
 		return true;
 	if (errno != ENOENT)

@@ -379,3 +379,12 @@ def test_files_that_may_not_grow_for_a_while(agents, tmp_path, slack):
     slack.wait(lambda: slack.posts)
     agent.wait_log("msg=sent")
     assert agent.end() == 0 and len(slack.posts) == 1
+
+
+def test_a_state_whose_variable_is_not_set(hunter, tmp_path):
+    """A command must not use the default state instead."""
+    path = tmp_path / "hunter.yaml"
+    path.write_text('agent: {name: "${NO_NAME}", state: "${NO_FOLDER}/state.db"}\n')
+    for command in (["silence", "add", "test=checkout", "--for", "1h"], ["changes"], ["store", "check"]):
+        result = hunter(*command, "--config", path)
+        assert result.code == 2 and result.err == "hunter-c: agent.state: ${NO_FOLDER} is not set\n", (command, result.err)
