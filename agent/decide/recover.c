@@ -38,6 +38,42 @@ static bool was_announced(const struct change_record *record)
 }
 
 /* Whether a later found change undoes each found change; improvements are left out. */
+/* The last values lie at the level of the change, beyond the middle of its step. */
+static bool is_up_again(const struct closing *closing, size_t which, size_t from)
+{
+	const struct change *change = &closing->changes[which];
+	double middle = 0.5 * (change->level_before + change->level_after);
+	size_t beyond = 0, seen = 0;
+
+	for (size_t i = closing->n; i > from && seen < TAIL_MOST; i--) {
+		double value = closing->values[i - 1];
+
+		if (!isfinite(value))
+			continue;
+		seen++;
+		beyond += (value - middle) * (change->level_after - change->level_before) > 0;
+	}
+	return seen >= RECOVERY_LEAST && 2 * beyond > seen;
+}
+
+/* The end of a change by days off whose cycle is not known yet: it waits, and is none if the level
+ * is there again afterwards. `which`: the change among those found, or MATCH_NONE. */
+static struct recovery after_days_off(
+	const struct closing *closing, size_t which, struct recovery end)
+{
+	int64_t until = closing->until && end.way != SIZE_MAX ? closing->until[end.way] : 0;
+
+	if (until == 0 || end.verdict != RECOVERY_OVER)
+		return end;
+	if (closing->now < until) {
+		end.verdict = RECOVERY_WAIT;
+		end.few = true;
+	} else if (which != MATCH_NONE && is_up_again(closing, which, end.from)) {
+		end.verdict = RECOVERY_NONE;
+	}
+	return end;
+}
+
 static void judge_found(struct closing *closing)
 {
 	closing->ends = arena_array(closing->arena, closing->count, sizeof *closing->ends);
@@ -49,8 +85,9 @@ static void judge_found(struct closing *closing)
 
 		closing->ends[i] = (struct recovery){.way = SIZE_MAX};
 		if (!is_improvement(closing, sign))
-			closing->ends[i] = recovery_by_changes(
-				closing->values, closing->n, closing->changes, closing->count, i);
+			closing->ends[i] = after_days_off(closing, i,
+				recovery_by_changes(closing->values, closing->n, closing->changes,
+					closing->count, i));
 	}
 }
 
@@ -95,9 +132,9 @@ static void judge_known(struct closing *closing, const struct change_record *kno
 	if (partner != MATCH_NONE)
 		end = closing->ends[partner];
 	else if (fate == FATE_OUTSIDE)
-		end = end_of_old(closing, known);
+		end = after_days_off(closing, MATCH_NONE, end_of_old(closing, known));
 	else if (known->item.change.kind == CHANGE_STEP)
-		end = end_of_excursion(closing, known);
+		end = after_days_off(closing, MATCH_NONE, end_of_excursion(closing, known));
 	closing->waiting |= end.verdict == RECOVERY_WAIT && closing->n - end.from <= PATIENCE;
 	if (end.verdict == RECOVERY_OVER)
 		close_at(closing, &end, closure);
@@ -159,24 +196,6 @@ static void judge_ways(struct closing *closing, const struct change_record *know
 		if (result->fates[i] == FATE_GONE)
 			closure->ending = tells ? ENDING_WAIT : ENDING_LOST;
 	}
-}
-
-/* The last values lie at the level of the change, beyond the middle of its step. */
-static bool is_up_again(const struct closing *closing, size_t which, size_t from)
-{
-	const struct change *change = &closing->changes[which];
-	double middle = 0.5 * (change->level_before + change->level_after);
-	size_t beyond = 0, seen = 0;
-
-	for (size_t i = closing->n; i > from && seen < TAIL_MOST; i--) {
-		double value = closing->values[i - 1];
-
-		if (!isfinite(value))
-			continue;
-		seen++;
-		beyond += (value - middle) * (change->level_after - change->level_before) > 0;
-	}
-	return seen >= RECOVERY_LEAST && 2 * beyond > seen;
 }
 
 /* A recovered change that is found again is reopened if its level is no longer undone. */
@@ -242,14 +261,15 @@ static void judge_passed(
 
 		if (!is_untold(known, result->known_of[i]))
 			continue;
-		end = recovery_by_changes(
-			closing->values, closing->n, closing->changes, closing->count, i);
+		end = after_days_off(closing, i,
+			recovery_by_changes(
+				closing->values, closing->n, closing->changes, closing->count, i));
 		if (end.verdict == RECOVERY_NONE)
 			continue;
 		back = closing->changes[end.way].index;
 		near = back - closing->changes[i].index <= PRECEDENT_PAIR &&
 		       is_untold(known, result->known_of[end.way]);
-		if (closing->n - back < PRECEDENT_SHORT) {
+		if (closing->n - back < PRECEDENT_SHORT || end.verdict == RECOVERY_WAIT) {
 			if (closing->doubts[i] == DOUBT_NONE)
 				closing->doubts[i] = DOUBT_OVER;
 			if (near && !end.beyond)

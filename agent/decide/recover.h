@@ -55,8 +55,11 @@ struct closing {
 	size_t n;
 	const struct change *changes; /* those found; indices into these points */
 	size_t count;
-	const bool *silent; /* by found change: it is no news if it is unknown, ... */
-	int64_t oldest;     /* ms: ... and neither is an unknown one from before it */
+	const bool *silent;   /* by found change: it is no news if it is unknown, ... */
+	int64_t oldest;       /* ms: ... and neither is an unknown one from before it */
+	const int64_t *until; /* ms: by found change: until when its level may be that of days off,
+				 whose cycle is not known yet, and ... */
+	int64_t now;          /* ... the time of the series' own clock */
 	int direction;
 	bool service; /* its changes that are over before they are told are no news */
 

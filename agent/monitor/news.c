@@ -671,6 +671,25 @@ static size_t sort_records(struct arena *arena, const struct change_record **kno
 	return open;
 }
 
+/* By found change: until when the level behind it may be that of days off, whose cycle is not known
+ * yet; else 0. */
+static const int64_t *list_days_off(
+	const struct subject *subject, struct arena *arena, const struct change *changes)
+{
+	struct season season = subject->findings->season;
+	int64_t range = subject->realignment ? subject->realignment->range : 0;
+	int64_t *list = arena_array(arena, subject->findings->count, sizeof *list);
+
+	season.undecided &= SEASON_WEEKLY;
+	for (size_t i = 0; i < subject->findings->count; i++) {
+		int64_t time = subject->existing.times[changes[i].index];
+		int64_t until = hold_until(&season, range, 0, time, time);
+
+		list[i] = until > time ? until : 0;
+	}
+	return list;
+}
+
 /* Ends are judged on existing points only, like all places. */
 static void judge_ends(struct subject *subject, struct arena *scratch,
 	const struct change_record *known, size_t open, size_t count, const struct matching *result,
@@ -694,6 +713,8 @@ static void judge_ends(struct subject *subject, struct arena *scratch,
 		.count = findings->count,
 		.silent = silent,
 		.oldest = subject->oldest,
+		.until = list_days_off(subject, scratch, changes),
+		.now = subject->clock_now,
 		.direction = series_direction(series),
 		.service = news_is_patient(subject->detection, findings)};
 	recover_judge(&subject->closing, known, open, count, result);

@@ -5,6 +5,7 @@ import json
 import math
 import pathlib
 import random
+import re
 import time
 
 import pytest
@@ -252,3 +253,20 @@ def test_a_spike_in_two_hours(tmp_path, hunter, first, second, daily):
                 for i in range(480)]
         (tmp_path / "x.csv").write_text("time,p99\n" + "".join(f"{at.isoformat()},{value:.3f}\n" for at, value in rows))
         assert len(replayed(hunter, tmp_path, "p99: {direction: -1, unit: ms}")) == stays
+
+
+def test_the_second_weekend_ends_no_change(hunter, tmp_path):
+    """Its lower level is not the one from before the change, which has been announced, and stands."""
+    noise, begin, at = random.Random(1), datetime.datetime(2026, 11, 10, 3), datetime.datetime(2026, 11, 19, 14)
+    with open(tmp_path / "web.csv", "w", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(["time", "p99"])
+        for time_of in (begin + i * HOUR for i in range(24 * 15)):
+            value = 100 * (.7 if time_of.weekday() > 4 else 1) * (1.2 if time_of >= at else 1)
+            rows.writerow([f"{time_of.isoformat()}Z", f"{value * math.exp(noise.gauss(0, .03)):.3f}"])
+    path = written(tmp_path)
+    path.write_text(path.read_text().replace("interval: 1s", "interval: 1h"))
+    done = hunter("replay", "--config", path, "--from", "2026-11-18", "--to", "2026-11-27")
+    assert done.code == 0, done.err
+    assert re.findall(r"(\d+ \w+) in web since (\S+ \S+)", done.out) == [("1 regression", f"{at:%Y-%m-%d %H:%M:%S}")], done.out
+    assert "recovered" not in done.out and "back" not in done.out, done.out

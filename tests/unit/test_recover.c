@@ -11,7 +11,10 @@
 
 enum { N = 120, UP = 40, DOWN = 80 };
 
-enum shape { STAYS, COMES_BACK, COMES_BACK_SOON, COMES_BACK_LATE, GOES_BEYOND };
+enum shape { STAYS, COMES_BACK, COMES_BACK_SOON, COMES_BACK_LATE, GOES_BEYOND, RETURNS };
+
+/* Where the level of RETURNS is up again. */
+enum { AGAIN = N - 15 };
 
 /* Found: the step up, and the way back if there is one. */
 enum { FOUND_UP = 1, FOUND_DOWN = 2 };
@@ -44,6 +47,9 @@ static size_t make(
 	for (size_t i = 0; i < N; i++) {
 		double level = i < UP ? 100 : i < down_of(shape) ? 110 : after(shape);
 
+		if (shape == RETURNS && i >= AGAIN)
+			level = 110;
+
 		values[i] = level + (i % 3 == 0 ? 0.5 : i % 3 == 1 ? -0.5 : 0);
 		times[i] = (int64_t)i * 1000;
 	}
@@ -51,6 +57,8 @@ static size_t make(
 		changes[count++] = step(UP, 100, 110);
 	if (found & FOUND_DOWN)
 		changes[count++] = step(down_of(shape), 110, after(shape));
+	if (shape == RETURNS)
+		changes[count++] = step(AGAIN, 100, 110);
 	return count;
 }
 
@@ -175,10 +183,53 @@ static void test_waits(void **state)
 	arena_free(arena);
 }
 
+/* Days off whose cycle is not known yet end nothing before they are over, nor if the level is there
+ * again then. */
+static void test_days_off(void **state)
+{
+	static const struct {
+		enum shape shape;
+		int64_t now;
+		enum ending ending;
+	} rows[] = {{COMES_BACK, 99, ENDING_NONE}, {COMES_BACK, 100, ENDING_OVER},
+		{RETURNS, 99, ENDING_NONE}, {RETURNS, 100, ENDING_NONE}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct arena *arena = arena_new();
+		struct change changes[3];
+		double values[N];
+		int64_t times[N];
+		const int64_t until[3] = {0, 100, 0};
+		const bool silent[3] = {false, false, false};
+		struct closing closing = {.arena = arena,
+			.times = times,
+			.values = values,
+			.n = N,
+			.changes = changes,
+			.count = make(rows[i].shape, FOUND_UP | FOUND_DOWN, values, times, changes),
+			.silent = silent,
+			.until = until,
+			.now = rows[i].now,
+			.direction = -1};
+		struct change_record known = {.item = {.id = 1, .time = UP * 1000},
+			.sign = 1,
+			.state = CHANGE_CONFIRMED,
+			.news = NOTIFY_QUEUED};
+		size_t of[3] = {0, MATCH_NONE, MATCH_NONE}, to = 0;
+		enum fate fate = FATE_SAME;
+
+		known.item.change = changes[0];
+		recover_judge(&closing, &known, 1, 1, &(struct matching){of, &to, &fate});
+		assert_int_equal(closing.closures[0].ending, rows[i].ending);
+		arena_free(arena);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table), cmocka_unit_test(test_waits)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_table),
+		cmocka_unit_test(test_waits), cmocka_unit_test(test_days_off)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
