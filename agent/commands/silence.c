@@ -271,8 +271,8 @@ const struct command silence_command = {
 		"name (test, metric, group, branch, direction, attributes and labels of series), "
 		"one of = != =~ !~, and a value; regular expressions match the whole value. "
 		"Silenced changes are recorded and announced in one summary when the silence ends. "
-		"agent.max_silence limits the duration. list shows active silences, end expires "
-		"one at once.\n"
+		"agent.max_silence limits the duration. list shows silences, ended ones "
+		"too; end expires one at once.\n"
 		"\n"
 		"Sends requests to the running agent, through agent.listen or --agent; writes the "
 		"state directly if no agent uses it. list reads the state beside a running agent.",
