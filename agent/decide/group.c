@@ -1,3 +1,4 @@
+/* Groups by one key for each record, then makes lists of too many groups. */
 #include "agent/decide/group.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * What a round of messages reads and writes of incidents; which one a change joins is decided by
+ * agent/decide/incident.c.
+ */
 #include "agent/notify/incidents.h"
 
 #include <stdlib.h>

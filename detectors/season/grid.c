@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/model/series.h"
 #include "detectors/scratch.h"
 #include "detectors/season/internal.h"
 #include "detectors/sort.h"
@@ -72,17 +73,9 @@ int64_t season_day(int64_t local)
 
 bool season_is_among(const int64_t *days, size_t count, int64_t day)
 {
-	size_t low = 0, high = count;
+	size_t at = times_lower_bound(days, count, day);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (days[middle] < day)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && days[low] == day;
+	return at < count && days[at] == day;
 }
 
 int64_t season_weekday(int64_t day)

@@ -66,6 +66,22 @@ static void test_more_goes_into_the_thread(void **state)
 	assert_false(fixture->attempt.more);
 }
 
+/* A reply that is shown in the channel, too: where its thread is gone, it is there once. */
+static void test_a_loud_reply(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->attempt.thread = "1503.02 3";
+	fixture->attempt.payload =
+		"{\"channel\":\"#perf\",\"reply_broadcast\":true,\"text\":\"worse\"}";
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_posts(fixture, "{\"thread_ts\":\"1503.02\",\"channel\":\"#perf\","
+			      "\"reply_broadcast\":true,\"text\":\"worse\"}");
+	assert_int_equal(answer(fixture, 200, "{\"ok\":false,\"error\":\"thread_not_found\"}"),
+		STEP_TRANSFER);
+	assert_posts(fixture, "{\"channel\":\"#perf\",\"text\":\"worse\"}");
+}
+
 /* The message may have been deleted, or its thread closed. */
 static void test_a_thread_that_is_gone(void **state)
 {
@@ -379,6 +395,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_each_body_is_a_round),
 		CASE(test_more_goes_into_the_thread),
+		CASE(test_a_loud_reply),
 		CASE(test_a_thread_that_is_gone),
 		CASE(test_looks_for_each_in_turn),
 		CASE(test_looks_outside_a_thread_that_is_gone),

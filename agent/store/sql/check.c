@@ -1,3 +1,4 @@
+/* Counts, last ids and excerpts: each query is the same for both databases. */
 #include "agent/store/sql/check.h"
 
 #include <inttypes.h>

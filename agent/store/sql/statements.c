@@ -1,5 +1,10 @@
+/*
+ * Prepares the statements of this folder, each once, by the address of its text; replaces the marks
+ * in it (words.h). A mark that means nothing is a bug.
+ */
 #include "agent/store/sql/statements.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,19 +118,24 @@ static void put_word(struct buf *out, const struct sql_words *words, const char 
 
 static void put_event(struct buf *out, const char *name, size_t length)
 {
-	for (int kind = 1; kind < EVENT_KINDS; kind++)
-		if (is_named(event_names[kind], name, length))
-			buf_printf(out, "%d", kind);
+	int kind = 1;
+
+	while (kind < EVENT_KINDS && !is_named(event_names[kind], name, length))
+		kind++;
+	assert(kind < EVENT_KINDS);
+	buf_printf(out, "%d", kind);
 }
 
 /* Columns of a change. */
-static void put_some(struct buf *out, char use, int first)
+static void put_some(struct buf *out, const char *use, size_t length, int first)
 {
-	if (use == 'f')
-		schema_put_columns(out, change_columns, COLUMN_FOUND, "", first);
-	else
-		schema_put_columns(
-			out, change_columns, use == 'c' ? COLUMN_COMPARED : 0, "changes.", 0);
+	bool found = is_named("found", use, length), compared = is_named("compared", use, length);
+	unsigned columns = found ? COLUMN_FOUND : 0;
+
+	assert(found || compared || is_named("record", use, length));
+	if (compared)
+		columns = COLUMN_COMPARED;
+	schema_put_columns(out, change_columns, columns, found ? "" : "changes.", first);
 }
 
 /* Returns what comes after the mark. */
@@ -155,7 +165,7 @@ static const char *put_mark(struct buf *out, const struct sql_words *words, cons
 		first = atoi(end + 1);
 		end += 1 + strspn(end + 1, "0123456789");
 	}
-	put_some(out, *name, first);
+	put_some(out, name, length, first);
 	return end;
 }
 
