@@ -8,7 +8,6 @@
 #ifndef AGENT_BASE_TRANSFER_H
 #define AGENT_BASE_TRANSFER_H
 
-#include <sched.h>
 #include <stdint.h>
 
 #include "agent/base/field.h"
@@ -63,14 +62,13 @@ struct mail {
 
 /* Options of a command that differ from the default (agent/io/execution.h). */
 struct command_options {
-	const char *folder;    /* its current folder, or NULL: this program's */
-	bool inherits;         /* it gets all variables of this program */
-	bool keeps_end;        /* of too much output the end is kept rather than the beginning */
-	bool whole_group;      /* processes left in the background are ended, too */
-	bool cancellable;      /* execution_cancel works */
-	const cpu_set_t *cpus; /* on which it runs, or NULL */
-	int log;               /* a file that gets all that it prints; 0: none */
-	size_t most_log;       /* bytes: of more, the middle is left out */
+	const char *folder; /* its current folder, or NULL: this program's */
+	bool inherits;      /* it gets all variables of this program */
+	bool keeps_end;     /* of too much output the end is kept rather than the beginning */
+	bool whole_group;   /* processes left in the background are ended, too */
+	bool cancellable;   /* execution_cancel works */
+	int log;            /* a file that gets all that it prints; 0: none */
+	size_t most_log;    /* bytes: of more, the middle is left out */
 };
 
 struct transfer {

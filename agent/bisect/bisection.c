@@ -104,9 +104,7 @@ struct bisection *bisection_new(const struct bisect_options *options, size_t cou
 	*bisection = (struct bisection){.options = *options, .count = count};
 	bisection->search = bisect_search_new(count, options->workers, options->spread);
 	bisection->positions = memory_new(count + 1, sizeof *bisection->positions);
-	memset(bisection->positions, 0, (count + 1) * sizeof *bisection->positions);
 	bisection->workers = memory_new(options->workers, sizeof *bisection->workers);
-	memset(bisection->workers, 0, options->workers * sizeof *bisection->workers);
 	bisection->set = memory_new(count, sizeof *bisection->set);
 	decide(bisection);
 	return bisection;

@@ -22,7 +22,6 @@ enum stage {
 	STAGE_TOP,
 	STAGE_GOOD,
 	STAGE_BAD,
-	STAGE_ANCESTOR,
 	STAGE_BASE,
 	STAGE_COMMITS,
 	STAGE_FILTERS,
@@ -174,11 +173,13 @@ static void no_ancestor(struct candidates_search *search)
 				search->out.repository, good, bad));
 }
 
-/* Their merge base then is the good end. */
+/* Of ends that lie on different lines, their merge base is the good end. */
 static bool take_base(struct candidates_search *search, bool good)
 {
 	const char *base = printed(search);
 
+	if (good && strcmp(base, search->out.good) == 0)
+		return true;
 	if (!good || !is_id(base, strlen(base)) || search->shallow) {
 		no_ancestor(search);
 		return false;
@@ -321,7 +322,6 @@ static bool next_stage(struct candidates_search *search, bool good)
 			return false;
 		}
 		break;
-	case STAGE_ANCESTOR: search->stage = good ? STAGE_COMMITS : STAGE_BASE; return true;
 	case STAGE_BASE:
 		if (!take_base(search, good))
 			return false;
@@ -416,7 +416,6 @@ static void step(struct candidates_search *search)
 		"--is-bare-repository", "--is-inside-work-tree", "--path-format=absolute",
 		"--git-common-dir", NULL};
 	const char *const top[] = {"rev-parse", "--show-toplevel", NULL};
-	const char *const ancestor[] = {"merge-base", "--is-ancestor", out->good, out->bad, NULL};
 	const char *const base[] = {"merge-base", out->good, out->bad, NULL};
 
 	switch (search->stage) {
@@ -424,7 +423,6 @@ static void step(struct candidates_search *search)
 	case STAGE_TOP: execute(search, top); break;
 	case STAGE_GOOD: resolve(search, search->request.good); break;
 	case STAGE_BAD: resolve(search, search->request.bad); break;
-	case STAGE_ANCESTOR: execute(search, ancestor); break;
 	case STAGE_BASE: execute(search, base); break;
 	case STAGE_COMMITS: list_commits(search); break;
 	case STAGE_FILTERS: execute(search, git_filters); break;

@@ -64,12 +64,9 @@ static void put(struct bisect_driver *driver, const struct journal_entry *event)
 
 static void begin_run(struct bisect_driver *driver, struct slot *slot)
 {
-	const struct journal_setup *setup = driver->setup;
-	size_t position = slot->run.position;
-
 	slot->state = SLOT_RUNNING;
 	driver->runner->begin(driver->runs, &slot->run,
-		position > 0 ? setup->candidates.items[position - 1] : setup->good, slot->begun);
+		journal_commit(driver->setup, slot->run.position), slot->begun);
 }
 
 void bisect_driver_stored(struct bisect_driver *driver, uint64_t run)

@@ -67,7 +67,6 @@ static const struct member setup_members[] = {
 	{"run", TEXT, COLUMN_OF(run)},
 	{"extract", TEXT, COLUMN_OF(extract), .optional = true},
 	{"lines", TEXTS, COLUMN_OF(lines), .most = BISECT_WORKERS_MOST},
-	{"cpus", TEXTS, COLUMN_OF(cpus), .most = BISECT_WORKERS_MOST},
 	{"timeout", INTEGER, COLUMN_OF(timeout), 1, LATEST},
 	{"remove_ignored", FLAG, COLUMN_OF(remove_ignored)},
 	{"merges", FLAG, COLUMN_OF(merges)},
@@ -143,6 +142,24 @@ static void put_members(struct buf *out, const struct member *members, const voi
 	}
 }
 
+static double relative(double value, double of)
+{
+	return of != 0 && isfinite(value) ? fabs(value / of) : (double)NAN;
+}
+
+void journal_set_change(struct journal_setup *setup, const struct change_record *record)
+{
+	const struct change *change = &record->item.change;
+
+	setup->change = record->item.id;
+	setup->test = record->item.test;
+	setup->metric = record->item.metric;
+	setup->options.direction = record->sign;
+	setup->options.step =
+		relative(change->level_after - change->level_before, change->level_before);
+	setup->options.spread = relative(change->stddev_before, change->mean_before);
+}
+
 void journal_set_range(struct arena *arena, struct journal_setup *setup,
 	const struct candidate_commits *candidates)
 {
@@ -159,6 +176,11 @@ void journal_set_range(struct arena *arena, struct journal_setup *setup,
 	setup->bad = candidates->bad;
 	setup->candidates = (struct strings){ids, count};
 	setup->subjects = (struct strings){subjects, count + 1};
+}
+
+const char *journal_commit(const struct journal_setup *setup, size_t position)
+{
+	return position > 0 ? setup->candidates.items[position - 1] : setup->good;
 }
 
 void journal_put_setup(struct buf *out, const struct journal_setup *setup)
@@ -569,59 +591,52 @@ struct journal_file *journal_create(
 	return NULL;
 }
 
-static bool read_file(int fd, const char *path, struct buf *out, struct error *error)
+/* Reads it all; *length: its bytes. */
+static bool read_all(struct arena *arena, int fd, const char *path, struct journal *out,
+	off_t *length, struct error *error)
 {
+	struct buf content = {0};
 	struct stat status;
 	ssize_t count = 1;
+	bool good;
 
 	if (fstat(fd, &status) != 0)
 		return file_error(error, path);
 	if (!S_ISREG(status.st_mode) || status.st_size > MOST_BYTES)
 		return error_set(error, ERROR_STATE, "%s: not a journal of a bisection", path);
-	buf_reserve(out, (size_t)status.st_size + 1);
-	while (count > 0 && out->length < (size_t)status.st_size) {
-		count = pread(fd, out->data + out->length, (size_t)status.st_size - out->length,
-			(off_t)out->length);
-		if (count < 0)
-			return file_error(error, path);
-		out->length += (size_t)count;
+	buf_reserve(&content, (size_t)status.st_size + 1);
+	while (count > 0 && content.length < (size_t)status.st_size) {
+		count = pread(fd, content.data + content.length,
+			(size_t)status.st_size - content.length, (off_t)content.length);
+		content.length += count > 0 ? (size_t)count : 0;
 	}
-	return true;
-}
-
-static bool parse_file(struct arena *arena, const char *path, struct buf *content,
-	struct journal *out, struct error *error)
-{
-	bool good = journal_read(
-		arena, content->length ? content->data : "", content->length, out, error);
-
-	buf_free(content);
-	return good || error_prefix(error, "%s: ", path);
+	if (count < 0)
+		good = file_error(error, path);
+	else
+		good = journal_read(arena, content.data, content.length, out, error) ||
+		       error_prefix(error, "%s: ", path);
+	*length = (off_t)content.length;
+	buf_free(&content);
+	return good;
 }
 
 struct journal_file *journal_open(
 	struct arena *arena, const char *path, struct journal *out, struct error *error)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
-	struct buf content = {0};
 	struct journal_file *file;
-	size_t length;
 
 	if (fd < 0) {
 		file_error(error, path);
 		return NULL;
 	}
 	file = file_new(fd, path);
-	if (lock(fd, path, error) && read_file(fd, path, &content, error)) {
-		length = content.length;
-		if (parse_file(arena, path, &content, out, error)) {
-			file->length = (off_t)(length - out->torn);
-			if (out->torn == 0 || ftruncate(fd, file->length) == 0)
-				return file;
-			file_error(error, path);
-		}
+	if (lock(fd, path, error) && read_all(arena, fd, path, out, &file->length, error)) {
+		file->length -= (off_t)out->torn;
+		if (out->torn == 0 || ftruncate(fd, file->length) == 0)
+			return file;
+		file_error(error, path);
 	}
-	buf_free(&content);
 	journal_close(file);
 	return NULL;
 }
@@ -629,16 +644,12 @@ struct journal_file *journal_open(
 bool journal_look(struct arena *arena, const char *path, struct journal *out, struct error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct buf content = {0};
+	off_t length;
 	bool good;
 
 	if (fd < 0)
 		return file_error(error, path);
-	good = read_file(fd, path, &content, error);
+	good = read_all(arena, fd, path, out, &length, error);
 	close(fd);
-	if (!good) {
-		buf_free(&content);
-		return false;
-	}
-	return parse_file(arena, path, &content, out, error);
+	return good;
 }

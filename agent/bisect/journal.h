@@ -20,6 +20,7 @@
 enum { JOURNAL_VERSION = 1, JOURNAL_LINE_MOST = 8 << 20 };
 
 struct candidate_commits;
+struct change_record;
 
 struct journal_setup {
 	const char *repository;    /* absolute */
@@ -30,7 +31,6 @@ struct journal_setup {
 	struct bisect_options options;
 	const char *run, *extract; /* extract may be NULL */
 	struct strings lines;      /* of workers that have one; the others are local */
-	struct strings cpus;       /* CPU sets of local workers, or none */
 	int64_t timeout;           /* ms */
 	bool remove_ignored;
 	bool merges;               /* if the culprit is a merge, its commits are searched next */
@@ -60,9 +60,14 @@ struct journal_entry {
 /* Their words, by enum bisect_phase and bisect_outcome: "ends", "measured"; NULL-terminated. */
 extern const char *const journal_phases[], *const journal_outcomes[];
 
+/* Puts the change that it is about into a setup, with the step to expect; borrows its texts. */
+void journal_set_change(struct journal_setup *setup, const struct change_record *record);
 /* Puts the ends and the commits of a range into a setup; borrows their texts. */
 void journal_set_range(struct arena *arena, struct journal_setup *setup,
 	const struct candidate_commits *candidates);
+
+/* The commit at a position, full id. */
+const char *journal_commit(const struct journal_setup *setup, size_t position);
 
 /* Append a line, with its end. */
 void journal_put_setup(struct buf *out, const struct journal_setup *setup);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/utf8.h"
@@ -19,32 +20,23 @@ enum {
 
 static const double worth_a_row = .005;
 
-static bool is_shared(const struct verdict_commits *commits, const char *id, size_t length)
+static bool is_shared(const struct journal_setup *setup, const char *id, size_t length)
 {
-	for (size_t i = 0; i <= commits->count; i++)
-		if (strncmp(commits->ids[i], id, length) == 0 && strcmp(commits->ids[i], id) != 0)
+	for (size_t i = 0; i <= setup->candidates.count; i++) {
+		const char *other = journal_commit(setup, i);
+
+		if (strncmp(other, id, length) == 0 && strcmp(other, id) != 0)
 			return true;
+	}
 	return false;
 }
 
-struct verdict_commits verdict_commits_of(struct arena *arena, const struct journal_setup *setup)
+const char *verdict_short(const struct journal_setup *setup, size_t position, char out[VERDICT_ID])
 {
-	const char **ids = arena_array(arena, setup->candidates.count + 1, sizeof *ids);
-
-	ids[0] = setup->good;
-	for (size_t i = 0; i < setup->candidates.count; i++)
-		ids[i + 1] = setup->candidates.items[i];
-	return (struct verdict_commits){
-		ids, setup->subjects.count ? setup->subjects.items : NULL, setup->candidates.count};
-}
-
-const char *verdict_short(
-	const struct verdict_commits *commits, size_t position, char out[VERDICT_ID])
-{
-	const char *id = commits->ids[position];
+	const char *id = journal_commit(setup, position);
 	size_t length = SHORTEST;
 
-	while (length < strlen(id) && is_shared(commits, id, length))
+	while (length < strlen(id) && is_shared(setup, id, length))
 		length++;
 	snprintf(out, VERDICT_ID, "%.*s", (int)length, id);
 	return out;
@@ -73,19 +65,19 @@ static void put_estimate(struct buf *out, const struct bisect_estimate *estimate
 	buf_printf(out, "%s%zu pair%s", after, estimate->pairs, estimate->pairs == 1 ? "" : "s");
 }
 
-static void put_commit(struct buf *out, const struct verdict_commits *commits, size_t position)
+static void put_commit(struct buf *out, const struct journal_setup *setup, size_t position)
 {
 	char id[VERDICT_ID];
 
-	buf_text(out, verdict_short(commits, position, id));
+	buf_text(out, verdict_short(setup, position, id));
 }
 
 static void put_set(
-	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+	struct buf *out, const struct bisect_status *status, const struct journal_setup *setup)
 {
 	for (size_t i = 0; i < status->set_count && i < NAMED; i++) {
 		buf_text(out, i ? ", " : "");
-		put_commit(out, commits, status->set[i].position);
+		put_commit(out, setup, status->set[i].position);
 		buf_text(out, " (");
 		put_percent(out, status->set[i].probability);
 		buf_text(out, status->set[i].broken ? ", cannot be tested)" : ")");
@@ -105,7 +97,7 @@ static size_t count_broken(const struct bisect_status *status)
 
 /* "one of 3, of which 2 cannot be tested: ..." */
 static void put_left(
-	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+	struct buf *out, const struct bisect_status *status, const struct journal_setup *setup)
 {
 	size_t broken = count_broken(status);
 
@@ -113,25 +105,25 @@ static void put_left(
 	if (broken > 0)
 		buf_printf(out, ", %zu of them untestable", broken);
 	buf_text(out, ": ");
-	put_set(out, status, commits);
+	put_set(out, status, setup);
 }
 
 /* The culprit, and other candidates with some probability. */
 static void put_found(
-	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+	struct buf *out, const struct bisect_status *status, const struct journal_setup *setup)
 {
 	size_t culprit = status->set_count > 0 ? status->set[0].position : 0;
 	size_t second = 0;
 
 	buf_text(out, "first bad: ");
-	put_set(out, status, commits);
-	for (size_t i = 1; i <= commits->count; i++)
+	put_set(out, status, setup);
+	for (size_t i = 1; i <= setup->candidates.count; i++)
 		if (i != culprit &&
 			(second == 0 || status->probability[i] > status->probability[second]))
 			second = i;
 	if (status->set_count == 1 && second > 0 && status->probability[second] >= worth_a_row) {
 		buf_text(out, ", ");
-		put_commit(out, commits, second);
+		put_commit(out, setup, second);
 		buf_text(out, " (");
 		put_percent(out, status->probability[second]);
 		buf_char(out, ')');
@@ -141,16 +133,16 @@ static void put_found(
 }
 
 static void put_over(
-	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+	struct buf *out, const struct bisect_status *status, const struct journal_setup *setup)
 {
 	switch (status->end) {
-	case BISECT_FOUND: put_found(out, status, commits); break;
+	case BISECT_FOUND: put_found(out, status, setup); break;
 	case BISECT_SET:
-		put_left(out, status, commits);
+		put_left(out, status, setup);
 		buf_text(out, "; no testable commit separates them");
 		break;
 	case BISECT_OUT_OF_BUDGET:
-		put_left(out, status, commits);
+		put_left(out, status, setup);
 		buf_text(out, "; the budget is used up");
 		break;
 	case BISECT_NOT_REPRODUCED:
@@ -160,16 +152,16 @@ static void put_over(
 	case BISECT_ENDS_BROKEN: buf_text(out, "cannot measure an end of the range"); break;
 	case BISECT_CANCELLED:
 		buf_text(out, "cancelled");
-		if (status->set_count > 0 && status->set_count < commits->count) {
+		if (status->set_count > 0 && status->set_count < setup->candidates.count) {
 			buf_text(out, "; ");
-			put_left(out, status, commits);
+			put_left(out, status, setup);
 		}
 		break;
 	}
 }
 
 static void put_progress(
-	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+	struct buf *out, const struct bisect_status *status, const struct journal_setup *setup)
 {
 	switch (status->phase) {
 	case BISECT_ENDS:
@@ -180,24 +172,25 @@ static void put_progress(
 		}
 		break;
 	case BISECT_SEARCH:
-		buf_printf(out, "%zu of %zu commits left", status->set_count, commits->count);
-		if (status->set_count > 0 && status->set_count < commits->count) {
+		buf_printf(
+			out, "%zu of %zu commits left", status->set_count, setup->candidates.count);
+		if (status->set_count > 0 && status->set_count < setup->candidates.count) {
 			buf_text(out, ": ");
-			put_set(out, status, commits);
+			put_set(out, status, setup);
 		}
 		break;
 	case BISECT_VERIFY:
 		buf_text(out, "comparing with its parent: ");
-		put_set(out, status, commits);
+		put_set(out, status, setup);
 		break;
-	case BISECT_OVER: put_over(out, status, commits); break;
+	case BISECT_OVER: put_over(out, status, setup); break;
 	}
 }
 
 void verdict_text(
-	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+	struct buf *out, const struct bisect_status *status, const struct journal_setup *setup)
 {
-	put_progress(out, status, commits);
+	put_progress(out, status, setup);
 	if (status->more_steps)
 		buf_text(out, "; the range seems to have more than one step, this is the largest");
 }
@@ -215,13 +208,13 @@ const char *verdict_end_name(enum bisect_end end)
 }
 
 static void put_candidate(struct buf *out, const struct bisect_candidate *candidate,
-	const struct verdict_commits *commits)
+	const struct journal_setup *setup)
 {
 	buf_text(out, "{\"commit\": ");
-	buf_json_text(out, commits->ids[candidate->position]);
+	buf_json_text(out, journal_commit(setup, candidate->position));
 	buf_printf(out, ", \"position\": %zu", candidate->position);
-	if (commits->subjects)
-		json_put_text(out, "subject", commits->subjects[candidate->position]);
+	if (setup->subjects.count > 0)
+		json_put_text(out, "subject", setup->subjects.items[candidate->position]);
 	json_put_number(out, "probability", candidate->probability);
 	json_put_bool(out, "broken", candidate->broken);
 	buf_char(out, '}');
@@ -243,7 +236,7 @@ static void put_estimate_json(
 }
 
 void verdict_json(
-	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits)
+	struct buf *out, const struct bisect_status *status, const struct journal_setup *setup)
 {
 	bool over = status->phase == BISECT_OVER;
 
@@ -251,39 +244,54 @@ void verdict_json(
 	json_put_text(out, "end", over ? verdict_end_name(status->end) : NULL);
 	buf_text(out, ", \"culprit\": ");
 	if (over && status->end == BISECT_FOUND && status->set_count > 0)
-		put_candidate(out, &status->set[0], commits);
+		put_candidate(out, &status->set[0], setup);
 	else
 		buf_text(out, "null");
 	buf_text(out, ", \"set\": [");
 	for (size_t i = 0; i < status->set_count && i < LISTED; i++) {
 		json_next(out);
-		put_candidate(out, &status->set[i], commits);
+		put_candidate(out, &status->set[i], setup);
 	}
 	buf_printf(out,
 		"], \"set_count\": %zu, \"candidates\": %zu, \"broken\": %zu, \"runs\": %zu, "
 		"\"rounds\": %zu",
-		status->set_count, commits->count, status->broken, status->runs, status->rounds);
+		status->set_count, setup->candidates.count, status->broken, status->runs,
+		status->rounds);
 	put_estimate_json(out, "ends", &status->ends);
 	put_estimate_json(out, "verified", &status->verified);
 	json_put_number(out, "spread", status->spread);
 	json_put_bool(out, "more_steps", status->more_steps);
 }
 
-void verdict_level_take(struct verdict_level *level, const struct bisect_result *result)
+/* The measurements at a position. */
+struct level {
+	size_t count, failed;
+	double mean;
+};
+
+static struct level *list_levels(const struct journal *journal)
 {
-	if (result->outcome == BISECT_MEASURED) {
-		level->count++;
-		level->mean += (result->value - level->mean) / (double)level->count;
-	} else if (result->outcome != BISECT_LOST) {
-		level->failed++;
+	struct level *levels = memory_new(journal->setup->candidates.count + 1, sizeof *levels);
+
+	for (size_t i = 0; i < journal->count; i++) {
+		const struct bisect_result *result = &journal->entries[i].result;
+		struct level *level = &levels[result->position];
+
+		if (journal->entries[i].kind != JOURNAL_RESULT)
+			continue;
+		level->failed +=
+			result->outcome != BISECT_MEASURED && result->outcome != BISECT_LOST;
+		if (result->outcome == BISECT_MEASURED)
+			level->mean += (result->value - level->mean) / (double)++level->count;
 	}
+	return levels;
 }
 
 /* Whether a commit's row is shown: measured, or probable. */
-static bool is_shown(const struct bisect_status *status, const struct verdict_commits *commits,
-	const struct verdict_level *levels, size_t position)
+static bool is_shown(const struct bisect_status *status, const struct journal_setup *setup,
+	const struct level *levels, size_t position)
 {
-	return position == 0 || position == commits->count || levels[position].count > 0 ||
+	return position == 0 || position == setup->candidates.count || levels[position].count > 0 ||
 	       levels[position].failed > 0 || status->probability[position] >= worth_a_row;
 }
 
@@ -316,8 +324,8 @@ static void put_subject(struct buf *out, const char *subject, size_t columns)
 }
 
 static void put_row(struct buf *out, const struct bisect_status *status,
-	const struct verdict_commits *commits, const struct verdict_level *level, size_t position,
-	size_t width, int columns)
+	const struct journal_setup *setup, const struct level *level, size_t position, size_t width,
+	int columns)
 {
 	char id[VERDICT_ID], mean[32] = "";
 	double probability = position > 0 ? status->probability[position] : 0;
@@ -325,7 +333,7 @@ static void put_row(struct buf *out, const struct bisect_status *status,
 
 	if (level->count > 0)
 		snprintf(mean, sizeof mean, "%.6g", level->mean);
-	buf_printf(out, "%-*s %12s ", (int)width, verdict_short(commits, position, id), mean);
+	buf_printf(out, "%-*s %12s ", (int)width, verdict_short(setup, position, id), mean);
 	if (level->count > 0)
 		buf_printf(out, "%5zu ", level->count);
 	else
@@ -341,9 +349,9 @@ static void put_row(struct buf *out, const struct bisect_status *status,
 		buf_free(&percent);
 	}
 	used = width + 20 + BAR + 6;
-	if (commits->subjects && (size_t)columns > used + 8) {
+	if (setup->subjects.count > 0 && (size_t)columns > used + 8) {
 		buf_char(out, ' ');
-		put_subject(out, commits->subjects[position], (size_t)columns - used);
+		put_subject(out, setup->subjects.items[position], (size_t)columns - used);
 	}
 	while (out->length > 0 && out->data[out->length - 1] == ' ')
 		out->data[--out->length] = '\0';
@@ -363,19 +371,21 @@ static void put_gap(struct buf *out, size_t count, double probability)
 }
 
 void verdict_plot(struct buf *out, const struct bisect_status *status,
-	const struct verdict_commits *commits, const struct verdict_level *levels, int columns)
+	const struct journal *journal, int columns)
 {
+	const struct journal_setup *setup = journal->setup;
+	struct level *levels = list_levels(journal);
 	size_t width = SHORTEST, hidden = 0;
 	double sum = 0;
 	char id[VERDICT_ID];
 
-	for (size_t i = 0; i <= commits->count; i++)
-		if (is_shown(status, commits, levels, i) &&
-			strlen(verdict_short(commits, i, id)) > width)
+	for (size_t i = 0; i <= setup->candidates.count; i++)
+		if (is_shown(status, setup, levels, i) &&
+			strlen(verdict_short(setup, i, id)) > width)
 			width = strlen(id);
 	buf_printf(out, "%-*s %12s %5s probability\n", (int)width, "commit", "mean", "runs");
-	for (size_t i = 0; i <= commits->count; i++) {
-		if (!is_shown(status, commits, levels, i)) {
+	for (size_t i = 0; i <= setup->candidates.count; i++) {
+		if (!is_shown(status, setup, levels, i)) {
 			hidden++;
 			sum += status->probability[i];
 			continue;
@@ -383,7 +393,8 @@ void verdict_plot(struct buf *out, const struct bisect_status *status,
 		put_gap(out, hidden, sum);
 		hidden = 0;
 		sum = 0;
-		put_row(out, status, commits, &levels[i], i, width,
+		put_row(out, status, setup, &levels[i], i, width,
 			columns > NARROWEST ? columns : NARROWEST);
 	}
+	free(levels);
 }

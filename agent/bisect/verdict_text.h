@@ -10,25 +10,14 @@
 #include "agent/base/buf.h"
 #include "agent/bisect/journal.h"
 
-/* The commits of the positions 0 (the good end) to count. */
-struct verdict_commits {
-	const char *const *ids;      /* [count + 1], full */
-	const char *const *subjects; /* [count + 1], or NULL */
-	size_t count;
-};
-
-/* Of a setup; their texts are borrowed. */
-struct verdict_commits verdict_commits_of(struct arena *arena, const struct journal_setup *setup);
-
 enum { VERDICT_ID = 65 };
 
 /* The shortest beginning of a position's id that no other one has, at least 7 digits. */
-const char *verdict_short(
-	const struct verdict_commits *commits, size_t position, char out[VERDICT_ID]);
+const char *verdict_short(const struct journal_setup *setup, size_t position, char out[VERDICT_ID]);
 
 /* One line without a newline: the verdict, or the progress of a bisection that is not over. */
 void verdict_text(
-	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits);
+	struct buf *out, const struct bisect_status *status, const struct journal_setup *setup);
 
 /* The word of an end: "found", "set", "out_of_budget", "not_reproduced", "ends_broken",
  * "cancelled". */
@@ -38,20 +27,11 @@ const char *verdict_end_name(enum bisect_end end);
  * with its id, subject and probability (null unless found), the credible set, the estimates, runs
  * and rounds. */
 void verdict_json(
-	struct buf *out, const struct bisect_status *status, const struct verdict_commits *commits);
-
-/* The measurements at a position. */
-struct verdict_level {
-	size_t count, failed;
-	double mean;
-};
-
-/* Adds the result of a run. */
-void verdict_level_take(struct verdict_level *level, const struct bisect_result *result);
+	struct buf *out, const struct bisect_status *status, const struct journal_setup *setup);
 
 /* A line for each commit that matters, from the oldest, with its level and a bar for its
  * probability; the others between them in one line. `columns`: of the terminal. */
 void verdict_plot(struct buf *out, const struct bisect_status *status,
-	const struct verdict_commits *commits, const struct verdict_level *levels, int columns);
+	const struct journal *journal, int columns);
 
 #endif

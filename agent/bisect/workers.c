@@ -33,15 +33,14 @@ enum {
 	MOST_LOG = 256 << 10,
 	LOGS_KEPT = 200, /* of runs that were measured, and of others */
 	LEAST_SPACE = 1 << 20,
-	MOST_VARIABLES = 16 + WORKERS_VARIABLES,
+	MOST_VARIABLES = 16,
 	MOST_ENVIRONMENT = 1 << 20,
 	ENDS_WITHIN = 1000, /* ms, after SIGKILL */
 };
 
 struct slot {
 	struct workers *all;
-	struct worker_options options;
-	cpu_set_t cpus;
+	const char *line; /* its command line; NULL: this machine */
 	bool busy, stopping, checking_out;
 	bool afresh; /* the next checkout removes build products */
 	size_t unanswered;
@@ -61,6 +60,8 @@ struct slot {
 struct workers {
 	struct arena *arena;
 	struct workers_options options;
+	const struct journal_setup *setup; /* of the options */
+	struct pair about[2];              /* HUNTER_TEST, HUNTER_METRIC; keys NULL: none */
 	const char *logs;
 	struct extract *extract;
 	struct worktrees *trees;
@@ -130,35 +131,12 @@ static void end_strays(const char *folder)
 			LOG_INT("count", ended), LOG_TEXT("folder", folder));
 }
 
-static void copy_slots(struct workers *all, const struct workers_options *options)
-{
-	all->slots = arena_array(all->arena, options->count, sizeof *all->slots);
-	for (size_t i = 0; i < options->count; i++) {
-		struct slot *slot = &all->slots[i];
-
-		*slot = (struct slot){.all = all, .options = options->workers[i]};
-		slot->options.line = arena_strdup(all->arena, slot->options.line);
-		if (slot->options.cpus) {
-			slot->cpus = *slot->options.cpus;
-			slot->options.cpus = &slot->cpus;
-		}
-	}
-}
-
-static struct pairs copy_pairs(struct arena *arena, const struct pairs *pairs)
-{
-	struct pair *items = arena_array(arena, pairs->count, sizeof *items);
-
-	for (size_t i = 0; i < pairs->count; i++)
-		items[i] = (struct pair){arena_strdup(arena, pairs->items[i].key),
-			arena_strdup(arena, pairs->items[i].value)};
-	return (struct pairs){items, pairs->count};
-}
-
 struct workers *workers_new(const struct workers_options *options, workers_done *done,
 	void *context, struct error *error)
 {
-	struct extract *extract = extract_new(options->extract, error);
+	const struct journal_setup *setup = options->setup;
+	size_t count = setup->options.workers, local = count - setup->lines.count;
+	struct extract *extract = extract_new(setup->extract, error);
 	struct workers *all;
 	struct arena *arena;
 
@@ -168,19 +146,21 @@ struct workers *workers_new(const struct workers_options *options, workers_done 
 	arena = arena_new();
 	*all = (struct workers){.arena = arena,
 		.options = *options,
+		.setup = setup,
 		.logs = arena_printf(arena, "%s/logs", options->folder),
 		.extract = extract,
+		.trees = worktrees_new(options->engine, setup->repository, options->folder, count,
+			options->by_hand),
+		.slots = arena_array(arena, count, sizeof *all->slots),
 		.done = done,
 		.context = context};
-	all->options.repository = arena_strdup(arena, options->repository);
-	all->options.folder = arena_strdup(arena, options->folder);
-	all->options.run = arena_strdup(arena, options->run);
-	copy_slots(all, options);
-	arena_holds_secrets(arena);
-	all->options.variables = copy_pairs(arena, &options->variables);
-	all->options.secrets = copy_pairs(arena, &options->secrets);
-	all->trees = worktrees_new(options->engine, options->repository, options->folder,
-		options->count, options->fetches);
+	for (size_t i = 0; i < count; i++)
+		all->slots[i] = (struct slot){
+			.all = all, .line = i < local ? NULL : setup->lines.items[i - local]};
+	if (setup->test) {
+		all->about[0] = (struct pair){"HUNTER_TEST", setup->test};
+		all->about[1] = (struct pair){"HUNTER_METRIC", setup->metric};
+	}
 	if (mkdir(all->logs, 0777) == 0 || errno == EEXIST) {
 		end_strays(options->folder);
 		return all;
@@ -205,7 +185,7 @@ void workers_free(struct workers *all)
 {
 	if (!all)
 		return;
-	for (size_t i = 0; i < all->options.count; i++)
+	for (size_t i = 0; i < all->setup->options.workers; i++)
 		rest(&all->slots[i]);
 	worktrees_free(all->trees);
 	extract_free(all->extract);
@@ -350,8 +330,8 @@ static void ended(struct execution *execution)
 		hopeless(slot, arena_strdup(slot->arena, reply->problem));
 	} else if (reply->kind == REPLY_AMBIGUOUS) {
 		failed(slot, arena_printf(slot->arena, "timed out after %s",
-				     when_format_duration(slot->all->options.timeout, time)));
-	} else if (slot->options.line && reply->status == NO_ANSWER) {
+				     when_format_duration(slot->all->setup->timeout, time)));
+	} else if (slot->line && reply->status == NO_ANSWER) {
 		no_answer(slot);
 	} else if (reply->status == UNTESTABLE) {
 		slot->unanswered = 0;
@@ -378,7 +358,7 @@ static void add_variables(struct slot *slot)
 {
 	static const char *const removed[] = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE",
 		"GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"};
-	const struct pairs *more = &slot->all->options.variables;
+	const struct pair *about = slot->all->about;
 	struct arena *arena = slot->arena;
 
 	slot->transfer.plain = (struct pairs){slot->variables, 0};
@@ -390,8 +370,8 @@ static void add_variables(struct slot *slot)
 	add_variable(slot, "HUNTER_BISECT_RUN", arena_printf(arena, "%" PRIu64, slot->run.id));
 	add_variable(slot, "HUNTER_WORKER", arena_printf(arena, "%zu", slot->run.worker + 1));
 	add_variable(slot, WORKTREES_MARK, slot->all->options.folder);
-	for (size_t i = 0; i < more->count && i < WORKERS_VARIABLES; i++)
-		add_variable(slot, more->items[i].key, more->items[i].value);
+	for (size_t i = 0; i < 2 && about[i].key; i++)
+		add_variable(slot, about[i].key, about[i].value);
 }
 
 static void put_quoted(struct buf *out, const char *text)
@@ -408,7 +388,7 @@ static void put_quoted(struct buf *out, const char *text)
 /* For a remote shell, which lacks the variables: digits, an id, and quoted texts. */
 static const char *script(const struct slot *slot)
 {
-	const struct pairs *more = &slot->all->options.variables;
+	const struct pair *about = slot->all->about;
 	struct buf out = {0};
 
 	if (slot->transfer.body_length > 0)
@@ -417,11 +397,11 @@ static const char *script(const struct slot *slot)
 		"export HUNTER_COMMIT=%s HUNTER_BISECT_POSITION=%zu HUNTER_BISECT_RUN=%" PRIu64
 		" HUNTER_WORKER=%zu",
 		slot->commit, slot->run.position, slot->run.id, slot->run.worker + 1);
-	for (size_t i = 0; i < more->count && i < WORKERS_VARIABLES; i++) {
-		buf_printf(&out, " %s=", more->items[i].key);
-		put_quoted(&out, more->items[i].value);
+	for (size_t i = 0; i < 2 && about[i].key; i++) {
+		buf_printf(&out, " %s=", about[i].key);
+		put_quoted(&out, about[i].value);
 	}
-	buf_printf(&out, "; %s", slot->all->options.run);
+	buf_printf(&out, "; %s", slot->all->setup->run);
 	return buf_keep(&out, slot->arena);
 }
 
@@ -450,28 +430,27 @@ static void run_command(struct slot *slot)
 		slot->log = NULL;
 	slot->command_options = (struct command_options){
 		.folder = worktrees_path(slot->all->trees, slot->run.worker),
-		.inherits = options->environment,
+		.inherits = options->by_hand,
 		.keeps_end = true,
 		.whole_group = true,
 		.cancellable = true,
-		.cpus = slot->options.cpus,
 		.log = log < 0 ? 0 : log,
 		.most_log = MOST_LOG};
 	slot->transfer = (struct transfer){.kind = TRANSFER_EXEC,
 		.command = command,
 		.body = "",
 		.most_output = MOST_OUTPUT,
-		.timeout = options->timeout,
+		.timeout = slot->all->setup->timeout,
 		.environment = options->secrets,
 		.options = &slot->command_options};
 	add_variables(slot);
-	if (slot->options.line)
+	if (slot->line)
 		give_secrets(slot);
 	command[0] = "/bin/sh";
 	command[1] = "-c";
-	command[2] = slot->options.line ? arena_printf(slot->arena, "%s \"$@\"", slot->options.line)
-					: options->run;
-	if (slot->options.line) {
+	command[2] = slot->line ? arena_printf(slot->arena, "%s \"$@\"", slot->line)
+				: slot->all->setup->run;
+	if (slot->line) {
 		command[3] = "hunter-c";
 		command[4] = script(slot);
 	}
@@ -512,7 +491,7 @@ static void begin(void *context, const struct bisect_run *run, const char *commi
 	slot->log = NULL;
 	slot->report = (struct worker_report){0};
 	worktrees_checkout(all->trees, run->worker, slot->commit,
-		all->options.remove_ignored || slot->afresh, checked_out, slot);
+		all->setup->remove_ignored || slot->afresh, checked_out, slot);
 }
 
 static void stop(void *context, size_t worker)

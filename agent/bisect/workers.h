@@ -4,9 +4,10 @@
  *
  * The command is given to /bin/sh -c, in the work tree, with these variables: HUNTER_COMMIT (full
  * id), HUNTER_BISECT_POSITION, HUNTER_BISECT_RUN (its id), HUNTER_WORKER (from 1),
- * HUNTER_BISECT_WORK (the folder). Nothing of the repository is ever part of a command line. Exit
- * status 0: measured; 125: the commit cannot be tested; else the run has failed. At its time limit
- * its whole process group is ended.
+ * HUNTER_BISECT_WORK (the folder), and HUNTER_TEST and HUNTER_METRIC if it is about a change.
+ * Nothing of the repository is ever part of a command line. Exit status 0: measured; 125: the
+ * commit cannot be tested; else the run has failed. At its time limit its whole process group is
+ * ended.
  *
  * A worker with a command line of its own (`ssh dev1`) runs that line instead, likewise in its work
  * tree and with the variables, and with one more argument: shell code that sets the same variables
@@ -16,8 +17,6 @@
 #ifndef AGENT_BISECT_WORKERS_H
 #define AGENT_BISECT_WORKERS_H
 
-#include <sched.h>
-
 #include "agent/base/field.h"
 #include "agent/bisect/driver.h"
 #include "agent/bisect/extract.h"
@@ -25,28 +24,16 @@
 struct engine;
 struct workers;
 
-enum { WORKERS_VARIABLES = 8 };
-
-/* One worker. */
-struct worker_options {
-	const char *line;      /* NULL: this machine */
-	const cpu_set_t *cpus; /* NULL: any; of the run, not of the checkout */
-};
-
 struct workers_options {
 	struct engine *engine;
-	const char *repository;    /* absolute */
-	const char *folder;        /* absolute, exists; gets worker-N/ and logs/ */
-	const char *run, *extract; /* the command; see extract_new */
-	struct pairs variables;    /* additional ones for the command; at most WORKERS_VARIABLES */
-	struct pairs secrets;      /* the same, any number: masked in reports */
-	int64_t timeout;           /* ms, of a run */
-	bool environment;          /* the command inherits all of this program's; else see
-				      agent/io/execution.h */
-	bool remove_ignored;       /* clean builds */
-	bool fetches;              /* a checkout may fetch what a partial clone lacks */
-	const struct worker_options *workers; /* [count] */
-	size_t count;                         /* 1 to BISECT_WORKERS_MOST */
+	/* The repository, the command and how its value is read, its time limit, the number of
+	 * workers: those of this machine first, then those with a line. */
+	const struct journal_setup *setup;
+	const char *folder;   /* absolute, exists; gets worker-N/ and logs/ */
+	struct pairs secrets; /* more variables for the command: masked in reports */
+	/* Somebody at a terminal began it: the command inherits all variables of this program (else
+	 * see agent/io/execution.h), and a checkout may fetch what a partial clone lacks. */
+	bool by_hand;
 };
 
 /* The result of a run; valid during the call. */
@@ -61,9 +48,9 @@ struct worker_report {
 
 typedef void workers_done(void *context, const struct worker_report *report);
 
-/* The options and what they point to are copied. Processes of runs that a killed program left
- * behind in this folder are ended first. NULL and an error if `extract` is wrong or the folder
- * cannot be used. */
+/* What the options point to is borrowed. Processes of runs that a killed program left behind in
+ * this folder are ended first. NULL and an error if `extract` is wrong or the folder cannot be
+ * used. */
 struct workers *workers_new(const struct workers_options *options, workers_done *done,
 	void *context, struct error *error);
 /* After the engine was freed. Accepts NULL. */

@@ -6,8 +6,10 @@
 #include "agent/bisect/worktrees.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/io/engine.h"
@@ -66,6 +68,25 @@ struct worktrees {
 	worktrees_removed *done;
 	void *context;
 };
+
+const char *worktrees_folder(
+	struct arena *arena, const char *path, unsigned mode, struct error *error)
+{
+	char *copy = arena_strdup(arena, path), *real;
+
+	for (char *slash = copy; (slash = strchr(slash + 1, '/'));) {
+		*slash = '\0';
+		(void)mkdir(copy, mode);
+		*slash = '/';
+	}
+	(void)mkdir(copy, mode);
+	real = realpath(copy, NULL);
+	if (!real)
+		error_set(error, ERROR_STATE, "%s: %s", path, strerror(errno));
+	path = arena_strdup(arena, real);
+	free(real);
+	return path;
+}
 
 struct worktrees *worktrees_new(struct engine *engine, const char *repository, const char *folder,
 	size_t workers, bool fetches)

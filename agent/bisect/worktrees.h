@@ -9,6 +9,7 @@
 #define AGENT_BISECT_WORKTREES_H
 
 #include "agent/base/arena.h"
+#include "agent/base/error.h"
 
 struct engine;
 struct worktrees;
@@ -23,6 +24,10 @@ enum worktree_outcome {
 	WORKTREE_FAILED,   /* not the commit's fault: disk full, no git */
 	WORKTREE_STOPPED,  /* by worktrees_stop */
 };
+
+/* Makes a folder for them with those above it; its real path, in the arena. NULL: ERROR_STATE. */
+const char *worktrees_folder(
+	struct arena *arena, const char *path, unsigned mode, struct error *error);
 
 /* `repository` and `folder` are absolute and exist; both are copied. The folder is the bisection's
  * own: anything called worker-N in it may be removed. If it `fetches`, a checkout may fetch what a

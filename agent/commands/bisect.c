@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/base/sha256.h"
@@ -18,6 +17,7 @@
 #include "agent/base/when.h"
 #include "agent/bisect/candidates.h"
 #include "agent/bisect/extract.h"
+#include "agent/bisect/worktrees.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
 #include "agent/report/table.h"
@@ -50,8 +50,6 @@ static const struct field bisect_fields[] = {
 	OPTION_LIST(struct bisect_flags, worker,
 		"additional worker: command that executes its runs, such as 'ssh dev1'; repeatable",
 		.flags = FIELD_WHOLE | FIELD_COMMAND, .metavar = "COMMAND"),
-	OPTION_LIST(struct bisect_flags, cpus,
-		"CPUs of each local worker, such as 0-3,4-7 or 0-1+4-5", .metavar = "SETS"),
 	OPTION_LIST(struct bisect_flags, paths, "only commits that touch these paths",
 		.flags = FIELD_WHOLE | FIELD_MANY, .metavar = "PATH"),
 	OPTION_BOOL(struct bisect_flags, merges,
@@ -102,20 +100,6 @@ size_t bisect_latest(const char *folder)
 		number--;
 	arena_free(arena);
 	return number;
-}
-
-static struct verdict_level *levels_of(struct arena *arena, const struct journal *journal)
-{
-	struct verdict_level *levels =
-		arena_array(arena, journal->setup->candidates.count + 1, sizeof *levels);
-
-	for (size_t i = 0; i < journal->count; i++)
-		if (journal->entries[i].kind == JOURNAL_RESULT) {
-			const struct bisect_result *result = &journal->entries[i].result;
-
-			verdict_level_take(&levels[result->position], result);
-		}
-	return levels;
 }
 
 /* Whether it is text, so that the journal keeps it as it is. */
@@ -205,21 +189,6 @@ static const char *folder_of(struct cli *cli, const char *repository, struct err
 	return arena_printf(cli->arena, "%s/%s", here, flags->work);
 }
 
-static bool make_folders(struct arena *arena, const char *path, struct error *error)
-{
-	char *copy = arena_strdup(arena, path);
-
-	for (char *slash = strchr(copy + 1, '/');; slash = strchr(slash + 1, '/')) {
-		if (slash)
-			*slash = '\0';
-		if (mkdir(copy, 0777) != 0 && errno != EEXIST)
-			return error_set(error, ERROR_STATE, "%s: %s", copy, strerror(errno));
-		if (!slash)
-			return true;
-		*slash = '/';
-	}
-}
-
 static bool is_empty(const char *path)
 {
 	DIR *folder = opendir(path);
@@ -236,13 +205,13 @@ static bool is_empty(const char *path)
 /* Makes the folder ours: what lies in it may be removed. Returns its real path, or NULL. */
 static const char *claim(struct arena *arena, const char *path, struct error *error)
 {
-	const char *mark = arena_printf(arena, "%s/%s", path, marker);
-	char *real;
+	const char *folder = worktrees_folder(arena, path, 0777, error), *mark;
 	int fd;
 
-	if (!make_folders(arena, path, error))
+	if (!folder)
 		return NULL;
-	if (access(mark, F_OK) != 0 && !is_empty(path)) {
+	mark = arena_printf(arena, "%s/%s", folder, marker);
+	if (access(mark, F_OK) != 0 && !is_empty(folder)) {
 		error_set(error, ERROR_USAGE,
 			"%s contains files that do not belong to a bisection; --work needs an "
 			"empty or new folder",
@@ -250,16 +219,12 @@ static const char *claim(struct arena *arena, const char *path, struct error *er
 		return NULL;
 	}
 	fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-	real = realpath(path, NULL);
-	if (fd < 0 || !real) {
+	if (fd < 0) {
 		error_set(error, ERROR_STATE, "%s: %s", mark, strerror(errno));
-	} else {
-		path = arena_strdup(arena, real);
+		return NULL;
 	}
-	if (fd >= 0)
-		close(fd);
-	free(real);
-	return fd >= 0 && real ? path : NULL;
+	close(fd);
+	return folder;
 }
 
 /* What a finished bisection left makes place; its journals keep the names previous*.jsonl. */
@@ -367,84 +332,72 @@ static bool check_flags(const struct bisect_flags *flags, struct error *error)
 	       check_texts("--paths", &flags->paths, error);
 }
 
-static bool set_workers(
-	const struct bisect_flags *flags, struct journal_setup *setup, struct error *error)
-{
-	size_t local = (size_t)flags->workers;
-
-	if (local == 0 && flags->worker.count == 0)
-		local = 1;
-	setup->options.workers = local + flags->worker.count;
-	setup->lines = flags->worker;
-	setup->cpus = flags->cpus;
-	if (flags->cpus.count > 0 && flags->cpus.count != local)
-		return error_set(error, ERROR_USAGE,
-			"--cpus has %zu sets for %zu local workers: expected one per worker",
-			flags->cpus.count, local);
-	for (size_t i = 0; i < flags->cpus.count; i++) {
-		cpu_set_t set;
-
-		if (!bisect_cpus(flags->cpus.items[i], &set, error))
-			return false;
-	}
-	return true;
-}
-
-static void set_options(const struct bisect_flags *flags, const struct bisect_change *change,
-	struct bisect_options *options)
+static void set_options(const struct bisect_flags *flags, struct bisect_options *options)
 {
 	static const int signs[] = {0, 1, -1};
 
+	options->workers = (size_t)flags->workers + flags->worker.count;
+	options->workers += options->workers == 0;
 	options->confidence = flags->confidence;
-	options->step = isnan(change->step) ? (double)NAN : change->step;
-	options->spread = change->spread;
 	if (flags->step != 0)
 		options->step = flags->step / 100;
 	if (flags->spread > 0)
 		options->spread = flags->spread / 100;
-	options->direction = flags->direction ? signs[flags->direction] : change->direction;
+	if (flags->direction)
+		options->direction = signs[flags->direction];
 	options->budget = flags->budget;
 	options->most_runs = (size_t)flags->max_runs;
 	options->attempts = ATTEMPTS;
 }
 
-static bool set_ends(const struct bisect_flags *flags, const struct bisect_change *change,
-	struct journal_setup *setup, struct error *error)
+/* The range and the step of a recorded change, and the clone of its test. */
+static bool take_change(
+	struct cli *cli, struct journal_setup *setup, const char **repository, struct error *error)
 {
-	setup->good = flags->good ? flags->good : change->from;
-	setup->bad = flags->bad ? flags->bad : flags->change ? change->to : "HEAD";
-	if (setup->good && setup->bad)
-		return true;
-	return error_set(error, ERROR_USAGE,
-		"change %" PRId64 " has no commits recorded: give the range with --good and --bad",
-		change->id);
+	const struct bisect_flags *flags = cli->options;
+	struct change_record record;
+	const struct test *test;
+
+	if (!bisect_change_read(cli, flags->change, &record, error))
+		return false;
+	journal_set_change(setup, &record);
+	announcement_range(&record.item, &setup->good, &setup->bad);
+	test = cli->config ? config_test(cli->config, setup->test) : NULL;
+	*repository = test ? test->repository : NULL;
+	return true;
 }
 
 /* All but the commits. */
 static bool make_setup(struct cli *cli, struct journal_setup *setup, struct error *error)
 {
 	const struct bisect_flags *flags = cli->options;
-	struct bisect_change change = {.step = (double)NAN, .spread = (double)NAN};
-	const char *repo;
+	const char *repository = NULL;
 
-	if (!check_flags(flags, error) ||
-		(flags->change && !bisect_change_read(cli, flags->change, &change, error)))
-		return false;
-	repo = flags->repo ? flags->repo : change.repository ? change.repository : ".";
-	*setup = (struct journal_setup){.paths = flags->paths,
+	*setup = (struct journal_setup){.bad = "HEAD",
+		.paths = flags->paths,
+		.options = {.step = (double)NAN, .spread = (double)NAN},
 		.run = flags->run,
 		.extract = flags->extract,
+		.lines = flags->worker,
 		.timeout = flags->timeout,
 		.remove_ignored = flags->clean,
 		.merges = flags->merges,
-		.change = change.id,
-		.test = change.test,
-		.metric = change.metric,
 		.at = cli->now};
-	setup->repository = absolute(cli->arena, repo, error);
-	set_options(flags, &change, &setup->options);
-	return setup->repository && check_text("--repo", setup->repository, error) &&
-	       set_workers(flags, setup, error) && set_ends(flags, &change, setup, error);
+	if (!check_flags(flags, error) ||
+		(flags->change && !take_change(cli, setup, &repository, error)))
+		return false;
+	set_options(flags, &setup->options);
+	repository = flags->repo ? flags->repo : repository ? repository : ".";
+	setup->repository = absolute(cli->arena, repository, error);
+	setup->good = flags->good ? flags->good : setup->good;
+	setup->bad = flags->bad ? flags->bad : setup->bad;
+	if (!setup->repository || !check_text("--repo", setup->repository, error))
+		return false;
+	return (setup->good && setup->bad) ||
+	       error_set(error, ERROR_USAGE,
+		       "change %" PRId64
+		       " has no commits recorded: give the range with --good and --bad",
+		       setup->change);
 }
 
 static void print_notes(const struct candidate_commits *candidates)
@@ -490,8 +443,6 @@ static int begin(struct cli *cli)
 
 static void print_levels(struct cli *cli, const struct journal *journal)
 {
-	struct verdict_commits commits = verdict_commits_of(cli->arena, journal->setup);
-	struct verdict_level *levels = levels_of(cli->arena, journal);
 	struct bisection *bisection = journal_replay(journal, NULL);
 	const struct bisect_status *status = bisection_status(bisection);
 	const struct bisect_flags *flags = cli->options;
@@ -502,18 +453,18 @@ static void print_levels(struct cli *cli, const struct journal *journal)
 		size.ws_col = 100;
 	if (flags->output == BISECT_JSON) {
 		buf_char(&out, '{');
-		verdict_json(&out, status, &commits);
+		verdict_json(&out, status, journal->setup);
 		buf_text(&out, "}\n");
 	} else {
-		verdict_plot(&out, status, &commits, levels, size.ws_col);
-		verdict_text(&out, status, &commits);
+		verdict_plot(&out, status, journal, size.ws_col);
+		verdict_text(&out, status, journal->setup);
 		buf_char(&out, '\n');
 	}
 	text_flush(&out, cli->out);
 	bisection_free(bisection);
 }
 
-void bisect_put_result(struct buf *out, const struct verdict_commits *commits,
+void bisect_put_result(struct buf *out, const struct journal_setup *setup,
 	const struct bisect_result *result, const char *problem, const char *log)
 {
 	static const char *const words[] = {"measured", "cannot be tested", "failed", "lost"};
@@ -521,7 +472,7 @@ void bisect_put_result(struct buf *out, const struct verdict_commits *commits,
 	struct buf line = {0};
 
 	buf_printf(out, "run %" PRIu64 ": %s ", result->id,
-		verdict_short(commits, result->position, id));
+		verdict_short(setup, result->position, id));
 	if (result->outcome == BISECT_MEASURED)
 		buf_printf(out, "%.6g", result->value);
 	else
@@ -541,7 +492,6 @@ void bisect_put_result(struct buf *out, const struct verdict_commits *commits,
 
 static void print_log(struct cli *cli, const struct journal *journal)
 {
-	struct verdict_commits commits = verdict_commits_of(cli->arena, journal->setup);
 	const struct bisect_flags *flags = cli->options;
 
 	for (size_t i = 0; i < journal->count; i++) {
@@ -556,8 +506,8 @@ static void print_log(struct cli *cli, const struct journal *journal)
 		} else {
 			buf_printf(&line, "%s ", when_format(entry->at, time));
 			if (entry->kind == JOURNAL_RESULT)
-				bisect_put_result(
-					&line, &commits, &entry->result, entry->problem, NULL);
+				bisect_put_result(&line, journal->setup, &entry->result,
+					entry->problem, NULL);
 			else
 				buf_text(&line,
 					entry->kind == JOURNAL_RESUMED ? "resumed" : "cancelled");

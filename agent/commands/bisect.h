@@ -5,13 +5,13 @@
 #ifndef AGENT_COMMANDS_BISECT_H
 #define AGENT_COMMANDS_BISECT_H
 
-#include <sched.h>
-
 #include "agent/base/when.h"
 #include "agent/bisect/journal.h"
 #include "agent/bisect/verdict_text.h"
 #include "agent/cli/cli.h"
 #include "agent/commands/state_file.h"
+#include "agent/model/announcement.h"
+#include "agent/model/change_record.h"
 
 enum bisect_output { BISECT_TEXT, BISECT_JSON };
 
@@ -21,26 +21,16 @@ enum { EXIT_NOT_REPRODUCED = 1, EXIT_SET_LEFT = 5, EXIT_INTERRUPTED = 130 };
 struct bisect_flags {
 	struct state_flags state;
 	const char *good, *bad, *repo, *change, *run, *extract, *work;
-	struct strings paths, worker, cpus;
+	struct strings paths, worker;
 	int64_t workers, timeout, budget, max_runs;
 	double confidence, step, spread;
 	int direction, output;
 	bool merges, clean, resume, discard, log, show;
 };
 
-/* The range and levels of a recorded change. */
-struct bisect_change {
-	int64_t id;
-	const char *test, *metric;
-	const char *from, *to;  /* the commits of its range, or NULL */
-	const char *repository; /* of its test's configuration, or NULL */
-	double step, spread;    /* relative; NAN: not known */
-	int direction;          /* of the step */
-};
-
-/* Asks the state or the running agent; copies to the command's arena. */
+/* A recorded change, of the state or the running agent; copied to the command's arena. */
 bool bisect_change_read(
-	struct cli *cli, const char *id, struct bisect_change *out, struct error *error) MUST_USE;
+	struct cli *cli, const char *id, struct change_record *out, struct error *error) MUST_USE;
 
 /* Runs a new bisection, or with a journal goes on with that. Returns the exit code. */
 int bisect_search(struct cli *cli, const char *folder, const struct journal_setup *setup);
@@ -60,11 +50,8 @@ const char *bisect_journal(struct arena *arena, const char *folder, size_t numbe
 /* The number of the latest one, from 1; 0: there is none. */
 size_t bisect_latest(const char *folder);
 
-/* "0-3", "0-1+4-5": processors of this machine. */
-bool bisect_cpus(const char *text, cpu_set_t *out, struct error *error) MUST_USE;
-
 /* "run 31: 4f2c91a 12.34 (worker 2, 35s)". `problem` and `log`, its file, may be NULL. */
-void bisect_put_result(struct buf *out, const struct verdict_commits *commits,
+void bisect_put_result(struct buf *out, const struct journal_setup *setup,
 	const struct bisect_result *result, const char *problem, const char *log);
 
 #endif

@@ -34,7 +34,6 @@ struct search {
 	struct journal_file *file;
 	struct bisect_driver *driver;
 	struct workers *workers;
-	struct verdict_commits commits;
 	int64_t wall, monotonic; /* ms: when it began */
 	struct alarm budget;
 	size_t runs, measured;
@@ -100,7 +99,7 @@ static void print_progress(struct search *search, const struct bisect_status *st
 	search->phase = status->phase;
 	if (!enters && (status->phase != BISECT_SEARCH || search->runs % (4 * workers) != 0))
 		return;
-	verdict_text(&line, status, &search->commits);
+	verdict_text(&line, status, search->setup);
 	if (status->runs_left > 0 && search->measured > 0)
 		buf_printf(&line, "; about %zu runs, %s left", status->runs_left,
 			when_format_rough(search->lasted / (int64_t)search->measured *
@@ -153,7 +152,7 @@ static void run_ended(void *context, const struct worker_report *report)
 
 	if (report->result.outcome != BISECT_LOST || !search->stopping) {
 		bisect_put_result(
-			&line, &search->commits, &report->result, report->problem, report->log);
+			&line, search->setup, &report->result, report->problem, report->log);
 		print_line(&line);
 	}
 	bisect_driver_report(search->driver, &report->result, report->problem);
@@ -167,64 +166,12 @@ static void run_ended(void *context, const struct worker_report *report)
 	advance(search);
 }
 
-bool bisect_cpus(const char *text, cpu_set_t *out, struct error *error)
-{
-	const char *at = text;
-
-	CPU_ZERO(out);
-	for (;;) {
-		char *end;
-		unsigned long from = strtoul(at, &end, 10), to = from;
-
-		if (end == at || from >= CPU_SETSIZE)
-			break;
-		if (*end == '-') {
-			at = end + 1;
-			to = strtoul(at, &end, 10);
-			if (end == at || to >= CPU_SETSIZE || to < from)
-				break;
-		}
-		for (unsigned long i = from; i <= to; i++)
-			CPU_SET(i, out);
-		if (!*end)
-			return true;
-		if (*end != '+')
-			break;
-		at = end + 1;
-	}
-	return error_set(error, ERROR_USAGE,
-		"--cpus: \"%.80s\": expected a set of CPUs, such as 0-3 or 0-1+4-5", text);
-}
-
-/* Those on this machine first, then those with a line. */
 static bool open_workers(struct search *search, struct error *error)
 {
-	const struct journal_setup *setup = search->setup;
-	size_t count = setup->options.workers, local = count - setup->lines.count;
-	struct worker_options *items = arena_array(search->arena, count, sizeof *items);
-	cpu_set_t *sets = arena_array(search->arena, count, sizeof *sets);
-	const struct pair variables[] = {
-		{"HUNTER_TEST", setup->test}, {"HUNTER_METRIC", setup->metric}};
-
-	for (size_t i = 0; i < setup->cpus.count && i < local; i++) {
-		if (!bisect_cpus(setup->cpus.items[i], &sets[i], error))
-			return false;
-		items[i].cpus = &sets[i];
-	}
-	for (size_t i = local; i < count; i++)
-		items[i].line = setup->lines.items[i - local];
 	const struct workers_options options = {.engine = search->engine,
-		.repository = setup->repository,
+		.setup = search->setup,
 		.folder = search->folder,
-		.run = setup->run,
-		.extract = setup->extract,
-		.variables = {variables, setup->test ? 2 : 0},
-		.timeout = setup->timeout,
-		.environment = true,
-		.remove_ignored = setup->remove_ignored,
-		.fetches = true,
-		.workers = items,
-		.count = count};
+		.by_hand = true};
 
 	search->workers = workers_new(&options, run_ended, search, error);
 	return search->workers != NULL;
@@ -305,7 +252,6 @@ static void open_driver(struct search *search, bool resumed)
 	const struct journal *journal = &search->journal;
 	const struct bisect_driver_owner owner = {now_of, put, search};
 
-	search->commits = verdict_commits_of(search->arena, search->setup);
 	search->driver = bisect_driver_new(search->setup, &owner, &workers_runner, search->workers);
 	search->budget = (struct alarm){.call = budget_ended, .context = search};
 	search->wall = clock_wall();
@@ -335,7 +281,7 @@ static void print_json(struct search *search, const struct bisect_status *status
 	buf_json_text(
 		&out, bisect_journal(search->arena, search->folder, bisect_latest(search->folder)));
 	buf_text(&out, ", ");
-	verdict_json(&out, status, &search->commits);
+	verdict_json(&out, status, search->setup);
 	buf_text(&out, "}\n");
 	text_flush(&out, search->cli->out);
 }
@@ -400,7 +346,7 @@ static void look_into(
 {
 	const struct journal_setup *setup = search->setup;
 	size_t position = status->set_count > 0 ? status->set[0].position : 0;
-	const char *id = search->commits.ids[position];
+	const char *id = journal_commit(setup, position);
 
 	if (!setup->merges || status->end != BISECT_FOUND || position == 0 ||
 		!search->candidates->items[position - 1].merge)
@@ -432,7 +378,7 @@ static int bisect(struct search *search, bool resumed, struct journal_setup *nex
 	if (flags->output == BISECT_JSON) {
 		print_json(search, status);
 	} else {
-		verdict_text(&line, status, &search->commits);
+		verdict_text(&line, status, search->setup);
 		buf_char(&line, '\n');
 		text_flush(&line, search->cli->out);
 	}

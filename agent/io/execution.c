@@ -165,8 +165,6 @@ static int spawn(const struct transfer *transfer, struct command *command)
 	posix_spawn_file_actions_init(&actions);
 	if (options && options->folder)
 		posix_spawn_file_actions_addchdir_np(&actions, options->folder);
-	if (options && options->cpus) /* this thread is the command's own */
-		pthread_setaffinity_np(pthread_self(), sizeof *options->cpus, options->cpus);
 	posix_spawn_file_actions_adddup2(&actions, command->input, STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, command->output[1], STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, command->errors[1], STDERR_FILENO);

@@ -234,14 +234,6 @@ bool lab_take(struct lab *lab, const struct bisection_lines *lines)
 	return any;
 }
 
-bool lab_is_asking(const struct lab *lab)
-{
-	for (size_t i = 0; i < lab->options.workers; i++)
-		if (lab->devices[i].asking)
-			return true;
-	return false;
-}
-
 static int64_t due_of(const struct device *device)
 {
 	if (!device->running || device->asking)

@@ -57,8 +57,6 @@ extern const struct bisect_runner lab_runner;
 /* What the lab has answered, as it is stored; calls `ended` for each. True: there was one. */
 bool lab_take(struct lab *lab, const struct bisection_lines *lines);
 
-/* Whether a request is being sent. */
-bool lab_is_asking(const struct lab *lab);
 /* When a run is to be asked for (again), or given up (engine_now); and does that. */
 int64_t lab_due(const struct lab *lab);
 void lab_tick(struct lab *lab);

@@ -4,13 +4,10 @@
  */
 #include "agent/monitor/bisect_work.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "agent/base/database.h"
 #include "agent/base/hash.h"
@@ -20,6 +17,7 @@
 #include "agent/bisect/journal.h"
 #include "agent/bisect/verdict_text.h"
 #include "agent/bisect/workers.h"
+#include "agent/bisect/worktrees.h"
 #include "agent/fleet/fleet.h"
 #include "agent/model/announcement.h"
 #include "agent/monitor/bisect_lab.h"
@@ -31,19 +29,13 @@ enum {
 };
 
 enum stage {
-	STAGE_LOADING, /* the row with its journal is read */
-	STAGE_CHANGE,  /* its change is read, */
+	STAGE_LOADING, /* the row with its journal and its change is read, */
 	STAGE_RANGE,   /* git lists the commits, */
 	STAGE_SETUP,   /* the first line is written */
 	STAGE_SEARCH,
 	STAGE_END,      /* the end is written, */
 	STAGE_CLEANING, /* the work trees are removed */
 	STAGE_OVER,
-};
-
-struct line {
-	struct bisection_line line;
-	struct line *next;
 };
 
 struct bisect_work {
@@ -61,16 +53,15 @@ struct bisect_work {
 	const char *cancelled; /* why it is to end, or NULL */
 
 	struct journal_setup *setup;
-	struct verdict_commits commits;
 	struct candidates_search *searching; /* git is asked, ... */
-	struct store_list *range;            /* ... about the change in it */
+	struct store_bisections *range;      /* ... about the change in it */
 	struct bisect_driver *driver;
 	struct workers *workers; /* or ... */
 	struct lab *lab;
 	int64_t pause_until; /* engine_now */
 
-	struct line *lines, **last_line;
-	bool writing, setup_due;
+	struct store_bisection_write *next; /* with the lines to be written, or NULL */
+	bool writing;
 	int64_t write_at;          /* engine_now, after a failure; 0: now */
 	const char *end, *verdict; /* what is to be written at the end */
 	const struct culprit *culprit;
@@ -109,22 +100,31 @@ static void over(struct bisect_work *work)
 		work->listener.ended(work->listener.context, work, work->told);
 }
 
-static bool is_busy(const struct bisect_work *work)
-{
-	for (size_t i = 0; work->workers && i < work->setup->options.workers; i++)
-		if (workers_runner.is_busy(work->workers, i))
-			return true;
-	return work->lab && lab_is_asking(work->lab);
-}
-
 /* A work that was dropped ends with the last thing that is under way. */
 static void end_dropped(struct bisect_work *work)
 {
-	if (work->calls == 0 && !is_busy(work))
+	bool idle = !work->driver || bisect_driver_stop(work->driver);
+
+	if (idle && work->calls == 0)
 		over(work);
 }
 
 /* Writing. */
+
+static void written(struct store_bisection_write *call);
+
+static void add_line(struct bisect_work *work, const struct bisection_line *line)
+{
+	struct store_bisection_write *next =
+		work->next ? work->next : store_bisection_write_new(written, work);
+	struct bisection_line *lines = arena_grow(
+		next->call.arena, (void *)(uintptr_t)next->lines, next->line_count, sizeof *lines);
+
+	lines[next->line_count] = *line;
+	lines[next->line_count++].text = arena_strdup(next->call.arena, line->text);
+	next->lines = lines;
+	work->next = next;
+}
 
 static void put(void *context, const struct journal_entry *event)
 {
@@ -134,51 +134,53 @@ static void put(void *context, const struct journal_entry *event)
 		[JOURNAL_CANCELLED] = BISECTION_NOTE};
 	bool ends = event->kind == JOURNAL_RESULT;
 	struct bisect_work *work = context;
-	struct line *line = memory_new(1, sizeof *line);
 	struct buf text = {0};
 
+	if (work->dropped)
+		return;
 	journal_put(&text, event);
 	text.data[--text.length] = '\0'; /* without its end */
-	line->line = (struct bisection_line){.kind = kinds[event->kind],
-		.run = (int64_t)(ends ? event->result.id : event->run.id),
-		.text = buf_steal(&text)};
-	*work->last_line = line;
-	work->last_line = &line->next;
+	add_line(work, &(struct bisection_line){.kind = kinds[event->kind],
+			       .run = (int64_t)(ends ? event->result.id : event->run.id),
+			       .text = text.data});
+	buf_free(&text);
 	if (ends)
 		metrics_add(work->agent->metrics, METRIC_BISECTION_RUNS, 1,
 			journal_outcomes[event->result.outcome], NULL);
 }
 
-static void line_free(struct line *line)
-{
-	free((char *)(uintptr_t)line->line.text);
-	free(line);
-}
-
 static void drop_lines(struct bisect_work *work)
 {
-	while (work->lines) {
-		struct line *line = work->lines;
-
-		work->lines = line->next;
-		line_free(line);
-	}
-	work->last_line = &work->lines;
+	if (work->next)
+		store_call_free(&work->next->call);
+	work->next = NULL;
 }
 
-/* Those that were sent, the first of the queue. */
-static void take_written(struct bisect_work *work, size_t count)
+/* What could not be written comes before what is to be written since. */
+static void put_back(struct bisect_work *work, const struct store_bisection_write *call)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct line *line = work->lines;
+	struct store_bisection_write *since = work->next;
 
-		work->lines = line->next;
-		if (!work->lines)
-			work->last_line = &work->lines;
-		if (line->line.kind == BISECTION_BEGIN)
-			bisect_driver_stored(work->driver, (uint64_t)line->line.run);
-		line_free(line);
+	work->next = NULL;
+	for (size_t i = 0; i < call->line_count; i++)
+		add_line(work, &call->lines[i]);
+	for (size_t i = 0; since && i < since->line_count; i++)
+		add_line(work, &since->lines[i]);
+	if (since)
+		store_call_free(&since->call);
+}
+
+/* The search begins with the setup, a run with its line. */
+static void take_written(struct bisect_work *work, const struct store_bisection_write *call)
+{
+	if (call->setup) {
+		work->stage = STAGE_SEARCH;
+		if (work->cancelled)
+			bisect_driver_cancel(work->driver);
 	}
+	for (size_t i = 0; i < call->line_count; i++)
+		if (call->lines[i].kind == BISECTION_BEGIN)
+			bisect_driver_stored(work->driver, (uint64_t)call->lines[i].run);
 }
 
 static void clean(struct bisect_work *work);
@@ -186,13 +188,16 @@ static void clean(struct bisect_work *work);
 static void written(struct store_bisection_write *call)
 {
 	struct bisect_work *work = call->call.context;
-	bool good = !call->call.failed, gone = call->call.fenced || (good && call->gone);
-	bool ended = call->end != NULL, had_setup = call->setup != NULL;
-	size_t count = call->line_count;
+	bool failed = call->call.failed, gone = call->call.fenced || (!failed && call->gone);
+	bool ended = call->end != NULL, wanted = call_ends(work);
 
 	work->writing = false;
+	if (wanted && !gone && failed)
+		put_back(work, call);
+	else if (wanted && !gone)
+		take_written(work, call);
 	store_call_free(&call->call);
-	if (!call_ends(work)) {
+	if (!wanted) {
 		end_dropped(work);
 		return;
 	}
@@ -200,16 +205,11 @@ static void written(struct store_bisection_write *call)
 		bisect_work_drop(work);
 		return;
 	}
-	work->write_at = good ? 0 : engine_now(work->agent->engine) + AGAIN;
-	if (!good) {
+	work->write_at = failed ? engine_now(work->agent->engine) + AGAIN : 0;
+	if (failed) {
 		work->listener.due(work->listener.context);
 		return;
 	}
-	if (had_setup) {
-		work->setup_due = false;
-		work->stage = STAGE_SEARCH;
-	}
-	take_written(work, count);
 	if (!ended) {
 		advance(work);
 		return;
@@ -232,33 +232,19 @@ static const char *setup_text(const struct bisect_work *work, struct arena *aren
 	return buf_keep(&out, arena);
 }
 
-static void copy_lines(struct bisect_work *work, struct store_bisection_write *call)
-{
-	struct bisection_line *lines;
-	size_t count = 0;
-
-	for (const struct line *line = work->lines; line; line = line->next)
-		count++;
-	lines = arena_array(call->call.arena, count, sizeof *lines);
-	call->lines = lines;
-	for (const struct line *line = work->lines; line; line = line->next) {
-		lines[call->line_count] = line->line;
-		lines[call->line_count++].text = arena_strdup(call->call.arena, line->line.text);
-	}
-}
-
 static void flush(struct bisect_work *work)
 {
-	struct store_bisection_write *call;
+	struct store_bisection_write *call = work->next;
 
-	if (work->writing || (!work->lines && !work->setup_due && work->stage != STAGE_END) ||
+	if (work->writing || (!call && work->stage != STAGE_SETUP && work->stage != STAGE_END) ||
 		work->write_at > engine_now(work->agent->engine))
 		return;
-	call = store_bisection_write_new(written, work);
+	work->next = NULL;
+	call = call ? call : store_bisection_write_new(written, work);
 	call->bisection = work->id;
 	call->now = now_of(work);
-	call->setup = work->setup_due ? setup_text(work, call->call.arena) : NULL;
-	copy_lines(work, call);
+	if (work->stage == STAGE_SETUP)
+		call->setup = setup_text(work, call->call.arena);
 	if (work->stage == STAGE_END) {
 		call->end = arena_strdup(call->call.arena, work->end);
 		call->verdict = arena_strdup(call->call.arena, work->verdict);
@@ -319,7 +305,8 @@ static const struct culprit *culprit_of(
 		.set_total = status->set_count};
 	culprit->set = set = arena_array(work->arena, count, sizeof *set);
 	for (size_t i = 0; i < count; i++)
-		set[i] = (struct culprit_commit){work->commits.ids[status->set[i].position],
+		set[i] = (struct culprit_commit){
+			journal_commit(work->setup, status->set[i].position),
 			status->set[i].probability, status->set[i].broken};
 	if (status->end == BISECT_FOUND && count > 0) {
 		culprit->commit = set[0].commit;
@@ -334,7 +321,7 @@ static void finish_search(struct bisect_work *work)
 	struct buf text = {0};
 	const char *verdict;
 
-	verdict_text(&text, status, &work->commits);
+	verdict_text(&text, status, work->setup);
 	verdict = buf_keep(&text, work->arena);
 	if (status->end != BISECT_CANCELLED)
 		work->culprit = culprit_of(work, status, verdict);
@@ -364,15 +351,11 @@ static void worker_ended(void *context, const struct worker_report *report)
 {
 	struct bisect_work *work = context;
 
-	if (work->dropped) {
-		end_dropped(work);
-		return;
-	}
-	if (report->problem)
+	if (report->problem && !work->dropped)
 		log_event(report->hopeless ? LEVEL_WARN : LEVEL_INFO,
 			"bisection run returned no value", LOG_INT("id", work->id),
 			LOG_INT("run", (int64_t)report->result.id),
-			LOG_TEXT("commit", work->commits.ids[report->result.position]),
+			LOG_TEXT("commit", journal_commit(work->setup, report->result.position)),
 			LOG_TEXT("problem", report->problem));
 	if (report->hopeless)
 		work->pause_until = engine_now(work->agent->engine) + PAUSE;
@@ -382,12 +365,7 @@ static void worker_ended(void *context, const struct worker_report *report)
 
 static void lab_asked(void *context)
 {
-	struct bisect_work *work = context;
-
-	if (work->dropped)
-		end_dropped(work);
-	else
-		advance(work);
+	advance(context);
 }
 
 void bisect_work_answers(struct bisect_work *work, const struct bisection_lines *lines)
@@ -401,8 +379,10 @@ static void advance(struct bisect_work *work)
 {
 	enum bisect_driver_state state = BISECT_DRIVER_RUNS;
 
-	if (work->dropped)
+	if (work->dropped) {
+		end_dropped(work);
 		return;
+	}
 	if (work->stage == STAGE_SEARCH)
 		state = bisect_driver_advance(
 			work->driver, !work->agent->stopping &&
@@ -412,7 +392,7 @@ static void advance(struct bisect_work *work)
 		return;
 	}
 	/* Whoever takes it up again tries them again. */
-	if (state == BISECT_DRIVER_GONE && !work->lines && !work->writing) {
+	if (state == BISECT_DRIVER_GONE && !work->next && !work->writing) {
 		log_event(LEVEL_WARN, "no bisection worker responds", LOG_INT("id", work->id),
 			LOG_TEXT("lab", work->settings->lab));
 		bisect_work_drop(work);
@@ -443,57 +423,30 @@ static const char *folder_of(const struct bisect_work *work)
 		slash ? (int)(slash - state) : 1, slash ? state : ".", hash);
 }
 
-/* Makes the folder with those above it; only for this user, as what is built there is run. */
+/* Only for this user, as what is built there is run. */
 static const char *make_folder(struct bisect_work *work, struct error *error)
 {
 	const char *folder = folder_of(work);
-	char *path, *resolved;
 
-	if (!folder) {
-		(void)error_set(error, ERROR_USAGE,
-			"bisect: `work` is missing: with a database as state, set it to a folder");
-		return NULL;
-	}
-	path = arena_strdup(work->arena, folder);
-	for (char *at = path + 1; *at; at++)
-		if (*at == '/') {
-			*at = '\0';
-			(void)mkdir(path, 0700);
-			*at = '/';
-		}
-	if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-		(void)error_set(error, ERROR_STATE, "cannot create the folder %s: %s", path,
-			strerror(errno));
-		return NULL;
-	}
-	resolved = realpath(path, NULL);
-	folder = arena_strdup(work->arena, resolved ? resolved : path);
-	free(resolved);
-	return folder;
+	if (folder)
+		return worktrees_folder(work->arena, folder, 0700, error);
+	(void)error_set(error, ERROR_USAGE,
+		"bisect: `work` is missing: with a database as state, set it to a folder");
+	return NULL;
 }
 
 static bool make_workers(struct bisect_work *work, struct error *error)
 {
-	const struct journal_setup *setup = work->setup;
-	const struct bisect_settings *settings = work->settings;
-	const struct pair variables[] = {
-		{"HUNTER_TEST", work->test}, {"HUNTER_METRIC", work->metric}};
-	size_t count = setup->options.workers;
-	struct worker_options *each = arena_array(work->arena, count, sizeof *each);
-	struct workers_options options = {.engine = work->agent->engine,
-		.repository = setup->repository,
+	struct journal_setup *setup = arena_alloc(work->arena, sizeof *setup);
+	const struct workers_options options = {.engine = work->agent->engine,
+		.setup = setup,
 		.folder = make_folder(work, error),
-		.run = settings->run,
-		.extract = setup->extract,
-		.variables = {variables, sizeof variables / sizeof *variables},
-		.secrets = settings->environment,
-		.timeout = setup->timeout,
-		.workers = each,
-		.count = count};
+		.secrets = work->settings->environment};
 
-	for (size_t i = 0; i < count; i++)
-		each[i] = (struct worker_options){
-			.line = i < settings->worker.count ? settings->worker.items[i] : NULL};
+	/* The journal has the commands as they are written in the file. */
+	*setup = *work->setup;
+	setup->run = work->settings->run;
+	setup->lines = work->settings->worker;
 	if (!options.folder)
 		return false;
 	work->workers = workers_new(&options, worker_ended, work, error);
@@ -512,7 +465,7 @@ static void make_lab(struct bisect_work *work)
 			.metric = work->metric,
 			.lab = settings->lab,
 			.repository = work->setup->repository,
-			.candidates = work->commits.count,
+			.candidates = work->setup->candidates.count,
 			.timeout = work->setup->timeout,
 			.external_url = work->config_ref->config->agent.external_url},
 		.workers = work->setup->options.workers,
@@ -525,7 +478,6 @@ static bool set_up(struct bisect_work *work, struct error *error)
 {
 	const struct bisect_driver_owner owner = {wall_now, put, work};
 
-	work->commits = verdict_commits_of(work->arena, work->setup);
 	if (work->settings->webhook)
 		make_lab(work);
 	else if (!make_workers(work, error))
@@ -534,27 +486,6 @@ static bool set_up(struct bisect_work *work, struct error *error)
 		work->lab ? bisect_driver_new(work->setup, &owner, &lab_runner, work->lab)
 			  : bisect_driver_new(work->setup, &owner, &workers_runner, work->workers);
 	return true;
-}
-
-static double relative(double value, double of)
-{
-	return of != 0 && isfinite(value) ? fabs(value / of) : (double)NAN;
-}
-
-static struct bisect_options options_of(
-	const struct bisect_work *work, const struct change_record *record)
-{
-	const struct bisect_settings *settings = work->settings;
-	const struct change *change = &record->item.change;
-	size_t lines = settings->worker.count;
-
-	return (struct bisect_options){.workers = lines > 0 ? lines : (size_t)settings->workers,
-		.confidence = settings->confidence,
-		.step = relative(change->level_after - change->level_before, change->level_before),
-		.spread = relative(change->stddev_before, change->mean_before),
-		.direction = record->sign,
-		.budget = settings->budget,
-		.attempts = ATTEMPTS};
 }
 
 /* The command line of each worker, as it is in the file: the journal is shown. */
@@ -581,18 +512,22 @@ static void note_setup(struct bisect_work *work, const struct change_record *rec
 {
 	const struct bisect_settings *settings = work->settings;
 	struct journal_setup *setup = arena_alloc(work->arena, sizeof *setup);
+	size_t lines = settings->worker.count;
 
 	*setup = (struct journal_setup){.repository = found->repository,
 		.paths = settings->paths,
-		.options = options_of(work, record),
+		.options = {.workers = lines > 0 ? lines : (size_t)settings->workers,
+			.confidence = settings->confidence,
+			.budget = settings->budget,
+			.attempts = ATTEMPTS},
 		.run = written_run(work),
 		.extract = settings->extract,
 		.lines = written_lines(work),
 		.timeout = settings->timeout,
-		.change = work->change,
-		.test = work->test,
-		.metric = work->metric,
 		.at = now_of(work)};
+	journal_set_change(setup, record);
+	setup->test = work->test;
+	setup->metric = work->metric;
 	journal_set_range(work->arena, setup, found);
 	work->setup = setup;
 }
@@ -601,7 +536,7 @@ static void range_found(
 	void *context, const struct candidate_commits *found, const struct error *error)
 {
 	struct bisect_work *work = context;
-	struct store_list *list = work->range;
+	struct store_bisections *list = work->range;
 	struct error problem;
 
 	work->searching = NULL;
@@ -619,10 +554,9 @@ static void range_found(
 				"nothing to search: the range is a single commit, %.12s",
 				found->items[0].id));
 	} else {
-		note_setup(work, &list->records.items[0], found);
+		note_setup(work, list->due.items, found);
 		if (set_up(work, &problem)) {
 			work->stage = STAGE_SETUP;
-			work->setup_due = true;
 			flush(work);
 		} else {
 			finish_without(work, "impossible", problem.text);
@@ -631,12 +565,12 @@ static void range_found(
 	store_call_free(&list->call);
 }
 
-static void find_range(struct bisect_work *work, struct store_list *list)
+/* Keeps the list, if it can. */
+static void find_range(struct bisect_work *work, struct store_bisections *list)
 {
-	const struct announcement *item = &list->records.items[0].item;
 	const char *good, *bad;
 
-	announcement_range(item, &good, &bad);
+	announcement_range(&list->due.items[0].item, &good, &bad);
 	if (!good || !bad) {
 		finish_without(work, "impossible", "the commits around the change are unknown");
 		store_call_free(&list->call);
@@ -658,40 +592,6 @@ static void again(struct bisect_work *work)
 {
 	work->write_at = engine_now(work->agent->engine) + AGAIN;
 	work->listener.due(work->listener.context);
-}
-
-static void change_read(struct store_list *list)
-{
-	struct bisect_work *work = list->call.context;
-	bool failed = list->call.failed;
-	bool found = !failed && list->records.count > 0 &&
-		     list->records.items[0].item.id == work->change;
-
-	if (!call_ends(work)) {
-		store_call_free(&list->call);
-		end_dropped(work);
-		return;
-	}
-	if (found) {
-		find_range(work, list);
-		return;
-	}
-	store_call_free(&list->call);
-	if (failed)
-		again(work);
-	else
-		bisect_work_drop(work);
-}
-
-static void read_change(struct bisect_work *work)
-{
-	struct store_list *list = store_list_new(change_read, work);
-
-	work->stage = STAGE_CHANGE;
-	list->filter.before_id = work->change + 1;
-	list->filter.limit = 1;
-	call_begins(work);
-	store_client_call(work->agent, &list->call);
 }
 
 /* Going on. */
@@ -769,14 +669,16 @@ static void loaded(struct store_bisections *list)
 		end_dropped(work);
 	else if (failed)
 		again(work);
-	else if (list->rows.count == 0 || row->state != BISECTION_RUNNING)
+	else if (list->rows.count == 0 || row->state != BISECTION_RUNNING || list->due.count == 0)
 		bisect_work_drop(work);
 	else if (work->cancelled && !row->setup)
 		finish_without(work, "cancelled", NULL);
 	else if (row->setup)
 		resume(work, row);
-	else
-		read_change(work);
+	else {
+		find_range(work, list);
+		return;
+	}
 	store_call_free(&list->call);
 }
 
@@ -807,7 +709,6 @@ struct bisect_work *bisect_work_new(struct agent *agent, const struct bisection_
 		.config_ref = config_ref_hold(agent->config_ref),
 		.settings = test->bisect,
 		.repository_given = test->repository};
-	work->last_line = &work->lines;
 	load(work);
 	return work;
 }
@@ -863,9 +764,6 @@ void bisect_work_drop(struct bisect_work *work)
 		return;
 	work->dropped = true;
 	drop_lines(work);
-	for (size_t i = 0; work->workers && i < work->setup->options.workers; i++)
-		if (workers_runner.is_busy(work->workers, i))
-			workers_runner.stop(work->workers, i);
 	end_dropped(work);
 }
 
@@ -902,9 +800,9 @@ void bisect_work_tick(struct bisect_work *work)
 		return;
 	if (work->pause_until <= now)
 		work->pause_until = 0;
-	if (work->stage == STAGE_LOADING || work->stage == STAGE_CHANGE) {
+	if (work->stage == STAGE_LOADING) {
 		work->write_at = 0;
-		work->stage == STAGE_LOADING ? load(work) : read_change(work);
+		load(work);
 		return;
 	}
 	advance(work);

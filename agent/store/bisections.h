@@ -83,8 +83,10 @@ struct store_bisections {
 
 	struct bisection_rows rows; /* out */
 	bool more;                  /* out: there are more than the limit */
-	struct record_rows due; /* out: regressions that are confirmed and not accepted, by id */
-	int64_t last;           /* out: id of the last bisection; 0: none */
+	/* Out: of `due_tests` the regressions that are confirmed and not accepted, by id; with
+	 * `lines` the change of the first row. */
+	struct record_rows due;
+	int64_t last; /* out: id of the last bisection; 0: none */
 };
 
 STORE_CALL(bisections);

@@ -597,11 +597,9 @@ def test_processors(bisect, tmp_path):
     allowed = sorted(os.sched_getaffinity(0))
     clone = make(tmp_path / "clone", slow=5, count=8)
     command = f"taskset -cp $$ >>{tmp_path}/sets; ./bench.sh"
-    result = bisect(clone, "--cpus", allowed[-1], "--output", "json", command=command)
+    result = bisect(clone, "--worker", f"taskset -c {allowed[-1]} sh -c", "--output", "json", command=command)
     assert culprit(result) == clone.ids[5], result
     assert {line.split(": ")[1] for line in (tmp_path / "sets").read_text().splitlines()} == {str(allowed[-1])}
-    refused(bisect(clone, "--cpus", "0-1,0", work=tmp_path / "two"), "--cpus has 2 sets for 1 local workers")
-    refused(bisect(clone, "--cpus", "3-1", work=tmp_path / "two"), 'expected a set of CPUs')
 
 
 def test_time_limit(bisect, tmp_path):

@@ -11,9 +11,11 @@
 #define B "77aa012789abcdef0123456789abcdef01234567"
 #define C "77aa013789abcdef0123456789abcdef01234567"
 
-static const char *const ids[] = {"0000000789abcdef0123456789abcdef01234567", A, B, C};
+static const char *const ids[] = {A, B, C};
 static const char *const subjects[] = {"", "One", "T\x1b[31mwo", "Three"};
-static const struct verdict_commits commits = {ids, subjects, 3};
+static struct journal_setup setup = {.good = "0000000789abcdef0123456789abcdef01234567",
+	.candidates = {ids, 3},
+	.subjects = {subjects, 4}};
 static const double probability[] = {0, .97, .02, .01};
 
 static void check(const struct bisect_status *status, const char *expected)
@@ -21,11 +23,11 @@ static void check(const struct bisect_status *status, const char *expected)
 	struct buf out = {0}, json = {0};
 	json_t *document;
 
-	verdict_text(&out, status, &commits);
+	verdict_text(&out, status, &setup);
 	assert_string_equal(out.data, expected);
 	buf_free(&out);
 	buf_char(&json, '{');
-	verdict_json(&json, status, &commits);
+	verdict_json(&json, status, &setup);
 	buf_char(&json, '}');
 	document = json_loadb(json.data, json.length, JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(document);
@@ -84,25 +86,33 @@ static void test_culprit(void **state)
 	struct buf json = {0};
 
 	(void)state;
-	verdict_json(&json, &status, &commits);
+	verdict_json(&json, &status, &setup);
 	assert_non_null(strstr(json.data, "\"phase\": \"over\", \"end\": \"found\", \"culprit\": "
 					  "{\"commit\": \"" A "\", \"position\": 1, \"subject\": "
 					  "\"One\", \"probability\": 0.97, \"broken\": false}"));
 	buf_clear(&json);
 	status.end = BISECT_SET;
-	verdict_json(&json, &status, &commits);
+	verdict_json(&json, &status, &setup);
 	assert_non_null(strstr(json.data, "\"end\": \"set\", \"culprit\": null"));
 	buf_free(&json);
 }
 
 static void test_bars(void **state)
 {
-	const struct verdict_level levels[] = {{4, 0, 100}, {6, 0, 108}, {0, 2, 0}, {0}};
+	struct journal_entry runs[12];
+	struct journal journal = {.setup = &setup, .entries = runs, .count = 12};
 	struct bisect_status status = over(BISECT_FOUND, 1);
 	struct buf out = {0};
 
 	(void)state;
-	verdict_plot(&out, &status, &commits, levels, 200);
+	for (size_t i = 0; i < 12; i++)
+		runs[i] = (struct journal_entry){.kind = JOURNAL_RESULT,
+			.result = {.position = i < 4    ? 0
+					       : i < 10 ? 1
+							: 2,
+				.outcome = i < 10 ? BISECT_MEASURED : BISECT_FAILED,
+				.value = (i < 4 ? 100 : 108) + (i % 2 ? .5 : -.5)}};
+	verdict_plot(&out, &status, &journal, 200);
 	assert_non_null(strstr(out.data, "0000000          100     4 good\n"));
 	assert_non_null(strstr(out.data, "4f2c91a          108     6 \xE2\x96\x88"));
 	assert_non_null(strstr(out.data, "97% One\n"));
@@ -114,10 +124,10 @@ static void test_bars(void **state)
 /* Seven digits, or as many as tell one from the others. */
 static void test_short_names(void **state)
 {
-	static const char *const alike[] = {"0123456791234567890123456789012345678901",
-		"0123456781234567890123456789012345678901",
+	static const char *const alike[] = {"0123456781234567890123456789012345678901",
 		"f123456781234567890123456789012345678901"};
-	const struct verdict_commits three = {alike, NULL, 2};
+	const struct journal_setup three = {
+		.good = "0123456791234567890123456789012345678901", .candidates = {alike, 2}};
 	char out[VERDICT_ID];
 
 	(void)state;

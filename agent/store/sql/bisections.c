@@ -100,6 +100,15 @@ static void read_due(struct tx *tx, struct store_bisections *call)
 	read_records(&query, &call->due);
 }
 
+static void read_change(struct tx *tx, struct store_bisections *call)
+{
+	struct sql_query query = QUERY(tx,
+		"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE " WHERE changes.id = ?1",
+		v_id(call->rows.items[0].change));
+
+	read_records(&query, &call->due);
+}
+
 static void bisections_list(struct tx *tx, struct store_bisections *call)
 {
 	int64_t limit = call->limit > 0 && call->limit < STORE_BISECTIONS_MOST
@@ -117,6 +126,8 @@ static void bisections_list(struct tx *tx, struct store_bisections *call)
 		read_lines(tx, call->lines ? 0 : BISECTION_ANSWER, &call->rows.items[i]);
 	if (call->due_tests.count != 0)
 		read_due(tx, call);
+	else if (call->lines && call->rows.count > 0)
+		read_change(tx, call);
 }
 
 STORE_DEFINE(bisections, bisections_list, .lane = STORE_LISTS);
