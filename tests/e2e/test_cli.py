@@ -146,18 +146,3 @@ def test_closed_descriptors_are_not_reused(program, tmp_path):
     assert result.returncode == 3 and "cannot write the output: Bad file descriptor" in result.stderr
     result = subprocess.run(["sh", "-c", f"{program} detect <&-"], capture_output=True, text=True)
     assert result.returncode == 3 and "Bad file descriptor" in result.stderr
-
-
-def test_wrong_values_of_all_flags(hunter, names, tmp_path):
-    """Each flag of each command with values that it may not take: an error, or none, and no message repeats itself (see said_once)."""
-    (tmp_path / "bad.csv").write_text("time,v\n1,2\nx,y\n")
-    (tmp_path / "x.csv").write_text("time,v\n1700000000,1\n")
-    (tmp_path / "hunter.yaml").write_text("agent: {state: s.db, listen: '127.0.0.1:0'}\ntests: {a: {type: csv, file: x.csv}, b: {type: csv, file: bad.csv}, "
-                                          "c: {type: csv, file: none.csv}, d: {type: prometheus, query: x}}\nprometheus: {url: 'http://127.0.0.1:1'}\n")
-    flags = re.findall(r"^flag of (\S+) (--\S+):", names, re.MULTILINE)
-    assert len(flags) > 200
-    for command, flag in flags:
-        once = ["--once"] if command == "run" else []
-        for value in ("", "no=such", "bad.csv"):
-            done = hunter(command, flag, value, "--config", "hunter.yaml", *once)
-            assert done.code in range(5), (command, flag, value, done)

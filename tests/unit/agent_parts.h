@@ -14,6 +14,7 @@
 #include "agent/cli/cli.h"
 #include "agent/fleet/fleet.h"
 #include "agent/monitor/scheduler.h"
+#include "tests/unit/folder.h"
 
 struct parts {
 	char folder[64], path[96], state[96];
@@ -72,8 +73,7 @@ static inline struct parts *parts_make(const char *yaml, bool jumping, bool flee
 	struct problems problems = {0};
 	struct error error;
 
-	strcpy(parts->folder, "/tmp/test_agent.XXXXXX");
-	assert_non_null(mkdtemp(parts->folder));
+	folder_new(parts->folder, sizeof parts->folder);
 	snprintf(parts->path, sizeof parts->path, "%s/hunter.yaml", parts->folder);
 	snprintf(parts->state, sizeof parts->state, "%s/state.db", parts->folder);
 	parts_configure(parts, yaml);

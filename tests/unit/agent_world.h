@@ -13,6 +13,7 @@
 
 #include "agent/cli/cli.h"
 #include "agent/service/parts.h"
+#include "tests/unit/folder.h"
 
 enum { MINUTE = 60000, RUNS_MAX = 10000, TESTS_MAX = 8 };
 #define HOUR INT64_C(3600000)
@@ -133,8 +134,7 @@ static inline struct world *world_new(void)
 	struct world *world = calloc(1, sizeof *world);
 
 	world->arena = arena_new();
-	strcpy(world->folder, "/tmp/test_world.XXXXXX");
-	assert_non_null(mkdtemp(world->folder));
+	folder_new(world->folder, sizeof world->folder);
 	snprintf(world->config, sizeof world->config, "%s/hunter.yaml", world->folder);
 	snprintf(world->state, sizeof world->state, "%s/state.db", world->folder);
 	return world;

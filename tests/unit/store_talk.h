@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/store/store.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/state_address.h"
 
 /* The loop of these tests: replies wait here until await takes them. */
@@ -122,9 +123,7 @@ static inline int setup(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof *fixture);
 
-	strcpy(fixture->folder, "/tmp/test_store.XXXXXX");
-	if (!mkdtemp(fixture->folder))
-		return -1;
+	folder_new(fixture->folder, sizeof fixture->folder);
 	state_new(fixture->folder, fixture->path, sizeof fixture->path);
 	pthread_mutex_init(&fixture->loop.mutex, NULL);
 	pthread_cond_init(&fixture->loop.filled, NULL);

@@ -17,6 +17,7 @@
 #include "agent/runtime/agent.h"
 #include "conf/in_effect.h"
 #include "conf/web_config.h"
+#include "tests/unit/repeats.h"
 
 enum { BASE = 4 };
 
@@ -98,12 +99,15 @@ static const struct place others[] = {
 	{"trusted_proxies: ['::1']\nroles: {", "}", {0}, true},
 };
 
-/* What the sweep works with. */
+enum { ANY = 3 }; /* words that are tried where any name will do */
+
 struct sweep {
 	char path[64]; /* of a file whose content is given otherwise */
 	struct strings words;
-	size_t names; /* of the words; the others are none */
-	size_t known; /* names in places that know them */
+	size_t names;      /* of the words; the others are none */
+	size_t known;      /* names in places that know them */
+	struct dict wrong; /* keys that the last file reported as unknown */
+	struct arena *arena;
 };
 
 static const char *no_variable(void *context, const char *name)
@@ -138,19 +142,21 @@ static void use_web_config(const struct web_config *config)
 		web_config_role(config, config->roles[i].name);
 }
 
-/* Whether the text says something twice in a row: "zone: zone: ...". */
-static bool stutters(const char *text)
+/* Notes the key that the problem is about if it is an unknown one. */
+static void note_unknown(struct sweep *sweep, const char *problem)
 {
-	const char *next = strstr(text, ": ");
-	size_t length = next ? (size_t)(next - text) : 0;
+	static const char unknown[] = "unknown key \"";
+	const char *key = strstr(problem, unknown);
 
-	return next && ((strncmp(text, next + 2, length) == 0 &&
-				strncmp(next + 2 + length, ": ", 2) == 0) ||
-			       stutters(next + 2));
+	if (!key)
+		return;
+	key += sizeof unknown - 1;
+	key = arena_strndup(sweep->arena, key, strcspn(key, "\""));
+	*dict_place(&sweep->wrong, key) = key;
 }
 
-/* Loads and uses the text; whether the key is known there. */
-static bool load(const struct sweep *sweep, bool web, const char *key, const struct buf *text)
+/* Loads and uses the text, and notes the keys that are unknown. */
+static void load(struct sweep *sweep, bool web, const struct buf *text)
 {
 	struct arena *arena = arena_new();
 	struct problems problems = {.arena = arena};
@@ -162,9 +168,8 @@ static bool load(const struct sweep *sweep, bool web, const char *key, const str
 		.text_count = 1};
 	struct web_config *users = NULL;
 	struct config *config = NULL;
-	const char *unknown = arena_printf(arena, "unknown key \"%s\"", key);
-	bool known = true;
 
+	sweep->wrong = (struct dict){.arena = sweep->arena};
 	if (web)
 		users = web_config_parse(sweep->path, text->data, text->length, &problems);
 	else
@@ -176,14 +181,13 @@ static bool load(const struct sweep *sweep, bool web, const char *key, const str
 	if (config)
 		use_config(config, arena);
 	for (size_t i = 0; i < problems.count; i++) {
-		if (stutters(problems.items[i].text))
+		if (repeats(problems.items[i].text))
 			fail_msg("repeats itself: %s", problems.items[i].text);
-		known = known && !strstr(problems.items[i].text, unknown);
+		note_unknown(sweep, problems.items[i].text);
 	}
 	web_config_free(users);
 	config_free(config);
 	arena_free(arena);
-	return known;
 }
 
 /* Puts the plugin's name where there is an @. */
@@ -196,16 +200,12 @@ static void put(struct buf *out, const char *text, const char *plugin)
 			buf_char(out, *text);
 }
 
-static void write_text(struct buf *out, const struct place *place, const char *plugin,
-	const char *key, const char *value)
+/* Ends the map with the entries of `base`, without one of that key. */
+static void write_base(
+	struct buf *out, const struct place *place, const char *plugin, const char *key)
 {
 	size_t length = strlen(key);
 
-	put(out, place->before, plugin);
-	if (place->before[0])
-		buf_printf(out, "%s: %s", key, value);
-	else
-		buf_printf(out, "{%s: %s", key, value);
 	for (size_t i = 0; i < BASE && place->base[i]; i++)
 		if (strncmp(place->base[i], key, length) != 0 || place->base[i][length] != ':') {
 			buf_text(out, ", ");
@@ -215,19 +215,65 @@ static void write_text(struct buf *out, const struct place *place, const char *p
 	buf_char(out, '\n');
 }
 
+static void try_value(struct sweep *sweep, const struct place *place, const char *plugin,
+	const char *key, const char *value)
+{
+	struct buf text = {0};
+
+	put(&text, place->before, plugin);
+	buf_printf(&text, "%s%s: %s", place->before[0] ? "" : "{", key, value);
+	write_base(&text, place, plugin, key);
+	load(sweep, place->web, &text);
+	buf_free(&text);
+}
+
+static bool in_base(const struct place *place, const char *key)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < BASE && place->base[i]; i++)
+		found = found || strncmp(place->base[i], key, strlen(key)) == 0;
+	return found;
+}
+
+/* Loads a file with all names, so that sweep->wrong has most of those that the place does not
+ * know. */
+static void try_names(struct sweep *sweep, const struct place *place, const char *plugin)
+{
+	struct buf text = {0};
+	const char *comma = place->before[0] ? "" : "{";
+
+	put(&text, place->before, plugin);
+	for (size_t i = 0; i < sweep->names; i++)
+		if (!in_base(place, sweep->words.items[i])) {
+			buf_printf(&text, "%s%s: x", comma, sweep->words.items[i]);
+			comma = ", ";
+		}
+	write_base(&text, place, plugin, "?");
+	load(sweep, place->web, &text);
+	buf_free(&text);
+}
+
 static void sweep_place(struct sweep *sweep, const struct place *place, const char *plugin)
 {
+	struct dict unknown;
+	size_t left = SIZE_MAX;
+
+	try_value(sweep, place, plugin, "no_such_key", "x");
+	if (!dict_get(&sweep->wrong, "no_such_key"))
+		left = ANY;
+	try_names(sweep, place, plugin);
+	unknown = sweep->wrong;
 	for (size_t i = 0; i < sweep->words.count; i++) {
-		bool known = true;
+		const char *word = sweep->words.items[i];
+		bool known = !dict_get(&unknown, word) && (i >= sweep->names || left > 0);
 
 		for (size_t k = 0; k < sizeof kinds / sizeof *kinds && known; k++) {
-			struct buf text = {0};
-
-			write_text(&text, place, plugin, sweep->words.items[i], kinds[k]);
-			known = load(sweep, place->web, sweep->words.items[i], &text);
-			buf_free(&text);
+			try_value(sweep, place, plugin, word, kinds[k]);
+			known = !dict_get(&sweep->wrong, word);
 		}
 		sweep->known += known && i < sweep->names;
+		left -= known && i < sweep->names;
 	}
 }
 
@@ -294,7 +340,7 @@ static struct strings read_words(struct arena *arena)
 static void test_every_key_with_every_kind_of_value(void **state)
 {
 	struct arena *arena = arena_new();
-	struct sweep sweep = {.path = "/tmp/hunter-config-kinds-XXXXXX"};
+	struct sweep sweep = {.path = "/tmp/hunter-config-kinds-XXXXXX", .arena = arena};
 	int descriptor = mkstemp(sweep.path);
 
 	(void)state;

@@ -13,6 +13,7 @@
 #include "agent/cli/cli.h"
 #include "agent/notify/delivery_manager.h"
 #include "notifiers/slack/options.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/state_count.h"
 
 #define HOUR INT64_C(3600000)
@@ -146,8 +147,7 @@ static int setup(void **state)
 	struct error error;
 	FILE *file;
 
-	strcpy(f->folder, "/tmp/test_courier.XXXXXX");
-	assert_non_null(mkdtemp(f->folder));
+	folder_new(f->folder, sizeof f->folder);
 	snprintf(f->path, sizeof f->path, "%s/hunter.yaml", f->folder);
 	snprintf(f->state, sizeof f->state, "%s/state.db", f->folder);
 	file = fopen(f->path, "w");

@@ -9,6 +9,7 @@
 #include "agent/fleet/fleet.h"
 #include "agent/notify/dispatcher.h"
 #include "peer.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/levels.h"
 #include "tests/unit/state_count.h"
 
@@ -120,8 +121,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof *f);
 	FILE *file;
 
-	strcpy(f->folder, "/tmp/test_dispatcher.XXXXXX");
-	assert_non_null(mkdtemp(f->folder));
+	folder_new(f->folder, sizeof f->folder);
 	snprintf(f->path, sizeof f->path, "%s/hunter.yaml", f->folder);
 	snprintf(f->state, sizeof f->state, "%s/state.db", f->folder);
 	f->arena = arena_new();

@@ -9,6 +9,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/fleet/fleet.h"
+#include "tests/unit/folder.h"
 
 /* Agents of different versions must agree. */
 static void test_shards_never_change(void **state)
@@ -247,8 +248,7 @@ static struct member *member_new(void)
 	struct error error;
 	char path[96];
 
-	strcpy(member->folder, "/tmp/test_fleet.XXXXXX");
-	assert_non_null(mkdtemp(member->folder));
+	folder_new(member->folder, sizeof member->folder);
 	snprintf(path, sizeof path, "%s/state.db", member->folder);
 	member->config_ref.config = &member->config;
 	member->agent = (struct agent){.config = &member->config,

@@ -13,6 +13,7 @@
 #include "agent/notify/dispatcher.h"
 #include "agent/notify/follow_ups.h"
 #include "agent/service/remote_tests.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/levels.h"
 #include "tests/unit/state_count.h"
 
@@ -176,8 +177,7 @@ static int setup(void **state)
 	current = f;
 	f->began = clock_wall();
 	sem_init(&f->over, 0, 0);
-	strcpy(f->folder, "/tmp/test_fleet_notify.XXXXXX");
-	assert_non_null(mkdtemp(f->folder));
+	folder_new(f->folder, sizeof f->folder);
 	snprintf(f->path, sizeof f->path, "%s/hunter.yaml", f->folder);
 	snprintf(f->state, sizeof f->state, "%s/state.db", f->folder);
 	file = fopen(f->path, "w");

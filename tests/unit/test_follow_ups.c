@@ -9,7 +9,7 @@
 #include "agent_world.h"
 #include "tests/unit/sanitized.h"
 
-enum { TESTS = 1, STEP_AT = 30, REFRESH = 10 * MINUTE, PACE = 500, CALLS = 4000 };
+enum { TESTS = 1, STEP_AT = 6, REFRESH = 10 * MINUTE, PACE = 500, CALLS = 4000 };
 
 /* When (engine's time of the world; 0: never) the test's data become others. */
 struct course {
@@ -193,7 +193,7 @@ static void write_rows(struct world *world, const char *test, int64_t now)
 	file = fopen(fresh, "w");
 	assert_non_null(file);
 	fputs("time,value\n", file);
-	for (int64_t hour = -40; hour * HOUR <= now; hour++)
+	for (int64_t hour = -64; hour * HOUR <= now; hour++)
 		fprintf(file, "%lld,%lld\n", (long long)((START + hour * HOUR) / 1000),
 			(long long)(level_at(course, hour, now) + hour * hour % 7));
 	fclose(file);
@@ -261,11 +261,11 @@ static void assert_firing(size_t count)
 
 static void test_a_recovery_is_made_known(void **state)
 {
-	struct course course = {.back = 44};
+	struct course course = {.back = 20};
 	struct world *world = world_with(&course);
 
 	(void)state;
-	follow(world, 40 * HOUR);
+	follow(world, 16 * HOUR);
 	assert_firing(TESTS);
 	assert_int_equal(outside.kept[0].amended, 0); /* nothing was new */
 	follow(world, 20 * HOUR);
@@ -276,11 +276,11 @@ static void test_a_recovery_is_made_known(void **state)
 
 static void test_withdrawn_and_found_again(void **state)
 {
-	struct course course = {.corrected = 42 * HOUR, .again = 50 * HOUR};
+	struct course course = {.corrected = 18 * HOUR, .again = 26 * HOUR};
 	struct world *world = world_with(&course);
 
 	(void)state;
-	follow(world, 40 * HOUR);
+	follow(world, 16 * HOUR);
 	assert_firing(TESTS);
 	follow(world, 5 * HOUR);
 	assert_firing(0);
@@ -291,11 +291,11 @@ static void test_withdrawn_and_found_again(void **state)
 
 static void test_a_move_is_made_known(void **state)
 {
-	struct course course = {.moves = 42 * HOUR};
+	struct course course = {.moves = 18 * HOUR};
 	struct world *world = world_with(&course);
 
 	(void)state;
-	follow(world, 50 * HOUR);
+	follow(world, 26 * HOUR);
 	assert_firing(TESTS);
 	assert_int_equal(outside.kept[0].told, START + STEP_AT * HOUR);
 	assert_int_equal(outside.kept[0].time, START + (STEP_AT + 2) * HOUR);
@@ -309,13 +309,13 @@ static void test_triage_is_made_known(void **state)
 	struct world *world = world_with(&course);
 
 	(void)state;
-	follow(world, 40 * HOUR);
+	follow(world, 16 * HOUR);
 	assert_firing(TESTS);
 	say(world, TRIAGE_ACKNOWLEDGED, -1);
 	follow(world, HOUR);
 	assert_firing(TESTS);
 	assert_int_equal(outside.kept[0].amended, 1);
-	say(world, TRIAGE_EXPECTED, START + 50 * HOUR);
+	say(world, TRIAGE_EXPECTED, START + 26 * HOUR);
 	follow(world, HOUR);
 	assert_firing(0);
 	follow(world, 10 * HOUR);
@@ -327,12 +327,12 @@ static void test_triage_is_made_known(void **state)
 /* What becomes known while the message is on its way is not lost. */
 static void test_what_ends_before_it_was_sent(void **state)
 {
-	struct course course = {.back = 44};
+	struct course course = {.back = 20};
 	struct world *world = world_with(&course);
 
 	(void)state;
-	outside.failing_until = START + 52 * HOUR;
-	follow(world, 51 * HOUR);
+	outside.failing_until = START + 28 * HOUR;
+	follow(world, 27 * HOUR);
 	assert_int_equal(outside.count, 0);
 	follow(world, 10 * HOUR);
 	assert_firing(0);
@@ -351,17 +351,17 @@ static size_t calls_between(int64_t from, int64_t to)
 /* Regularly, from the first moment of a process on, and no more when it is over. */
 static void test_what_stands_is_said_again(void **state)
 {
-	struct course course = {.back = 54};
+	struct course course = {.back = 30};
 	struct world *world = world_with(&course);
 	size_t before;
 
 	(void)state;
-	follow(world, 40 * HOUR);
+	follow(world, 16 * HOUR);
 	before = outside.kept[0].refreshed;
 	assert_true(before > 6);
 	follow(world, 10 * HOUR + REFRESH / 2);
 	assert_in_range(outside.kept[0].refreshed - before, 60, 61);
-	assert_in_range(calls_between(START + 40 * HOUR, START + 40 * HOUR + MINUTE), 1, 1);
+	assert_in_range(calls_between(START + 16 * HOUR, START + 16 * HOUR + MINUTE), 1, 1);
 	follow(world, 20 * HOUR);
 	assert_firing(0);
 	before = outside.kept[0].refreshed;
@@ -377,16 +377,16 @@ static void test_trouble(void **state)
 {
 	(void)state;
 	for (int answers = 0; answers < 2; answers++) {
-		struct course course = {.back = 44};
+		struct course course = {.back = 20};
 		struct world *world = world_with(&course);
 
-		follow(world, 40 * HOUR);
+		follow(world, 16 * HOUR);
 		assert_firing(TESTS);
-		outside.failing_until = START + 40 * HOUR + 6 * DAY;
+		outside.failing_until = START + 16 * HOUR + 6 * DAY;
 		outside.answers = answers;
 		follow(world, 5 * DAY);
-		assert_int_equal(calls_between(START + 40 * HOUR + 4 * DAY + 12 * HOUR,
-					 START + 40 * HOUR + 5 * DAY) > 0,
+		assert_int_equal(calls_between(START + 16 * HOUR + 4 * DAY + 12 * HOUR,
+					 START + 16 * HOUR + 5 * DAY) > 0,
 			!answers);
 		follow(world, 2 * DAY);
 		assert_firing(answers ? TESTS : 0);
@@ -398,11 +398,11 @@ static void test_trouble(void **state)
 /* It is sent again while a change stands. */
 static void test_a_message_that_was_deleted(void **state)
 {
-	struct course course = {.moves = 42 * HOUR, .back = 60};
+	struct course course = {.moves = 18 * HOUR, .back = 36};
 	struct world *world = world_with(&course);
 
 	(void)state;
-	follow(world, 41 * HOUR);
+	follow(world, 17 * HOUR);
 	assert_firing(TESTS);
 	outside.deleted = true;
 	outside.kept[0].firing = 0;

@@ -76,13 +76,13 @@ static void test_two_weeks(void **state)
 	(void)state;
 	world->before = note_time;
 	snprintf(sections, sizeof sections,
-		"agent: {interval: 10m, max_age: never}\n"
+		"agent: {interval: 30m, max_age: never}\n"
 		"prometheus: {url: '%s', retry_for: 0s}",
 		peer->url);
 	world_configure(world, sections, "{type: prometheus, query: up, range: 2d}", TESTS);
 	live(world, DAYS * DAY);
 	for (size_t i = 0; i < TESTS; i++)
-		assert_in_range(world->tests[i].count, DAYS * 144 - 1, DAYS * 144 + 2);
+		assert_in_range(world->tests[i].count, DAYS * 48 - 1, DAYS * 48 + 2);
 	assert_int_equal(world->changes, 0);
 	assert_int_equal(world->notices, 2 * DAYS);
 	assert_int_equal(world->recovered, DAYS);
@@ -99,7 +99,7 @@ static void live_muted(struct world *world, const char *start, const char *end)
 
 	world->before = note_time;
 	snprintf(sections, sizeof sections,
-		"agent: {interval: 10m, max_age: never}\n"
+		"agent: {interval: 30m, max_age: never}\n"
 		"mute_times: {m: {times: {start_time: '%s', end_time: '%s'}}}\n"
 		"prometheus: {url: '%s', retry_for: 0s}",
 		start, end, peer->url);

@@ -7,14 +7,14 @@
 
 #include "agent_world.h"
 
-enum { TESTS = 2, STEP_AT = 30 };
+enum { TESTS = 2, STEP_AT = 6 };
 
 /* When the new level is another than at first, and which. */
 struct course {
 	int64_t grows, level;
 };
 
-/* A row for each hour that has passed; from the 30th on the level is higher: 1100, later perhaps
+/* A row for each hour that has passed; from the sixth on the level is higher: 1100, later perhaps
  * more, all of it, as a source that has corrected its data. */
 static void write_rows(struct world *world, const char *test, int64_t now)
 {
@@ -28,7 +28,7 @@ static void write_rows(struct world *world, const char *test, int64_t now)
 	file = fopen(fresh, "w");
 	assert_non_null(file);
 	fputs("time,value\n", file);
-	for (int64_t hour = -40; hour * HOUR <= now; hour++)
+	for (int64_t hour = -64; hour * HOUR <= now; hour++)
 		fprintf(file, "%lld,%lld\n", (long long)((START + hour * HOUR) / 1000),
 			(long long)((hour < STEP_AT ? 1000 : level) + hour * hour % 7));
 	fclose(file);
@@ -46,7 +46,7 @@ static struct world *world_with(struct course *course, const char *more)
 		"{type: csv, file: '%s/rows.csv', metrics: {value: {}},"
 		" detection: {season: none}}",
 		world->folder);
-	snprintf(agent, sizeof agent, "agent: {interval: 10m, max_age: never%s}", more);
+	snprintf(agent, sizeof agent, "agent: {interval: 30m, max_age: never%s}", more);
 	world_configure(world, agent, test, TESTS);
 	return world;
 }
@@ -97,13 +97,13 @@ static void test_expiry(void **state)
 	struct world *world = world_with(&course, "");
 
 	(void)state;
-	live(world, 40 * HOUR);
+	live(world, 16 * HOUR);
 	assert_int_equal(world->told, TESTS);
-	say(world, TRIAGE_ACKNOWLEDGED, START + 60 * HOUR, TESTS);
+	say(world, TRIAGE_ACKNOWLEDGED, START + 36 * HOUR, TESTS);
 	live(world, 19 * HOUR);
 	reopened(world, 0);
 	live(world, 2 * HOUR);
-	assert_int_equal(reopened(world, TESTS), START + 60 * HOUR);
+	assert_int_equal(reopened(world, TESTS), START + 36 * HOUR);
 	live(world, 10 * HOUR);
 	reopened(world, TESTS);
 	assert_int_equal(world->told, TESTS);
@@ -113,22 +113,22 @@ static void test_expiry(void **state)
 /* At the start, if it did not run then; within the hour, if the clock was set past it. */
 static void test_expiry_that_was_missed(void **state)
 {
-	static const struct jump jumps[] = {{50 * HOUR, DAY}};
+	static const struct jump jumps[] = {{26 * HOUR, DAY}};
 	struct course course = {0};
 	struct world *world = world_with(&course, "");
 
 	(void)state;
 	world->jumps = jumps;
 	world->jump_count = 1;
-	live(world, 40 * HOUR);
-	say(world, TRIAGE_FALSE, START + 40 * HOUR + 1, TESTS);
+	live(world, 16 * HOUR);
+	say(world, TRIAGE_FALSE, START + 16 * HOUR + 1, TESTS);
 	world->passed += HOUR;
 	live(world, HOUR);
-	assert_int_equal(reopened(world, TESTS), START + 41 * HOUR);
-	say(world, TRIAGE_FALSE, START + 60 * HOUR, TESTS);
+	assert_int_equal(reopened(world, TESTS), START + 17 * HOUR);
+	say(world, TRIAGE_FALSE, START + 36 * HOUR, TESTS);
 	live(world, 10 * HOUR);
 	assert_in_range(
-		reopened(world, 2 * TESTS), START + 50 * HOUR + DAY, START + 51 * HOUR + DAY);
+		reopened(world, 2 * TESTS), START + 26 * HOUR + DAY, START + 27 * HOUR + DAY);
 	assert_int_equal(world->told, TESTS);
 	world_free(world);
 }
@@ -141,16 +141,16 @@ static void test_what_nobody_was_told_is_told_then(void **state)
 	struct world *world = world_with(&course, ", group_wait: 3h");
 
 	(void)state;
-	live(world, 32 * HOUR);
+	live(world, 9 * HOUR);
 	assert_int_equal(world->changes, TESTS);
 	assert_int_equal(world->told, 0);
-	say(world, TRIAGE_EXPECTED, START + 60 * HOUR, TESTS);
-	live(world, 27 * HOUR);
+	say(world, TRIAGE_EXPECTED, START + 36 * HOUR, TESTS);
+	live(world, 26 * HOUR);
 	assert_int_equal(world->changes, TESTS);
 	assert_int_equal(world->told, 0);
 	live(world, 2 * HOUR);
 	assert_int_equal(world->told, 0);
-	assert_int_equal(reopened(world, TESTS), START + 60 * HOUR);
+	assert_int_equal(reopened(world, TESTS), START + 36 * HOUR);
 	live(world, 4 * HOUR);
 	assert_int_equal(world->told, TESTS);
 	for (int i = 0; i < 3; i++)
@@ -178,10 +178,10 @@ static void test_growth(void **state)
 		struct course course = {0};
 		struct world *world = world_with(&course, "");
 
-		live(world, 50 * HOUR);
+		live(world, 26 * HOUR);
 		assert_int_equal(world->told, TESTS);
 		say(world, cases[i].said, -1, cases[i].said == TRIAGE_OPEN ? 0 : TESTS);
-		course = (struct course){52 * HOUR, cases[i].level};
+		course = (struct course){28 * HOUR, cases[i].level};
 		live(world, 10 * HOUR);
 		reopened(world, cases[i].again * TESTS);
 		assert_int_equal(world->told, (1 + cases[i].again) * TESTS);

@@ -14,6 +14,7 @@
 #include "agent/notify/dispatcher.h"
 #include "agent/notify/silences.h"
 #include "conf/mute.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/levels.h"
 #include "tests/unit/state_count.h"
 
@@ -124,8 +125,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof *f);
 
 	now = NOW;
-	strcpy(f->folder, "/tmp/test_silence.XXXXXX");
-	assert_non_null(mkdtemp(f->folder));
+	folder_new(f->folder, sizeof f->folder);
 	snprintf(f->path, sizeof f->path, "%s/hunter.yaml", f->folder);
 	snprintf(f->state, sizeof f->state, "%s/state.db", f->folder);
 	f->arena = arena_new();
