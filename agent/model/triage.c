@@ -32,6 +32,11 @@ bool triage_is_accepted(enum triage_state state)
 	       state == TRIAGE_FALSE;
 }
 
+bool triage_is_foreign(enum triage_state state)
+{
+	return triage_is_accepted(state) && state != TRIAGE_EXPECTED;
+}
+
 bool triage_passes_gates(enum triage_state state)
 {
 	return state > TRIAGE_OPEN;

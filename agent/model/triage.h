@@ -30,6 +30,9 @@ bool triage_state_named(const char *name, enum triage_state *state);
 /* Expected, ignored, infra, false: it is neither announced nor counted in gates. */
 bool triage_is_accepted(enum triage_state state);
 
+/* Ignored, infra, false: it is none of the program's, and its end is not told. */
+bool triage_is_foreign(enum triage_state state);
+
 /* Not counted in gates: all but open. */
 bool triage_passes_gates(enum triage_state state);
 

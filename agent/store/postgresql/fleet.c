@@ -163,11 +163,12 @@ static int compare(const void *a, const void *b)
 /* Rows of three kinds: one of numbers, the agents, the shards. */
 #define PICTURE                                                                                    \
 	" SELECT 0, now, (SELECT count(*) FROM renewed), changes, recoveries, retractions, said,"  \
-	" (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) FROM changes WHERE news = 1)"               \
-	" + 3 * (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) FROM changes WHERE news = 4),"        \
-	" (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) + count(*) FROM deliveries"                 \
-	" WHERE state = 1), (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) FROM"                     \
-	" (SELECT id FROM events WHERE kind >= @event{triaged} ORDER BY id DESC LIMIT ?5) AS "     \
+	" (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) FROM changes WHERE news = @news{pending})"  \
+	" + 3 * (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) FROM changes WHERE news ="            \
+	" @news{recovery}), (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) + count(*) FROM"          \
+	" deliveries WHERE state = @delivery{queued}), (SELECT CAST(coalesce(sum(id), 0) AS"       \
+	" BIGINT) FROM (SELECT id FROM events WHERE kind >= @event{triaged} ORDER BY id DESC"      \
+	" LIMIT ?5) AS "                                                                           \
 	"latest),"                                                                                 \
 	" (SELECT CAST(coalesce(sum(changed), 0) AS BIGINT) FROM views JOIN agents"                \
 	" ON agents.instance = views.instance WHERE gone = 0),"                                    \

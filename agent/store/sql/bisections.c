@@ -14,7 +14,7 @@
 #define BISECTION_COLUMNS                                                                          \
 	"bisections.id, bisections.change, test, metric, lab, bisections.state, asked, begun,"     \
 	" ended, bisections.runs, bisections.person, CASE WHEN ?6 != 0 THEN setup ELSE NULL END,"  \
-	" outcome, verdict, cancelled, changes.state, coalesce(triage, 1), culprit"
+	" outcome, verdict, cancelled, changes.state, coalesce(triage, @triage{open}), culprit"
 
 #define WITH_CHANGE " JOIN changes ON changes.id = bisections.change" WITH_TRIAGE
 
@@ -92,9 +92,9 @@ static void read_due(struct tx *tx, struct store_bisections *call)
 {
 	struct sql_query query = QUERY(tx,
 		"SELECT " RECORD_COLUMNS " FROM @changes_of_tests" WITH_TRIAGE
-		" WHERE changes.state IN (1, 2) AND direction * sign < 0 AND coalesce(triage, 1)"
-		" < 3 AND news != 0 AND members = 0 AND first_seen >= ?2 AND NOT EXISTS (SELECT 1"
-		" FROM bisections WHERE change = changes.id) ORDER BY changes.id",
+		" WHERE changes.state @standing AND direction * sign < 0 AND @waiting AND"
+		" news != @news{silent} AND members = 0 AND first_seen >= ?2 AND NOT EXISTS"
+		" (SELECT 1 FROM bisections WHERE change = changes.id) ORDER BY changes.id",
 		v_text(rows_names(tx, &call->due_tests)), v_id(call->due_since));
 
 	read_records(&query, &call->due);
@@ -146,7 +146,7 @@ static void check_change(struct tx *tx, struct store_bisection_ask *call)
 {
 	struct sql_query query = QUERY(tx,
 		/* Whether it stands */
-		"SELECT CASE WHEN changes.state IN (1, 2) AND coalesce(triage, 1) < 3 THEN 1 ELSE"
+		"SELECT CASE WHEN changes.state @standing AND @waiting THEN 1 ELSE"
 		" 0 END FROM changes" WITH_TRIAGE " WHERE changes.id = ?1",
 		v_id(call->change));
 
@@ -161,7 +161,7 @@ static int64_t add(struct tx *tx, struct store_bisection_ask *call)
 {
 	struct sql_query query = QUERY(tx,
 		"INSERT INTO bisections (change, lab, state, asked, runs, person) VALUES (?1, ?2,"
-		" 1, ?3, 0, ?4) RETURNING id",
+		" @bisection{waiting}, ?3, 0, ?4) RETURNING id",
 		v_id(call->change), v_text(call->lab), v_time(call->now),
 		v_text(call->actor.person));
 	int64_t id;
@@ -182,8 +182,8 @@ static void bisections_ask(struct tx *tx, struct store_bisection_ask *call)
 		return;
 	id = query_ask(QUERY(tx,
 		/* One of the change, ?2: whatever its state */
-		"SELECT id FROM bisections WHERE change = ?1 AND (?2 != 0 OR state != 3) ORDER BY"
-		" id DESC LIMIT 1",
+		"SELECT id FROM bisections WHERE change = ?1 AND (?2 != 0 OR state !="
+		" @bisection{over}) ORDER BY id DESC LIMIT 1",
 		v_id(call->change), v_id(!call->actor.person)));
 	if (id == 0)
 		id = add(tx, call);
@@ -196,12 +196,13 @@ static void bisections_begin(struct tx *tx, struct store_bisection_begin *call)
 {
 	call->begun =
 		CHANGED(tx,
-			"UPDATE bisections SET state = 2, begun = ?2 WHERE id = ?1 AND state = 1"
-			" AND NOT EXISTS (SELECT 1 FROM bisections AS other WHERE other.lab ="
-			" bisections.lab AND other.state = 2) AND (SELECT count(*) FROM"
-			" bisections AS other JOIN changes ON changes.id = other.change WHERE"
-			" other.begun >= ?3 AND other.runs > 0 AND changes.test = (SELECT test"
-			" FROM changes AS own WHERE own.id = bisections.change)) < ?4",
+			"UPDATE bisections SET state = @bisection{running}, begun = ?2 WHERE id ="
+			" ?1 AND state = @bisection{waiting} AND NOT EXISTS (SELECT 1 FROM"
+			" bisections AS other WHERE other.lab = bisections.lab AND other.state ="
+			" @bisection{running}) AND (SELECT count(*) FROM bisections AS other JOIN"
+			" changes ON changes.id = other.change WHERE other.begun >= ?3 AND"
+			" other.runs > 0 AND changes.test = (SELECT test FROM changes AS own WHERE"
+			" own.id = bisections.change)) < ?4",
 			v_id(call->bisection), v_time(call->now), v_time(call->since),
 			v_count(call->most)) > 0;
 	read_one(tx, call->bisection, &call->rows);
@@ -214,7 +215,7 @@ static void add_line(struct tx *tx, int64_t id, const struct bisection_line *lin
 	if (line->kind == BISECTION_RESULT)
 		RUN(tx,
 			"DELETE FROM bisection_events WHERE bisection = ?1 AND run = ?2 AND kind"
-			" = 4",
+			" = @line{answer}",
 			v_id(id), v_id(line->run));
 	RUN(tx,
 		"INSERT INTO bisection_events SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4"
@@ -231,7 +232,7 @@ static void write_setup(struct tx *tx, struct store_bisection_write *call)
 	call->gone = CHANGED(tx,
 			     /* One that runs; ?2 NULL: as it is, ?3 how many runs have ended */
 			     "UPDATE bisections SET setup = coalesce(?2, setup), runs = runs + ?3"
-			     " WHERE id = ?1 AND state = 2",
+			     " WHERE id = ?1 AND state = @bisection{running}",
 			     v_id(call->bisection), v_text(call->setup), v_count(runs)) == 0;
 }
 
@@ -253,8 +254,9 @@ static void end(struct tx *tx, struct store_bisection_write *call)
 	int64_t change = call->rows.items[0].change;
 
 	RUN(tx,
-		"UPDATE bisections SET state = 3, ended = ?2, outcome = ?3, verdict = ?4,"
-		" cancelled = coalesce(?5, cancelled) WHERE id = ?1 AND state != 3",
+		"UPDATE bisections SET state = @bisection{over}, ended = ?2, outcome = ?3, verdict"
+		" = ?4, cancelled = coalesce(?5, cancelled) WHERE id = ?1 AND state !="
+		" @bisection{over}",
 		v_id(call->bisection), v_time(call->now), v_text(call->end), v_text(call->verdict),
 		v_text(call->cancelled));
 	if (call->culprit)
@@ -285,9 +287,10 @@ static void cancel(struct tx *tx, struct store_bisection_say *call)
 	call->taken =
 		CHANGED(tx,
 			"UPDATE bisections SET cancelled = coalesce(cancelled, ?2), state = CASE"
-			" WHEN state = 1 THEN 3 ELSE state END, ended = CASE WHEN state = 1 THEN"
-			" ?3 ELSE ended END, outcome = CASE WHEN state = 1 THEN 'cancelled' ELSE"
-			" outcome END WHERE id = ?1 AND state != 3",
+			" WHEN state = @bisection{waiting} THEN @bisection{over} ELSE state END,"
+			" ended = CASE WHEN state = @bisection{waiting} THEN ?3 ELSE ended END,"
+			" outcome = CASE WHEN state = @bisection{waiting} THEN 'cancelled' ELSE"
+			" outcome END WHERE id = ?1 AND state != @bisection{over}",
 			v_id(call->bisection), v_text(call->why), v_time(call->now)) > 0;
 	if (call->taken)
 		note(tx, call->rows.items[0].change, call->now, &call->actor,
@@ -299,8 +302,9 @@ static void answer(struct tx *tx, struct store_bisection_say *call)
 {
 	struct sql_query query = QUERY(tx,
 		/* What is known of run ?2: it was begun; it has an answer or a result */
-		"SELECT count(CASE WHEN kind = 1 THEN 1 END), count(CASE WHEN kind IN (2, 4) THEN"
-		" 1 END) FROM bisection_events WHERE bisection = ?1 AND run = ?2",
+		"SELECT count(CASE WHEN kind = @line{begin} THEN 1 END), count(CASE WHEN kind IN"
+		" (@line{result}, @line{answer}) THEN 1 END) FROM bisection_events WHERE bisection"
+		" = ?1 AND run = ?2",
 		v_id(call->bisection), v_count(call->line.run));
 	int64_t begun = 0, answered = 0;
 

@@ -173,6 +173,7 @@ struct former {
 	enum change_state state; /* 0: there is none */
 	int64_t time;
 	size_t members;
+	int64_t recoveries;   /* how many there were */
 	struct triage triage; /* its state and sizes; the state is 0 if nobody has said anything */
 };
 
@@ -210,7 +211,8 @@ static void load_formers(struct tx *tx, const struct store_record *call, struct 
 	if (changes.count == 0)
 		return;
 	query = QUERY(tx,
-		"SELECT changes.id, changes.state, time, members, coalesce(triage, 0),"
+		"SELECT changes.id, changes.state, time, members, (SELECT count(*) FROM events"
+		" WHERE change = changes.id AND kind = @event{recovered}), coalesce(triage, 0),"
 		" accepted_size, accepted_low, accepted_high FROM changes" WITH_TRIAGE
 		" WHERE changes.id IN @ids{?1} ORDER BY changes.id",
 		v_owners(tx, &changes));
@@ -221,6 +223,7 @@ static void load_formers(struct tx *tx, const struct store_record *call, struct 
 		former->state = (enum change_state)read_choice(&query, 1, CHANGE_STATES - 1);
 		former->time = read_time(&query);
 		former->members = (size_t)read_count(&query);
+		former->recoveries = read_count(&query);
 		former->triage.state = (enum triage_state)read_choice(&query, 0, TRIAGE_STATES - 1);
 		former->triage.size = read_number(&query);
 		former->triage.size_low = read_number(&query);
@@ -259,6 +262,7 @@ static void confirm_record(struct tx *tx, const struct change_record *record,
 	former->state = record->state;
 	former->time = record->item.time;
 	former->members = record->item.members;
+	former->recoveries += record->state == CHANGE_RECOVERED;
 	RUN(tx,
 		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
 		" runs = ?7, updated = ?8, reason = ?9, held_until = NULL WHERE id = ?1",
@@ -306,6 +310,32 @@ static bool note_update(
 	return kind == EVENT_WITHDRAWN;
 }
 
+/*
+ * A change that is withdrawn before it was announced is announced if it returns; not if some
+ * receivers have it already. The recovery of one that was announced is told, unless the update is
+ * `silent`, the change has recovered before, or was none of the program's; if nobody is told, the
+ * change itself is no news any more.
+ */
+static void settle_news(
+	struct tx *tx, const struct change_record_update *update, struct former *former)
+{
+	bool withdrawn = update->state == CHANGE_WITHDRAWN;
+	bool ended = update->state == CHANGE_RECOVERED && former->state != CHANGE_RECOVERED;
+	bool quiet = withdrawn || update->silent || former->recoveries > 0;
+	enum notify_state other = quiet ? NOTIFY_PENDING : NOTIFY_QUEUED;
+
+	if (withdrawn)
+		other = NOTIFY_RECOVERY;
+	former->recoveries += ended;
+	if (withdrawn || (ended && (quiet || !triage_is_foreign(former->triage.state))))
+		RUN(tx,
+			"UPDATE changes SET news = CASE WHEN news != @news{pending} OR EXISTS"
+			" (SELECT 1 FROM announced WHERE change = ?1) THEN ?2 ELSE @news{held} END"
+			" WHERE id = ?1 AND news IN (@news{pending}, ?3)",
+			v_id(update->id), v_id(quiet ? NOTIFY_QUEUED : NOTIFY_RECOVERY),
+			v_id(other));
+}
+
 static void update_record(struct tx *tx, const struct change_record_update *update,
 	const struct formers *formers, size_t *pending)
 {
@@ -315,31 +345,18 @@ static void update_record(struct tx *tx, const struct change_record_update *upda
 	if (!former)
 		return;
 	withdrawn = note_update(tx, update, former);
+	settle_news(tx, update, former);
 	former->state = update->state;
 	former->time = update->time;
 	former->members = update->item ? update->item->members : former->members;
 	RUN(tx,
-		/* A change that is withdrawn before it was announced is announced if it returns;
-		 * not if some receivers have it already. ?6: do not announce the recovery; neither
-		 * is a second recovery announced of a change that was found again. */
 		"UPDATE changes SET time = ?2, state = ?3, updated = ?4, recovered = CASE WHEN ?3"
-		" = 5 THEN recovered ELSE NULL END, recovered_level = CASE WHEN ?3 = 5 THEN"
-		" recovered_level ELSE NULL END, runs = CASE WHEN ?5 = 0 THEN runs ELSE ?5 END,"
-		" reason = coalesce(?7, reason), held_until = nullif(?8, 0), news = CASE WHEN ?3"
-		" = 3 AND news = 4 THEN 2 WHEN ?3 = 3 AND news = 1 THEN CASE WHEN EXISTS (SELECT"
-		" 1 FROM announced WHERE change = ?1) THEN 2 ELSE 3 END"
-		/* Nobody is told of a change whose end is no news: it is settled. */
-		" WHEN ?3 = 5 AND state != 5 AND news = 1 AND (?6 != 0 OR (SELECT count(*) FROM"
-		" events WHERE change = ?1 AND kind = @event{recovered}) > 1) THEN CASE WHEN"
-		" EXISTS (SELECT 1 FROM announced WHERE change = ?1) THEN 2 ELSE 3 END WHEN ?3 !="
-		" 5 OR state = 5 OR ?6 != 0 OR (SELECT count(*) FROM events WHERE change = ?1 AND"
-		" kind = @event{recovered}) > 1 OR EXISTS (SELECT 1 FROM triage WHERE change = ?1"
-		" AND triage BETWEEN 4 AND 6) THEN news WHEN news = 2 THEN 4 WHEN news = 1 THEN"
-		" CASE WHEN EXISTS (SELECT 1 FROM announced WHERE change = ?1) THEN 4 ELSE 3 END"
-		" ELSE news END WHERE id = ?1",
+		" = @state{recovered} THEN recovered ELSE NULL END, recovered_level = CASE WHEN ?3"
+		" = @state{recovered} THEN recovered_level ELSE NULL END, runs = CASE WHEN ?5 = 0"
+		" THEN runs ELSE ?5 END, reason = coalesce(?6, reason), held_until = nullif(?7, 0)"
+		" WHERE id = ?1",
 		v_id(update->id), v_time(update->time), v_id(update->state), v_time(update->now),
-		v_count(update->runs), v_id(update->silent), v_text(update->reason),
-		v_time(update->held_until));
+		v_count(update->runs), v_text(update->reason), v_time(update->held_until));
 	if (update->state != CHANGE_CANDIDATE)
 		write_excerpt(tx, update->id, update->excerpt);
 	if (update->over.time != 0)
@@ -352,7 +369,7 @@ static void update_record(struct tx *tx, const struct change_record_update *upda
 	if (update->corrected || withdrawn)
 		RUN(tx,
 			"UPDATE announced SET retraction = ?2 WHERE change = ?1 AND (SELECT state"
-			" FROM deliveries WHERE id = delivery) = 2",
+			" FROM deliveries WHERE id = delivery) = @delivery{sent}",
 			v_id(update->id), v_id(withdrawn ? 1 : 2));
 }
 

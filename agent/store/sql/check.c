@@ -27,8 +27,8 @@ static void count_rows(struct tx *tx, struct store_report *report)
 {
 	struct sql_query query = sql_query_of(tx,
 		"SELECT (SELECT count(*) FROM changes), (SELECT count(*) FROM deliveries),"
-		" (SELECT count(*) FROM deliveries WHERE state = 1), (SELECT count(*) FROM"
-		" series)");
+		" (SELECT count(*) FROM deliveries WHERE state = @delivery{queued}), (SELECT"
+		" count(*) FROM series)");
 
 	while (query_next(&query)) {
 		report->changes = read_count(&query);

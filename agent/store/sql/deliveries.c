@@ -40,8 +40,9 @@ static void queue_delivery(struct tx *tx, struct delivery *delivery)
 {
 	struct sql_query query = QUERY(tx,
 		"INSERT INTO deliveries (key, receiver, destination, payload, thread, state,"
-		" attempts, created, updated, kind) VALUES (?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6, ?7)"
-		" ON CONFLICT (key) WHERE state != 3 DO NOTHING RETURNING id",
+		" attempts, created, updated, kind) VALUES (?1, ?2, ?3, ?4, ?5, @delivery{queued},"
+		" 0, ?6, ?6, ?7) ON CONFLICT (key) WHERE state != @delivery{abandoned} DO NOTHING"
+		" RETURNING id",
 		v_text(delivery->key), v_text(delivery->receiver), v_text(delivery->destination),
 		v_text(delivery->payload), v_text(delivery->thread), v_time(delivery->now),
 		v_text(delivery->kind));
@@ -52,7 +53,7 @@ static void queue_delivery(struct tx *tx, struct delivery *delivery)
 		delivery->state = DELIVERY_SENT;
 		delivery->id = query_ask(QUERY(tx,
 			"SELECT id FROM deliveries @indexed{deliveries_once} WHERE key = ?1 AND"
-			" state != 3",
+			" state != @delivery{abandoned}",
 			v_text(delivery->key)));
 	}
 	for (size_t i = 0; i < delivery->change_count; i++)
@@ -65,8 +66,9 @@ static void queue_delivery(struct tx *tx, struct delivery *delivery)
 			"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE id = ?1 AND"
 			" EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id ="
 			" announced.change" WITH_TRIAGE
-			" WHERE delivery = ?1 AND (coalesce(triage, 1) != 1 OR changes.state IN"
-			" (3, 5) OR changes.time != told_time OR culprit IS NOT NULL))",
+			" WHERE delivery = ?1 AND (coalesce(triage, @triage{open}) !="
+			" @triage{open} OR changes.state IN (@state{withdrawn}, @state{recovered})"
+			" OR changes.time != told_time OR culprit IS NOT NULL))",
 			v_id(delivery->id));
 	if (delivery->amends)
 		RUN(tx,
@@ -109,8 +111,8 @@ static void write_member(struct tx *tx, const struct store_member *member)
 			" (SELECT size FROM changes WHERE id = ?1) FROM changes"
 			" @indexed{changes_of_environment} JOIN announced ON change = changes.id"
 			" JOIN deliveries ON deliveries.id = delivery WHERE environment_event ="
-			" ?2 AND deliveries.state != 3 GROUP BY receiver, destination ON CONFLICT"
-			" (change, delivery) DO NOTHING",
+			" ?2 AND deliveries.state != @delivery{abandoned} GROUP BY receiver,"
+			" destination ON CONFLICT (change, delivery) DO NOTHING",
 			change, event);
 		triage_amend(tx, rows_id(tx, member->change));
 	}
@@ -156,8 +158,9 @@ static void queue(struct tx *tx, struct store_queue *call)
 		RUN(tx,
 			/* A change that recovered while its message was being queued counts as
 			   announced. */
-			"UPDATE changes SET news = CASE WHEN state = 5 AND news = 3 THEN 4 ELSE 2"
-			" END, reason = ?2 WHERE id = ?1",
+			"UPDATE changes SET news = CASE WHEN state = @state{recovered} AND news ="
+			" @news{held} THEN @news{recovery} ELSE @news{queued} END, reason = ?2"
+			" WHERE id = ?1",
 			v_id(call->told[i]), v_text(call->reasons ? call->reasons[i] : NULL));
 	for (size_t i = 0; i < call->retracted.count; i++)
 		RUN(tx,
@@ -188,7 +191,8 @@ STORE_DEFINE(queue, queue, .writes = true);
 static void load_payload(struct tx *tx, struct delivery *delivery)
 {
 	struct sql_query query = QUERY(tx,
-		"SELECT payload, " THREAD_RECEIPT " FROM deliveries WHERE id = ?1 AND state = 1",
+		"SELECT payload, " THREAD_RECEIPT " FROM deliveries WHERE id = ?1 AND state ="
+		" @delivery{queued}",
 		v_id(delivery->id));
 
 	delivery->payload = delivery->thread_receipt = NULL;
@@ -202,26 +206,28 @@ static void load_payload(struct tx *tx, struct delivery *delivery)
 /* Delivery ?1 has no attempt yet, and all its changes are withdrawn or accepted, or have outgrown
  * what it says. */
 #define POINTLESS                                                                                  \
-	" id = ?1 AND state = 1 AND attempt_started IS NULL AND receipt IS NULL"                   \
+	" id = ?1 AND state = @delivery{queued} AND attempt_started IS NULL AND receipt IS NULL"   \
 	" AND EXISTS (SELECT 1 FROM announced WHERE delivery = ?1)"                                \
 	" AND NOT EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id = "                   \
-	"announced.change" WITH_TRIAGE " WHERE delivery = ?1 AND changes.state != 3"               \
-	"  AND NOT coalesce(" ACCEPTED " OR told_after >= ?1, false))"
+	"announced.change" WITH_TRIAGE " WHERE delivery = ?1 AND changes.state !="                 \
+	" @state{withdrawn}  AND NOT coalesce(" ACCEPTED " OR told_after >= ?1, false))"
 
 static void attempt(struct tx *tx, struct store_attempt *call)
 {
 	struct delivery *delivery = &call->delivery;
 
 	if (CHANGED(tx,
-		    "UPDATE deliveries SET state = 3, updated = ?2, problem = 'its changes were"
-		    " withdrawn, accepted or outgrown before it was sent' WHERE" POINTLESS,
+		    "UPDATE deliveries SET state = @delivery{abandoned}, updated = ?2, problem ="
+		    " 'its changes were withdrawn, accepted or outgrown before it was sent'"
+		    " WHERE" POINTLESS,
 		    v_id(delivery->id), v_time(delivery->now)) > 0) {
 		delivery->state = DELIVERY_ABANDONED;
 		RUN(tx,
-			"UPDATE changes SET news = 3 WHERE state = 3 AND news = 2 AND id IN"
-			" (SELECT change FROM announced WHERE delivery = ?1) AND NOT EXISTS"
-			" (SELECT 1 FROM announced JOIN deliveries ON deliveries.id = delivery"
-			" WHERE change = changes.id AND deliveries.state != 3)",
+			"UPDATE changes SET news = @news{held} WHERE state = @state{withdrawn} AND"
+			" news = @news{queued} AND id IN (SELECT change FROM announced WHERE"
+			" delivery = ?1) AND NOT EXISTS (SELECT 1 FROM announced JOIN deliveries"
+			" ON deliveries.id = delivery WHERE change = changes.id AND"
+			" deliveries.state != @delivery{abandoned})",
 			v_id(delivery->id));
 		RUN(tx,
 			"UPDATE triage SET owed = 1 WHERE" ACCEPTED
@@ -260,7 +266,7 @@ static void retract_late(struct tx *tx, struct store_settle *call)
 	call->retracts =
 		CHANGED(tx,
 			"UPDATE announced SET retraction = 1 WHERE delivery = ?1 AND (SELECT"
-			" state FROM changes WHERE id = change) = 3",
+			" state FROM changes WHERE id = change) = @state{withdrawn}",
 			v_id(call->delivery.id)) > 0;
 	store_due(tx, &due);
 	call->retracts |= due.said > 0;
@@ -292,8 +298,9 @@ static void reopen(struct tx *tx, struct store_reopen *call)
 	for (size_t i = 0; i < given_up->count; i++) {
 		write_outcome(tx, &given_up->items[i], DELIVERY_ABANDONED);
 		RUN(tx,
-			"UPDATE changes SET news = 1 WHERE news = 2 AND state NOT IN (3, 5) AND"
-			" id IN (SELECT change FROM announced WHERE delivery = ?1)",
+			"UPDATE changes SET news = @news{pending} WHERE news = @news{queued} AND"
+			" state NOT IN (@state{withdrawn}, @state{recovered}) AND id IN (SELECT"
+			" change FROM announced WHERE delivery = ?1)",
 			v_id(given_up->items[i].id));
 	}
 	triage_settle(tx, &pending);

@@ -7,19 +7,19 @@
 
 static const char sql_to_read[] =
 	"SELECT " FOLLOWED_COLUMNS
-	" FROM deliveries @indexed{deliveries_settled} WHERE state != 1 AND updated >= ?3 AND"
-	" state = 2 AND receipt IS NOT NULL AND receiver IN (SELECT value FROM @texts{?1}) AND"
-	" (coalesce(reaction, '') != '' OR EXISTS (SELECT 1 FROM announced JOIN changes ON"
-	" changes.id = announced.change" WITH_TRIAGE
-	" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND coalesce(triage, 1) <"
-	" 3)) ORDER BY updated DESC, id DESC LIMIT ?2";
+	" FROM deliveries @indexed{deliveries_settled} WHERE state != @delivery{queued} AND"
+	" updated >= ?3 AND state = @delivery{sent} AND receipt IS NOT NULL AND receiver IN"
+	" (SELECT value FROM @texts{?1}) AND (coalesce(reaction, '') != '' OR EXISTS (SELECT 1"
+	" FROM announced JOIN changes ON changes.id = announced.change" WITH_TRIAGE
+	" WHERE delivery = deliveries.id AND changes.state @standing AND @waiting)) ORDER BY"
+	" updated DESC, id DESC LIMIT ?2";
 
 static const char sql_to_refresh[] =
 	"SELECT " FOLLOWED_COLUMNS
-	" FROM deliveries @indexed{deliveries_kept} WHERE state = 2 AND receipt IS NOT NULL AND"
-	" receiver IN (SELECT value FROM @texts{?1}) AND EXISTS (SELECT 1 FROM announced JOIN"
-	" changes ON changes.id = announced.change" WITH_TRIAGE
-	" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND coalesce(triage, 1) < 3)"
+	" FROM deliveries @indexed{deliveries_kept} WHERE state = @delivery{sent} AND receipt IS"
+	" NOT NULL AND receiver IN (SELECT value FROM @texts{?1}) AND EXISTS (SELECT 1 FROM"
+	" announced JOIN changes ON changes.id = announced.change" WITH_TRIAGE
+	" WHERE delivery = deliveries.id AND changes.state @standing AND @waiting)"
 	" ORDER BY id LIMIT ?2";
 
 static void read_followed(struct sql_query *query, struct followed_message *followed)
@@ -82,11 +82,13 @@ static void read_changes(struct tx *tx, struct followed_message *followed)
 		"SELECT " RECORD_COLUMNS
 		", changes.time FROM changes @indexed{changes_of_incident}" WITH_TRIAGE
 		" WHERE incident IN (SELECT incident FROM announced JOIN changes ON changes.id ="
-		" announced.change WHERE delivery = ?1) AND changes.state != 3 AND EXISTS (SELECT "
+		" announced.change WHERE delivery = ?1) AND changes.state != @state{withdrawn} AND"
+		" EXISTS (SELECT "
 		"1 FROM announced JOIN"
 		" deliveries ON deliveries.id = delivery WHERE announced.change = changes.id AND"
-		" thread = ?2 AND deliveries.state != 3) AND NOT EXISTS (SELECT 1 FROM announced"
-		" WHERE announced.change = changes.id AND delivery = ?1) ORDER BY changes.id",
+		" thread = ?2 AND deliveries.state != @delivery{abandoned}) AND NOT EXISTS (SELECT"
+		" 1 FROM announced WHERE announced.change = changes.id AND delivery = ?1) ORDER BY"
+		" changes.id",
 		id, v_text(followed->message.key));
 
 	followed->count = read_told(&told, &followed->told);
@@ -98,7 +100,7 @@ static void read_one(struct tx *tx, struct store_follow_ups *call)
 	struct sql_query query = QUERY(tx,
 		"SELECT " FOLLOWED_COLUMNS
 		", payload, reaction, coalesce(amended, 0), thread, kind FROM deliveries WHERE id"
-		" = ?1 AND state = 2",
+		" = ?1 AND state = @delivery{sent}",
 		v_id(call->delivery));
 
 	while (query_next(&query)) {
@@ -119,11 +121,11 @@ static void count_left(struct tx *tx, struct store_follow_ups *call)
 {
 	struct sql_query query = sql_query_of(tx,
 		/* Of all receivers, how many messages of each they are. */
-		"SELECT receiver, count(*) FROM deliveries @indexed{deliveries_kept} WHERE state"
-		" = 2 AND receipt IS NOT NULL AND EXISTS (SELECT 1 FROM announced JOIN changes ON"
-		" changes.id = announced.change" WITH_TRIAGE
-		" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND coalesce(triage,"
-		" 1) < 3) GROUP BY receiver ORDER BY receiver");
+		"SELECT receiver, count(*) FROM deliveries @indexed{deliveries_kept} WHERE state ="
+		" @delivery{sent} AND receipt IS NOT NULL AND EXISTS (SELECT 1 FROM announced JOIN"
+		" changes ON changes.id = announced.change" WITH_TRIAGE
+		" WHERE delivery = deliveries.id AND changes.state @standing AND @waiting) GROUP"
+		" BY receiver ORDER BY receiver");
 
 	while (query_next(&query)) {
 		struct standing_messages *at = ADD_ROW(tx, call->standing, call->standing_count);
@@ -142,8 +144,8 @@ static void follow_ups_read(struct tx *tx, struct store_follow_ups *call)
 	list(tx, call,
 		"SELECT " FOLLOWED_COLUMNS
 		" FROM deliveries @indexed{deliveries_to_amend} WHERE amend IS NOT NULL AND state"
-		" = 2 AND receipt IS NOT NULL AND receiver IN (SELECT value FROM @texts{?1})"
-		" ORDER BY id LIMIT ?2",
+		" = @delivery{sent} AND receipt IS NOT NULL AND receiver IN (SELECT value FROM"
+		" @texts{?1}) ORDER BY id LIMIT ?2",
 		&call->amending, STORE_AMENDMENTS);
 	list(tx, call, sql_to_read, &call->listening, STORE_ANSWERS);
 	list(tx, call, sql_to_refresh, &call->refreshing, STORE_STANDING);
@@ -158,7 +160,7 @@ static void follow_ups_amended(struct tx *tx, struct store_amended *call)
 	RUN(tx,
 		"UPDATE deliveries SET amend = CASE WHEN amend = ?2 THEN NULL ELSE amend END,"
 		" amended = coalesce(amended, 0) + 1, receipt = coalesce(?3, receipt) WHERE id ="
-		" ?1 AND state = 2",
+		" ?1 AND state = @delivery{sent}",
 		v_id(call->delivery), v_count(call->mark), v_text(call->receipt));
 	call->marked =
 		query_ask(QUERY(tx, "SELECT coalesce(amend, 0) FROM deliveries WHERE id = ?1",
@@ -172,9 +174,10 @@ static void follow_ups_send_anew(struct tx *tx, struct store_send_anew *call)
 	call->queued =
 		CHANGED(tx,
 			/* As if it had never been sent. */
-			"UPDATE deliveries SET state = 1, receipt = NULL, problem = NULL,"
-			" attempts = 0, attempt_started = NULL, not_before = NULL, reaction ="
-			" NULL, amend = coalesce(amend, 0) + 1 WHERE id = ?1 AND state = 2",
+			"UPDATE deliveries SET state = @delivery{queued}, receipt = NULL, problem"
+			" = NULL, attempts = 0, attempt_started = NULL, not_before = NULL,"
+			" reaction = NULL, amend = coalesce(amend, 0) + 1 WHERE id = ?1 AND state"
+			" = @delivery{sent}",
 			v_id(call->delivery)) > 0;
 }
 

@@ -89,8 +89,8 @@ struct pages {
 	" AND ((?4 >> CAST(state AS INTEGER)) & 1 != 0 OR state NOT BETWEEN 1 AND 5)"              \
 	" AND (?7 IS NULL OR @matches{?7,test}) AND updated >= ?8"                                 \
 	" AND (?11 = 0 OR incident = ?11)"                                                         \
-	" AND (?9 = 0 OR (?9 >> CAST(coalesce(" triage ", 1) AS INTEGER)) & 1 != 0)"
-#define TRIAGE_NOW "CASE WHEN until <= ?10 THEN 1 ELSE triage END"
+	" AND (?9 = 0 OR (?9 >> CAST(coalesce(" triage ", @triage{open}) AS INTEGER)) & 1 != 0)"
+#define TRIAGE_NOW "CASE WHEN until <= ?10 THEN @triage{open} ELSE triage END"
 
 /* In the order of an index. */
 #define LIST(changes, condition, time)                                                             \
@@ -126,7 +126,7 @@ static const char *statement_of_page(const struct pages *pages)
 	if (filter->open && !pages->call->take)
 		return pages->names ? LIST_OPEN(" @changes_of_tests", "true")
 				    : LIST_OPEN(" changes @indexed{changes_open}",
-					      "state IN (1, 2)") " @in_order";
+					      "state @standing") " @in_order";
 	if (pages->names)
 		return LIST_SORTED(" @changes_of_tests", "true", "+time");
 	if (filter->incident != 0)

@@ -10,7 +10,7 @@
 #include "agent/store/sql/silences.h"
 
 static const char sql_queued[] =
-	"SELECT @delivery{created} FROM deliveries WHERE state = 1 ORDER BY id";
+	"SELECT @message{created} FROM deliveries WHERE state = @delivery{queued} ORDER BY id";
 
 enum { MOST_MEMBERS = 1000 };
 
@@ -100,13 +100,14 @@ static void load_changes(struct tx *tx, struct store_pending *call)
 {
 	struct sql_query changes =
 		sql_query_of(tx, "SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
-				 " WHERE news = 1 AND state != 3 ORDER BY changes.id");
+				 " WHERE news = @news{pending} AND state != @state{withdrawn}"
+				 " ORDER BY changes.id");
 	struct sql_query told = sql_query_of(tx,
 		"SELECT DISTINCT changes.id, receiver FROM changes JOIN announced ON"
 		" announced.change = changes.id JOIN deliveries ON delivery = "
 		"deliveries.id" WITH_TRIAGE
-		" WHERE news = 1 AND deliveries.state != 3 AND deliveries.id >"
-		" coalesce(told_after, 0) ORDER BY changes.id, receiver");
+		" WHERE news = @news{pending} AND deliveries.state != @delivery{abandoned} AND"
+		" deliveries.id > coalesce(told_after, 0) ORDER BY changes.id, receiver");
 	size_t i = 0;
 
 	read_records(&changes, &call->records);
@@ -214,15 +215,16 @@ static void told_by(struct tx *tx, struct store_pending *call)
 	rows.query = QUERY(tx,
 		/* The first message to each destination; and recipients whose message was pruned.
 		 * ?1 ids of changes */
-		"SELECT told.change, 0, @delivery{updated} FROM (SELECT change, min(id) AS first"
+		"SELECT told.change, 0, @message{updated} FROM (SELECT change, min(id) AS first"
 		" FROM announced JOIN deliveries ON id = delivery WHERE change IN @ids{?1} AND"
-		" state != 3 GROUP BY change, receiver, destination) AS told JOIN deliveries ON"
-		" id = told.first UNION ALL SELECT DISTINCT change, 1, 1, '', person, origin,"
-		" NULL, NULL, 2, NULL, 0, (SELECT updated FROM changes WHERE id = change), 0, 0,"
-		" NULL FROM events WHERE change IN @ids{?1} AND kind = @event{announced} AND NOT"
-		" EXISTS (SELECT 1 FROM announced JOIN deliveries ON deliveries.id = delivery"
-		" WHERE announced.change = events.change AND state != 3 AND receiver = person AND"
-		" destination = origin) ORDER BY 1, 2, 3",
+		" state != @delivery{abandoned} GROUP BY change, receiver, destination) AS told"
+		" JOIN deliveries ON id = told.first UNION ALL SELECT DISTINCT change, 1, 1, '',"
+		" person, origin, NULL, NULL, @delivery{sent}, NULL, 0, (SELECT updated FROM"
+		" changes WHERE id = change), 0, 0, NULL FROM events WHERE change IN @ids{?1} AND"
+		" kind = @event{announced} AND NOT EXISTS (SELECT 1 FROM announced JOIN deliveries"
+		" ON deliveries.id = delivery WHERE announced.change = events.change AND state !="
+		" @delivery{abandoned} AND receiver = person AND destination = origin) ORDER BY 1,"
+		" 2, 3",
 		v_owners(tx, &owners));
 	for (size_t i = 0; i < owners.count; i++)
 		while (owned_next(&rows, owners.items[i].id)) {
@@ -238,9 +240,9 @@ void store_load_environments(struct tx *tx, struct environment_rows *out)
 {
 	struct sql_query query = sql_query_of(tx,
 		"SELECT @environments, (SELECT count(*) FROM changes WHERE environment_event ="
-		" environments.id AND state = 1 AND recovered IS NULL), (SELECT count(*) FROM"
-		" changes WHERE environment_event = environments.id AND state = 5 AND news = 2)"
-		" FROM environments ORDER BY id");
+		" environments.id AND state = @state{confirmed} AND recovered IS NULL), (SELECT"
+		" count(*) FROM changes WHERE environment_event = environments.id AND state ="
+		" @state{recovered} AND news = @news{queued}) FROM environments ORDER BY id");
 
 	while (query_next(&query)) {
 		struct environment_event *event = ADD_ROW(tx, out->items, out->count);
@@ -255,7 +257,7 @@ static void load_recoveries(struct tx *tx, struct store_pending *call)
 {
 	struct sql_query query = QUERY(tx,
 		"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
-		" WHERE news = 4 ORDER BY id LIMIT ?1",
+		" WHERE news = @news{recovery} ORDER BY id LIMIT ?1",
 		v_id(STORE_RECOVERIES));
 
 	read_records(&query, &call->recoveries);
@@ -319,14 +321,15 @@ static void load_incident_messages(
 	struct tx *tx, const struct owners *incidents, struct incident_messages *out)
 {
 	struct sql_query query = QUERY(tx,
-		"SELECT @delivery{updated}, incident, first, regression, other FROM (SELECT"
-		" incident, delivery, min(change) AS first, max(CASE WHEN changes.state != 3"
-		" AND direction * sign < 0 THEN coalesce(abs(told_size), 1e308) ELSE 0 END) AS"
-		" regression, max(CASE WHEN changes.state = 3 OR direction * sign < 0 THEN 0 ELSE"
-		" coalesce(abs(told_size), 1e308) END) AS other"
+		"SELECT @message{updated}, incident, first, regression, other FROM (SELECT"
+		" incident, delivery, min(change) AS first, max(CASE WHEN changes.state !="
+		" @state{withdrawn} AND direction * sign < 0 THEN coalesce(abs(told_size), 1e308)"
+		" ELSE 0 END) AS regression, max(CASE WHEN changes.state = @state{withdrawn} OR"
+		" direction * sign < 0 THEN 0 ELSE coalesce(abs(told_size), 1e308) END) AS other"
 		" FROM changes @indexed{changes_of_incident} JOIN announced ON change = changes.id"
 		" WHERE incident IN @ids{?1} GROUP BY incident, delivery) AS told JOIN deliveries"
-		" ON deliveries.id = told.delivery WHERE state != 3 ORDER BY deliveries.id, first",
+		" ON deliveries.id = told.delivery WHERE state != @delivery{abandoned} ORDER BY"
+		" deliveries.id, first",
 		v_owners(tx, incidents));
 	struct owners firsts = {0};
 	struct change_record **records;
@@ -354,9 +357,9 @@ static void load_early(struct tx *tx, struct event_told *event)
 		"SELECT receiver, destination, count(DISTINCT changes.id) FROM changes"
 		" @indexed{changes_of_time} JOIN announced ON change = changes.id JOIN deliveries"
 		" ON deliveries.id = delivery WHERE changes.time BETWEEN ?2 AND ?3 AND environment"
-		" = ?1 AND environment_event IS NULL AND deliveries.state != 3 AND NOT EXISTS"
-		" (SELECT 1 FROM changes AS other @indexed{changes_of_incident} WHERE"
-		" other.incident = changes.incident AND other.environment IS DISTINCT FROM"
+		" = ?1 AND environment_event IS NULL AND deliveries.state != @delivery{abandoned}"
+		" AND NOT EXISTS (SELECT 1 FROM changes AS other @indexed{changes_of_incident}"
+		" WHERE other.incident = changes.incident AND other.environment IS DISTINCT FROM"
 		" changes.environment) GROUP BY receiver, destination",
 		v_text(event->environment), v_time(event->from), v_time(event->to));
 
@@ -435,14 +438,14 @@ static void pending(struct tx *tx, struct store_pending *call)
 		load_recoveries(tx, call);
 	if (due.retractions > 0)
 		load_said(tx,
-			"SELECT @delivery{updated}, " THREAD_RECEIPT
+			"SELECT @message{updated}, " THREAD_RECEIPT
 			", change, retraction FROM announced"
 			" @indexed{announced_retracted} JOIN deliveries ON id = delivery "
 			"WHERE" RETRACTED " ORDER BY id, change LIMIT ?1",
 			2, &call->retractions);
 	if (due.said > 0)
 		load_said(tx,
-			"SELECT @delivery{updated}, " THREAD_RECEIPT ", change, said FROM announced"
+			"SELECT @message{updated}, " THREAD_RECEIPT ", change, said FROM announced"
 			" @indexed{announced_said} JOIN deliveries ON id = delivery WHERE" SAID
 			" ORDER BY id, change LIMIT ?1",
 			SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT, &call->said);
@@ -453,15 +456,16 @@ STORE_DEFINE(pending, pending);
 static void reminders(struct tx *tx, struct store_reminders *call)
 {
 	struct sql_query query = QUERY(tx,
-		"SELECT @delivery{updated} FROM deliveries @indexed{deliveries_settled} WHERE"
-		" state != 1 AND updated <= ?2 AND state = 2 AND receiver = ?1 AND id > ?4 AND"
-		" coalesce(reminded, updated) <= ?2 AND EXISTS (SELECT 1 FROM announced JOIN"
-		" changes ON changes.id = announced.change" WITH_TRIAGE
-		" WHERE delivery = deliveries.id AND changes.state IN (1, 2) AND direction * sign"
-		" < 0 AND coalesce(triage, 1) = 1 AND NOT EXISTS (SELECT 1 FROM announced AS"
-		" again JOIN deliveries AS later ON later.id = again.delivery WHERE again.change"
-		" = changes.id AND later.id > deliveries.id AND later.state = 2 AND"
-		" later.receiver = deliveries.receiver AND later.destination ="
+		"SELECT @message{updated} FROM deliveries @indexed{deliveries_settled} WHERE"
+		" state != @delivery{queued} AND updated <= ?2 AND state = @delivery{sent} AND"
+		" receiver = ?1 AND id > ?4 AND coalesce(reminded, updated) <= ?2 AND EXISTS"
+		" (SELECT 1 FROM announced JOIN changes ON changes.id ="
+		" announced.change" WITH_TRIAGE
+		" WHERE delivery = deliveries.id AND changes.state @standing AND direction * sign"
+		" < 0 AND coalesce(triage, @triage{open}) = @triage{open} AND NOT EXISTS (SELECT 1"
+		" FROM announced AS again JOIN deliveries AS later ON later.id = again.delivery"
+		" WHERE again.change = changes.id AND later.id > deliveries.id AND later.state ="
+		" @delivery{sent} AND later.receiver = deliveries.receiver AND later.destination ="
 		" deliveries.destination)) ORDER BY id LIMIT ?3",
 		v_text(call->receiver), v_time(call->before), v_id(STORE_REMINDERS_MOST),
 		v_id(call->after));
@@ -522,8 +526,8 @@ static void restore(struct tx *tx, struct store_restore *call)
 	silences_load(tx, &call->silences);
 	if (call->counted)
 		call->messages = (size_t)query_ask(sql_query_of(tx,
-			"SELECT count(*) FROM deliveries WHERE state = 2 AND EXISTS (SELECT 1 FROM"
-			" announced WHERE delivery = deliveries.id)"));
+			"SELECT count(*) FROM deliveries WHERE state = @delivery{sent} AND EXISTS"
+			" (SELECT 1 FROM announced WHERE delivery = deliveries.id)"));
 	store_counts(tx);
 }
 

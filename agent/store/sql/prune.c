@@ -18,8 +18,8 @@ _Static_assert(CHANGE_CONFIRMED < CHANGE_MOVED && CHANGE_MOVED < CHANGE_WITHDRAW
 /* Of a change: it was last written before ?1, and there is nothing to be told of it, and no message
  * about it. */
 #define FORGOTTEN                                                                                  \
-	" AND updated < ?1 AND news NOT IN (1, 4) AND NOT EXISTS (SELECT 1 FROM announced WHERE"   \
-	" change = id)"
+	" AND updated < ?1 AND news NOT IN (@news{pending}, @news{recovery}) AND NOT EXISTS"       \
+	" (SELECT 1 FROM announced WHERE change = id)"
 
 static void doom(struct tx *tx, const struct store_prune *call, struct owners *doomed)
 {
@@ -29,7 +29,8 @@ static void doom(struct tx *tx, const struct store_prune *call, struct owners *d
 	owners_read(doomed,
 		QUERY(tx,
 			"SELECT id FROM changes @indexed{changes_of_state} JOIN series USING"
-			" (test, series, branch) WHERE state IN (3, 4, 5) AND time < "
+			" (test, series, branch) WHERE state IN (@state{withdrawn},"
+			" @state{candidate}, @state{recovered}) AND time < "
 			"anchor" FORGOTTEN,
 			before));
 	/* Changes of clusters never have a checkpoint. */
@@ -87,15 +88,16 @@ static void delete_messages(struct tx *tx, const struct store_prune *call, struc
 {
 	RUN(tx,
 		"DELETE FROM announced WHERE delivery IN (SELECT id FROM deliveries"
-		" @indexed{deliveries_settled} WHERE state != 1 AND updated < ?1 AND NOT (state ="
-		" 2 AND receipt IS NOT NULL AND receiver IN (SELECT value FROM @texts{?2}) AND"
-		" (amend IS NOT NULL OR EXISTS (SELECT 1 FROM announced AS of JOIN changes ON"
-		" changes.id = of.change WHERE of.delivery = deliveries.id AND changes.state IN"
-		" (1, 2)))))",
+		" @indexed{deliveries_settled} WHERE state != @delivery{queued} AND updated < ?1"
+		" AND NOT (state = @delivery{sent} AND receipt IS NOT NULL AND receiver IN (SELECT"
+		" value FROM @texts{?2}) AND (amend IS NOT NULL OR EXISTS (SELECT 1 FROM announced"
+		" AS of JOIN changes ON changes.id = of.change WHERE of.delivery = deliveries.id"
+		" AND changes.state @standing))))",
 		v_id(call->before), v_text(rows_names(tx, &call->keeping)));
 	pruned->deliveries = CHANGED(tx,
-		"DELETE FROM deliveries @indexed{deliveries_settled} WHERE state != 1 AND updated"
-		" < ?1 AND NOT EXISTS (SELECT 1 FROM announced WHERE delivery = deliveries.id)",
+		"DELETE FROM deliveries @indexed{deliveries_settled} WHERE state !="
+		" @delivery{queued} AND updated < ?1 AND NOT EXISTS (SELECT 1 FROM announced WHERE"
+		" delivery = deliveries.id)",
 		v_id(call->before));
 }
 
@@ -104,7 +106,7 @@ static void delete_old(struct tx *tx, struct value before, struct pruned *pruned
 	pruned->events += CHANGED(tx,
 		"DELETE FROM events WHERE kind != @event{announced} AND time < ?1 AND (kind <"
 		" @event{triaged} OR NOT EXISTS (SELECT 1 FROM changes WHERE changes.id = change"
-		" AND state IN (1, 2, 4)))",
+		" AND state IN (@state{confirmed}, @state{moved}, @state{candidate})))",
 		before);
 	pruned->checkpoints += CHANGED(tx,
 		"WITH fronts AS MATERIALIZED (SELECT test, min(anchor) AS front FROM series WHERE"
@@ -124,7 +126,7 @@ static void delete_old(struct tx *tx, struct value before, struct pruned *pruned
 		"DELETE FROM silences WHERE summed = 1 AND coalesce(ended, until) < ?1", before);
 	RUN(tx,
 		"DELETE FROM bisection_events WHERE bisection IN (SELECT id FROM bisections WHERE"
-		" state = 3 AND ended < ?1)",
+		" state = @bisection{over} AND ended < ?1)",
 		before);
 }
 

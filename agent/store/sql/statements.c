@@ -24,8 +24,10 @@ static bool is_named(const char *name, const char *mark, size_t length)
 
 /* The same for all databases. */
 static const struct sql_word common[] = {
+	{"standing", "IN (@state{confirmed}, @state{moved})"},
+	{"waiting", "coalesce(triage, @triage{open}) < @triage{expected}"},
 	{"ids", "(SELECT CAST(value AS BIGINT) FROM @texts{$1})"},
-	{"delivery",
+	{"message",
 		"id, key, receiver, destination, NULL, thread, state, receipt, attempts, $1, CASE"
 		" WHEN attempt_started IS NULL THEN 0 ELSE 1 END, coalesce(not_before, 0), kind"},
 	{0},
@@ -116,14 +118,38 @@ static void put_word(struct buf *out, const struct sql_words *words, const char 
 	buf_free(&whole);
 }
 
-static void put_event(struct buf *out, const char *name, size_t length)
+/* The number that something of these kinds has in its column. */
+static bool put_number(struct buf *out, const char *mark, const char *name, size_t length)
 {
-	int kind = 1;
+	static const char *const lines[BISECTION_LINES] = {[BISECTION_BEGIN] = "begin",
+		[BISECTION_RESULT] = "result",
+		[BISECTION_ANSWER] = "answer"};
+	static const char *const deliveries[] = {[DELIVERY_QUEUED] = "queued",
+		[DELIVERY_SENT] = "sent",
+		[DELIVERY_ABANDONED] = "abandoned"};
+	static const struct {
+		const char *mark, *const *names;
+		int count;
+	} kinds[] = {{"state", change_state_names, CHANGE_STATES},
+		{"news", notify_state_names, NOTIFY_COUNT},
+		{"triage", triage_state_names, TRIAGE_STATES}, {"event", event_names, EVENT_KINDS},
+		{"delivery", deliveries, DELIVERY_ABANDONED + 1},
+		{"bisection", bisection_state_names, BISECTION_STATES},
+		{"line", lines, BISECTION_LINES}};
+	size_t kind = 0;
+	int number = 0;
 
-	while (kind < EVENT_KINDS && !is_named(event_names[kind], name, length))
+	while (kind < sizeof kinds / sizeof *kinds &&
+		!is_named(kinds[kind].mark, mark, strcspn(mark, "{")))
 		kind++;
-	assert(kind < EVENT_KINDS);
-	buf_printf(out, "%d", kind);
+	if (kind == sizeof kinds / sizeof *kinds)
+		return false;
+	while (number < kinds[kind].count &&
+		(!kinds[kind].names[number] || !is_named(kinds[kind].names[number], name, length)))
+		number++;
+	assert(number < kinds[kind].count);
+	buf_printf(out, "%d", number);
+	return true;
 }
 
 /* Columns of a change. */
@@ -149,12 +175,10 @@ static const char *put_mark(struct buf *out, const struct sql_words *words, cons
 	const struct sql_word *word;
 	int first = 0;
 
+	if (*end == '{' && put_number(out, name, arguments, inside))
+		return arguments + inside + 1;
 	if (put_table(out, kind, name, length))
 		return end;
-	if (is_named("event", name, length)) {
-		put_event(out, arguments, inside);
-		return arguments + inside + 1;
-	}
 	word = word_of(common, name, length);
 	word = word ? word : word_of(words->words, name, length);
 	if (word) {

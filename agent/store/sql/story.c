@@ -104,7 +104,7 @@ static void load_cluster(struct tx *tx, const struct store_story *call, const ch
  * others. A message alone says little: it may be of all that was found at once. */
 #define WORST_FIRST                                                                                \
 	" changes.id = ?8 DESC, ?1 = ?8 AND (relations & 4) != 0 DESC, relations = 2,"             \
-	" changes.state IN (1, 2) DESC, direction * sign, abs(size) DESC NULLS LAST, changes.id"
+	" changes.state @standing DESC, direction * sign, abs(size) DESC NULLS LAST, changes.id"
 
 static void load_related(struct tx *tx, struct store_story *call, const char *clusters,
 	const struct cluster_row *cluster)

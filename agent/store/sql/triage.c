@@ -22,14 +22,17 @@ static const struct actor itself = {"hunter-c", "agent"};
 void triage_settle(struct tx *tx, size_t *pending)
 {
 	RUN(tx, "UPDATE triage SET owed = 1 WHERE" ACCEPTED " AND change IN (SELECT id FROM"
-		" changes @indexed{changes_pending} WHERE news = 1)");
-	RUN(tx, "UPDATE changes @indexed{changes_pending} SET news = 2 WHERE news = 1 AND (SELECT"
-		" owed FROM triage WHERE change = id AND" ACCEPTED ") = 1");
+		" changes @indexed{changes_pending} WHERE news = @news{pending})");
+	RUN(tx, "UPDATE changes @indexed{changes_pending} SET news = @news{queued} WHERE news ="
+		" @news{pending} AND (SELECT owed FROM triage WHERE change = id AND" ACCEPTED ") ="
+		" 1");
 	*pending += (size_t)CHANGED(tx,
-		"UPDATE changes SET news = 1 WHERE news = 2 AND state IN (1, 2) AND id IN (SELECT"
-		" change FROM triage @indexed{triage_owed} WHERE owed = 1 AND triage < 3)");
-	RUN(tx, "UPDATE triage @indexed{triage_owed} SET owed = 0 WHERE owed = 1 AND triage < 3"
-		" AND (SELECT news FROM changes WHERE id = change) = 1");
+		"UPDATE changes SET news = @news{pending} WHERE news = @news{queued} AND state"
+		" @standing AND id IN (SELECT change FROM triage @indexed{triage_owed} WHERE owed"
+		" = 1 AND triage < @triage{expected})");
+	RUN(tx, "UPDATE triage @indexed{triage_owed} SET owed = 0 WHERE owed = 1 AND triage <"
+		" @triage{expected} AND (SELECT news FROM changes WHERE id = change) ="
+		" @news{pending}");
 }
 
 void triage_amend(struct tx *tx, const char *changes)
@@ -45,7 +48,7 @@ void triage_announce(struct tx *tx, const char *changes, unsigned what)
 	triage_amend(tx, changes);
 	RUN(tx,
 		"UPDATE announced SET said = coalesce(said, 0) | ?2 WHERE change IN @ids{?1} AND"
-		" (SELECT state FROM deliveries WHERE id = delivery) != 3",
+		" (SELECT state FROM deliveries WHERE id = delivery) != @delivery{abandoned}",
 		v_text(changes), v_id(what));
 }
 
@@ -67,9 +70,11 @@ static void select_range(struct tx *tx, const struct store_triage *call,
 				"= ?5 AND" SELECTED
 		: call->incident
 			? "SELECT id FROM changes @indexed{changes_of_incident} WHERE incident ="
-			  " ?5 AND state IN (1, 2, 4) AND" SELECTED
+			  " ?5 AND state IN (@state{confirmed}, @state{moved}, @state{candidate})"
+			  " AND" SELECTED
 			/* By ids whatever their state. */
-			: "SELECT id FROM changes WHERE (?5 != 0 OR state IN (1, 2, 4)) "
+			: "SELECT id FROM changes WHERE (?5 != 0 OR state IN (@state{confirmed},"
+			  " @state{moved}, @state{candidate})) "
 			  "AND" SELECTED;
 	struct value last = call->message    ? v_text(call->message)
 			    : call->incident ? v_id(call->incident)
@@ -191,7 +196,7 @@ static void put_row(struct buf *out, const struct verdict *verdict)
 static void write_verdicts(struct tx *tx, const struct store_triage *call,
 	const struct verdict *verdicts, size_t count)
 {
-	struct owners changes = {0}, foreign = {0}; /* foreign: none of the program's */
+	struct owners changes = {0}, foreign = {0};
 	struct buf text = {0};
 	const char *rows;
 
@@ -202,7 +207,7 @@ static void write_verdicts(struct tx *tx, const struct store_triage *call,
 		buf_char(&text, i > 0 ? ',' : '[');
 		put_row(&text, &verdicts[i]);
 		owners_add(&changes, tx, id, i);
-		if (triage_is_accepted(state) && state != TRIAGE_EXPECTED)
+		if (triage_is_foreign(state))
 			owners_add(&foreign, tx, id, i);
 	}
 	buf_char(&text, ']');
@@ -223,7 +228,9 @@ static void write_verdicts(struct tx *tx, const struct store_triage *call,
 		v_text(rows), v_text(call->actor.person), v_time(call->now));
 	triage_announce(tx, owners_json(tx, &changes, 0, count), SAID_TRIAGED);
 	/* The recovery of a change that was none of the program's is not told. */
-	RUN(tx, "UPDATE changes SET news = 2 WHERE id IN @ids{?1} AND news = 4",
+	RUN(tx,
+		"UPDATE changes SET news = @news{queued} WHERE id IN @ids{?1} AND news ="
+		" @news{recovery}",
 		v_owners(tx, &foreign));
 	RUN(tx,
 		"INSERT INTO events (time, kind, change, point, person, origin, subject, detail)"
@@ -316,7 +323,7 @@ static void triage_say(struct tx *tx, struct store_triage *call)
 	if (call->reaction && call->message)
 		RUN(tx,
 			"UPDATE deliveries @indexed{deliveries_of_key} SET reaction = ?2 WHERE"
-			" key = ?1 AND state != 3",
+			" key = ?1 AND state != @delivery{abandoned}",
 			v_text(call->message), v_text(call->reaction));
 	if (call->changed > 0) {
 		triage_settle(tx, &call->pending);
@@ -331,8 +338,8 @@ STORE_DEFINE(triage, triage_say, .writes = true, .is_long = true);
 static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reason)
 {
 	RUN(tx,
-		"UPDATE triage SET triage = 1, version = version + 1, person = ?2, triaged = ?3,"
-		" until = NULL, note = NULL WHERE change = ?1",
+		"UPDATE triage SET triage = @triage{open}, version = version + 1, person = ?2,"
+		" triaged = ?3, until = NULL, note = NULL WHERE change = ?1",
 		v_id(id), v_text(itself.person), v_time(now));
 	triage_announce(tx, rows_id(tx, id), SAID_TRIAGED);
 	event_add(tx, &(struct event){.time = now,
@@ -403,6 +410,7 @@ void triage_open_outgrown(struct tx *tx, int64_t id, const struct triage *accept
 		" @last_id{deliveries} WHERE change = ?1",
 		v_id(id));
 	*pending += (size_t)CHANGED(tx,
-		"UPDATE changes SET news = 1 WHERE id = ?1 AND news IN (0, 2) AND state IN (1, 2)",
+		"UPDATE changes SET news = @news{pending} WHERE id = ?1 AND news IN"
+		" (@news{silent}, @news{queued}) AND state @standing",
 		v_id(id));
 }

@@ -19,9 +19,12 @@
  *   @probe                a write that changes nothing
  *   @in_order             at the end of a query: its rows are read in the order of an index
  *
- * And of what is known here: @delivery{updated} are the columns of a delivery, in the order of
+ * And of what is known here: @message{updated} are the columns of a delivery, in the order of
  * read_delivery, with when it was created or updated; @ids{json} are the numbers in a JSON array;
- * @event{confirmed} is the number of that kind of event; @TABLE stands for all columns of a table,
+ * @state{withdrawn} is the number of that state of a change, @news{pending} of its news,
+ * @triage{open}, @event{confirmed}, @delivery{sent}, @bisection{running} and @line{answer} (of a
+ * journal) likewise; a state @standing is that of a change that stands, and @waiting that nobody
+ * has decided what it is; @TABLE stands for all columns of a table,
  * @+TABLE for a statement that inserts a row, @=TABLE for one that writes a row whose key may be
  * there, @<TABLE for one that reads a page of rows after a key; of changes @record for all columns,
  * @compared and @found for those of such a use (see agent/model/columns.h), and @found?2 for as
@@ -42,12 +45,12 @@
 /* The change that a standing one ends: it brought the level back, CHANGE_TOLERANCE points around
  * its recovery, and not as far again to the other side (see closing.c). */
 #define ENDS                                                                                       \
-	"CASE WHEN changes.state IN (1, 2) THEN (SELECT begun.id FROM changes AS"                  \
+	"CASE WHEN changes.state @standing THEN (SELECT begun.id FROM changes AS"                  \
 	" begun @indexed{changes_recovered} WHERE begun.test = changes.test AND"                   \
-	" begun.series = changes.series AND begun.branch = changes.branch AND begun.state = 5"     \
-	" AND begun.recovered BETWEEN changes.time - 5 * changes.spacing AND changes.time + 5 *"   \
-	" changes.spacing AND begun.sign = -changes.sign AND begun.time < changes.time AND"        \
-	" (begun.recovered_level - begun.level_before) * begun.sign >= -0.5 *"                     \
+	" begun.series = changes.series AND begun.branch = changes.branch AND begun.state ="       \
+	" @state{recovered} AND begun.recovered BETWEEN changes.time - 5 * changes.spacing AND"    \
+	" changes.time + 5 * changes.spacing AND begun.sign = -changes.sign AND begun.time <"      \
+	" changes.time AND (begun.recovered_level - begun.level_before) * begun.sign >= -0.5 *"    \
 	" abs(begun.level_after - begun.level_before) ORDER BY begun.time DESC, begun.id LIMIT 1)" \
 	" END"
 
@@ -62,10 +65,11 @@
 	" deliveries.thread AND receipt IS NOT NULL ORDER BY first.id LIMIT 1)"
 
 /* What an edit can still reach. */
-#define AMENDABLE " (state = 1 OR (state = 2 AND receipt IS NOT NULL))"
+#define AMENDABLE                                                                                  \
+	" (state = @delivery{queued} OR (state = @delivery{sent} AND receipt IS NOT NULL))"
 
 /* The triage of a change is an accepted one. */
-#define ACCEPTED " (triage BETWEEN 3 AND 6)"
+#define ACCEPTED " (triage BETWEEN @triage{expected} AND @triage{false})"
 
 /* All tests with changes: one index seek per test. */
 #define TESTS_OF_CHANGES                                                                           \
@@ -76,16 +80,17 @@
 /* Of `announced`: the message no longer holds. One whose change was found again does. */
 #define RETRACTED                                                                                  \
 	" retraction IS NOT NULL AND (retraction = 2 OR"                                           \
-	" (SELECT state FROM changes WHERE changes.id = change) = 3)"
+	" (SELECT state FROM changes WHERE changes.id = change) = @state{withdrawn})"
 
 /* Of `announced` and `deliveries`: something is to be said of what the message announced. */
-#define SAID " said IS NOT NULL AND deliveries.state = 2"
+#define SAID " said IS NOT NULL AND deliveries.state = @delivery{sent}"
 
 /* What is still to be announced. */
 #define DUE                                                                                        \
-	"SELECT (SELECT count(*) FROM changes WHERE news = 1 AND state != 3), (SELECT"             \
-	" count(*) FROM changes WHERE news = 4), (SELECT count(*) FROM announced"                  \
-	" @indexed{announced_retracted} WHERE" RETRACTED "), (SELECT count(*) FROM announced"      \
-	" @indexed{announced_said} JOIN deliveries ON id = delivery WHERE" SAID ")"
+	"SELECT (SELECT count(*) FROM changes WHERE news = @news{pending} AND state !="            \
+	" @state{withdrawn}), (SELECT count(*) FROM changes WHERE news = @news{recovery}),"        \
+	" (SELECT count(*) FROM announced @indexed{announced_retracted} WHERE" RETRACTED "),"      \
+	" (SELECT count(*) FROM announced @indexed{announced_said} JOIN deliveries ON id ="        \
+	" delivery WHERE" SAID ")"
 
 #endif
