@@ -19,28 +19,8 @@ static const struct field agents_fields[] = {
 	{0},
 };
 
-static const char *ago(const struct answer_cell *cell)
-{
-	return arena_printf(cell->arena, "%.1f s ago", json_number_value(cell->value));
-}
-
-static const char *leader(const struct answer_cell *cell)
-{
-	return json_is_true(cell->value) ? "leader" : NULL;
-}
-
-static const struct answer_column columns[] = {
-	{.header = "agent", .key = "name"},
-	{.header = "state", .key = "state"},
-	{.header = "shards", .key = "shards", .number = true},
-	{.header = "", .key = "leader", .text = leader},
-	{.header = "tests", .key = "tests", .number = true},
-	{.header = "lease renewed", .key = "renewed_seconds_ago", .text = ago},
-	{.header = "late", .key = "late_renewals", .number = true},
-	{.header = "joined", .key = "joined", .text = answer_time},
-	{.header = "version", .key = "version"},
-	{0},
-};
+static const char *const columns[] = {"agent=name", "state", "shards", "leader", "tests",
+	"renewed s ago=renewed_seconds_ago", "late=late_renewals", "joined", "version", NULL};
 
 static int print_answer(struct cli *cli, json_t *answer)
 {

@@ -5,20 +5,26 @@
 #include <string.h>
 
 #include "agent/base/when.h"
-#include "agent/commands/answer_table.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/records.h"
 #include "agent/commands/state_file.h"
+#include "agent/model/record_json.h"
 #include "agent/notify/announce.h"
 #include "agent/report/csv.h"
-#include "agent/report/table.h"
+#include "agent/report/document.h"
 #include "agent/store/store.h"
 #include "agent/web/forms.h"
+
+/* A change as JSON, which is less than the same parsed: there may be a million. */
+struct change_row {
+	int64_t time, id;
+	const char *json;
+};
 
 /* What is listed. */
 struct change_list {
 	struct arena *arena;
-	struct record_row *rows;
+	struct change_row *rows;
 	size_t count, capacity;
 	size_t most;
 	bool more; /* there are others */
@@ -26,31 +32,45 @@ struct change_list {
 
 static int by_time(const void *a, const void *b)
 {
-	const struct announcement *left = &((const struct record_row *)a)->record.item;
-	const struct announcement *right = &((const struct record_row *)b)->record.item;
+	const struct change_row *left = a, *right = b;
 
 	if (left->time != right->time)
 		return left->time > right->time ? -1 : 1;
 	return (right->id > left->id) - (right->id < left->id);
 }
 
-static void add_row(struct change_list *list, const struct change_record *record, const char *json)
+static void add_row(struct change_list *list, int64_t time, int64_t id, struct buf *json)
 {
 	list->rows = memory_grow(list->rows, &list->capacity, list->count + 1, sizeof *list->rows);
-	list->rows[list->count++] = (struct record_row){*record, json};
+	list->rows[list->count++] = (struct change_row){time, id, buf_keep(json, list->arena)};
 }
 
 static void print_json(const struct change_list *list, size_t count, bool more, FILE *out)
 {
 	fputs("{\"changes\": [", out);
-	for (size_t i = 0; i < count; i++) {
-		struct buf text = {0};
-
-		buf_text(&text, i > 0 ? ",\n  " : "\n  ");
-		record_row_put(&text, &list->rows[i]);
-		text_flush(&text, out);
-	}
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, "%s\n  %s", i > 0 ? "," : "", list->rows[i].json);
 	fprintf(out, "%s], \"more\": %s}\n", count > 0 ? "\n" : "", more ? "true" : "false");
+}
+
+static void print_csv(const struct change_list *list, size_t count, bool formulas, FILE *out)
+{
+	const char *const *columns = records_columns(list->arena);
+
+	csv_put_header(NULL, columns, formulas, out);
+	for (size_t i = 0; i < count; i++)
+		csv_put_text(NULL, list->rows[i].json, columns, formulas, out);
+}
+
+static void print_text(
+	const struct change_list *list, size_t count, const char *const *columns, FILE *out)
+{
+	json_t *items = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(items, json_loads(list->rows[i].json, 0, NULL));
+	document_table(list->arena, items, columns, out);
+	json_decref(items);
 }
 
 struct changes_options {
@@ -146,14 +166,12 @@ static void print(struct cli *cli, const struct change_list *list)
 		qsort(list->rows, list->count, sizeof *list->rows, by_time);
 	switch ((enum cli_output)options->output) {
 	case OUTPUT_TEXT:
-		records_print(list->arena, list->rows, count,
-			options->open || options->triage.count > 0 ? RECORDS_INBOX : RECORDS_LIST,
-			cli->now, cli->out);
+		print_text(list, count,
+			options->open || options->triage.count > 0 ? records_inbox : records_list,
+			cli->out);
 		break;
 	case OUTPUT_JSON: print_json(list, count, more, cli->out); break;
-	case OUTPUT_CSV:
-		records_print_csv(list->arena, list->rows, count, options->csv_formulas, cli->out);
-		break;
+	case OUTPUT_CSV: print_csv(list, count, options->csv_formulas, cli->out); break;
 	}
 	if (more)
 		log_event(LEVEL_WARN, "output truncated: use --limit, --since or --test",
@@ -169,27 +187,33 @@ static bool list_file(const struct change_filter *filter, const char *path,
 	request->filter = *filter;
 	done = store_tx(path, STORE_READ, &request->call, error);
 	for (size_t i = 0; done && i < request->records.count; i++) {
+		struct change_record *record = &request->records.items[i];
+		struct buf json = {0};
+
 		if (config)
-			announce_links(request->call.arena, config, &request->records.items[i]);
-		add_row(list, &request->records.items[i], NULL);
+			announce_links(request->call.arena, config, record);
+		record_put_json(&json, record);
+		add_row(list, record->item.time, record->item.id, &json);
 	}
 	list->more = request->more;
 	if (done && list->count == 0 && filter->test)
 		note_unknown(config, path, filter->test);
-	if (done)
-		arena_join(list->arena, request->call.arena);
-	else
-		store_call_free(&request->call);
+	store_call_free(&request->call);
 	return done;
 }
 
-static bool take(void *context, const struct change_record *record, json_t *object)
+static bool take_page(void *context, json_t *page)
 {
 	struct change_list *list = context;
-	struct buf text = {0};
 
-	answer_put(&text, object);
-	add_row(list, record, buf_keep(&text, list->arena));
+	for (size_t i = 0; i < json_array_size(page) && list->count < list->most; i++) {
+		json_t *change = json_array_get(page, i);
+		struct buf json = {0};
+
+		document_put(&json, change, false);
+		add_row(list, record_time(change, "time"),
+			json_integer_value(json_object_get(change, "id")), &json);
+	}
 	return list->count < list->most;
 }
 
@@ -199,7 +223,7 @@ static bool list_agent(struct cli *cli, const struct config *config, const struc
 {
 	const struct changes_options *options = cli->options;
 	struct agent_api *api = agent_api_new(&options->state_of.agent, config, error);
-	bool done = api && records_of_agent(cli->arena, api, form, take, list, &list->more, error);
+	bool done = api && agent_api_changes(api, form, take_page, list, &list->more, error);
 
 	agent_api_free(api);
 	return done;

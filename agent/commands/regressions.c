@@ -54,7 +54,7 @@ struct regression {
 struct regression_report {
 	FILE *out;
 	enum regression_output output;
-	bool formulas;           /* in CSV: see csv_put_row */
+	bool formulas;           /* in CSV: see csv_put_header */
 	size_t tests, regressed; /* reported so far, and those with regressions */
 	size_t accepted;         /* regressions that do not count */
 	size_t changed;          /* changes of metrics without a direction, which do not count */
@@ -197,7 +197,7 @@ static void print_csv(const struct regression_report *report, const char *test,
 		struct buf row = {0};
 
 		put_regression(&row, &worse[i]);
-		csv_put_row(test, row.data, csv_columns, report->formulas, report->out);
+		csv_put_text(test, row.data, csv_columns, report->formulas, report->out);
 		buf_free(&row);
 	}
 }

@@ -99,19 +99,8 @@ static bool perform(void *context, const char *state, const struct config *confi
 	return done;
 }
 
-/* Those in the end only if a silence has one. */
-static const struct answer_column columns[] = {
-	{.header = "id", .key = "id", .number = true},
-	{.header = "state", .key = "state"},
-	{.header = "matchers", .key = "matchers"},
-	{.header = "from", .key = "from", .text = answer_time},
-	{.header = "until", .key = "until", .text = answer_time},
-	{.header = "ended", .key = "ended", .text = answer_time, .optional = true},
-	{.header = "owner", .key = "owner", .optional = true},
-	{.header = "added by", .key = "person", .optional = true},
-	{.header = "reason", .key = "reason", .optional = true},
-	{0},
-};
+static const char *const columns[] = {
+	"id", "state", "matchers", "from", "until", "ended", "owner", "person", "reason", NULL};
 
 /* What a new silence reaches; nothing of one that was ended. */
 static void print_reach(struct cli *cli, const json_t *silence, bool text)

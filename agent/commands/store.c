@@ -152,16 +152,8 @@ static int prune(struct cli *cli)
 	return prune_file(cli, path, &tests);
 }
 
-static const struct answer_column audit_columns[] = {
-	{.header = "time", .key = "time", .text = answer_time},
-	{.header = "person", .key = "person"},
-	{.header = "from", .key = "origin"},
-	{.header = "action", .key = "action"},
-	{.header = "change", .key = "change", .number = true},
-	{.header = "subject", .key = "subject"},
-	{.header = "detail", .key = "detail"},
-	{0},
-};
+static const char *const audit_columns[] = {
+	"time", "person", "origin", "action", "change", "subject", "detail", NULL};
 
 /* A part of the log, the latest first. */
 struct audit_page {

@@ -266,40 +266,17 @@ static void print_summary(struct cli *cli, const json_t *answer, bool says)
 	putc('\n', cli->out);
 }
 
-static void print_changes(struct cli *cli, const json_t *changes)
-{
-	const struct triage_options *options = cli->options;
-	size_t most = json_array_size(changes), count = 0;
-	struct record_row *rows = arena_array(cli->arena, most, sizeof *rows);
-
-	for (size_t i = 0; i < most; i++) {
-		json_t *change = json_array_get(changes, i);
-		struct buf text = {0};
-
-		if (!record_read(cli->arena, change, &rows[count].record))
-			continue;
-		answer_put(&text, change);
-		rows[count++].json = buf_keep(&text, cli->arena);
-	}
-	if (options->output == OUTPUT_CSV)
-		records_print_csv(cli->arena, rows, count, false, cli->out);
-	else
-		records_print(cli->arena, rows, count, RECORDS_INBOX, cli->now, cli->out);
-}
-
 static int print_answer(struct cli *cli, json_t *answer, bool says)
 {
 	const struct triage_options *options = cli->options;
 	const char *conflict = json_string_value(json_object_get(answer, "error"));
 	struct error error;
 
-	if (options->output == OUTPUT_JSON) {
-		answer_print(cli, answer);
-	} else {
-		print_changes(cli, json_object_get(answer, "changes"));
-		if (!conflict && options->output == OUTPUT_TEXT)
-			print_summary(cli, answer, says);
-	}
+	answer_emit(cli, answer, json_object_get(answer, "changes"),
+		options->output == OUTPUT_CSV ? records_columns(cli->arena) : records_inbox,
+		(enum cli_output)options->output);
+	if (!conflict && options->output == OUTPUT_TEXT)
+		print_summary(cli, answer, says);
 	if (!conflict && options->write && !options->dry_run && !write_entries(cli, answer, &error))
 		return cli_fail(&error);
 	return conflict ? cli_refuse("%s", conflict) : EXIT_NOTHING;

@@ -15,6 +15,7 @@ struct triage_list {
 	struct arena *arena;
 	struct change_record *records; /* by test */
 	size_t count, capacity;
+	bool broken; /* the agent's answer has something else than changes */
 };
 
 void triage_list_free(struct triage_list *triaged)
@@ -111,11 +112,16 @@ static bool list_state(struct triage_list *triaged, const char *path, const stru
 	return read;
 }
 
-static bool take(void *context, const struct change_record *record, json_t *object)
+static bool take_page(void *context, json_t *page)
 {
-	(void)object;
-	add_record(context, record);
-	return true;
+	struct triage_list *triaged = context;
+	struct change_record record;
+
+	for (size_t i = 0; i < json_array_size(page); i++) {
+		triaged->broken |= !record_read(triaged->arena, json_array_get(page, i), &record);
+		add_record(triaged, &record);
+	}
+	return !triaged->broken;
 }
 
 static bool list_agent(struct triage_list *triaged, struct agent_api *api,
@@ -128,9 +134,14 @@ static bool list_agent(struct triage_list *triaged, struct agent_api *api,
 			said ? said_names(triaged->arena) : tests->items[i]};
 		const struct pairs form = {&pair, 1};
 
-		read = records_of_agent(triaged->arena, api, &form, take, triaged, &more, error);
+		read = agent_api_changes(api, &form, take_page, triaged, &more, error);
 	}
-	return read;
+	return read &&
+	       (!triaged->broken ||
+		       error_set(error, ERROR_STATE,
+			       "%s: the response is not a list of changes: is it a hunter-c of "
+			       "this version?",
+			       agent_api_name(api)));
 }
 
 struct triage_list *triage_list_read(

@@ -9,6 +9,7 @@
 #include "agent/commands/state_file.h"
 #include "agent/monitor/condition.h"
 #include "agent/monitor/why.h"
+#include "agent/report/document.h"
 #include "agent/report/table.h"
 #include "agent/store/store.h"
 
@@ -25,6 +26,70 @@ static const struct field why_fields[] = {
 };
 
 static const struct option_part parts[] = {{why_fields, 0}, {0}};
+
+static const char *const about[] = {"test", "series", "source", "query", "from=since", "until",
+	"answer", "time", "place", "points", "windows begin=front", "last point=last_point",
+	"last point of the test=newest_of_test", "judged by the hour=hourly", "detector",
+	"cycles removed=season", "share of the variance=season_explained",
+	"cycles possible=season_undecided", "judged by=judged_by", "clusters", "reported=problem",
+	"reported to have ended=ended", "read from the agent's state=state", NULL};
+
+static const char *const proposals[] = {
+	"metric", "key", "value", "explained", "series", "of", NULL};
+
+static const char *const tried[] = {"explains it=meant", "time", "detector", "p=pvalue",
+	"before=mean_before", "after=mean_after", "change %=forward_change_percent",
+	"result=reason", "measure", "measured", "limit", NULL};
+
+static const char *const found[] = {"time", "before=level_before", "after=level_after",
+	"size %=size", "p=pvalue", "not before=place_from", "not after=place_to",
+	"last good=suspects.from", "first bad=suspects.to", "suspects=suspected", NULL};
+
+/* Points are counted from the first of the new level. */
+static const char *const replayed[] = {"points", "from=time", "found at point=found",
+	"announced at point=told", "gone at point=lost", "held until=held_until", NULL};
+
+static const char *const recorded[] = {
+	"change=id", "test", "time", "state", "series=members", "bisected=culprit.verdict", NULL};
+
+static const char *const history[] = {
+	"time=at", "event", "receiver", "destination", "person", "detail", NULL};
+
+static const char *const environment[] = {"announced as part of=announced_in", NULL};
+
+static const char *const verdict[] = {"verdict=reason", NULL};
+
+static const char *const power[] = {"points", "from=time", "up %=up.smallest",
+	"down %=down.smallest", "up: a change is announced there without a step=up.anyway",
+	"down: a change is announced there without a step=down.anyway",
+	"up: smaller changes exceed the work limit=up.cut",
+	"down: smaller changes exceed the work limit=down.cut",
+	"moved back to have enough points after it=moved",
+	"in percent of the mean absolute value, since the level is near 0=added",
+	"after a change near there was removed=evened", NULL};
+
+static const char *const sizes[] = {"size %=size", "found at point=found",
+	"announced at point=told", "gone at point=lost", "held until=held_until", NULL};
+
+static const struct document_section sections[] = {
+	{NULL, NULL, about},
+	{"it could be judged by", "proposals", proposals},
+	{"tried nearby", "tried", tried},
+	{"found", "change", found},
+	{"replayed", "arrival", replayed},
+	{"recorded", "record", recorded},
+	{"its history", "record.history", history},
+	{NULL, NULL, environment},
+	{"recorded of its cluster", "cluster", recorded},
+	{"history of the cluster's", "cluster.history", history},
+	{"this is the end of", "undone", recorded},
+	{"history of that", "undone.history", history},
+	{NULL, NULL, verdict},
+	{"smallest change that would be announced", "power", power},
+	{"sizes tried upwards", "power.up.sizes", sizes},
+	{"sizes tried downwards", "power.down.sizes", sizes},
+	{0},
+};
 
 struct asking {
 	struct cli *cli;
@@ -87,6 +152,7 @@ static void ready(void *context, struct task *const *tasks)
 	const struct task *task = tasks[0];
 	const struct why_options *options = asking->cli->options;
 	struct buf out = {0};
+	json_t *answer;
 
 	if (!gather_log(task)) {
 		if (task->error.kind != ERROR_USAGE)
@@ -94,10 +160,13 @@ static void ready(void *context, struct task *const *tasks)
 		return;
 	}
 	asking->lacks_data = ((const struct why *)task->result)->end == WHY_NO_DATA;
-	if (options->output == OUTPUT_JSON)
-		why_put_json(&out, task->result);
-	else
-		why_put_text(&out, task->result);
+	why_put_json(&out, task->result);
+	if (options->output == OUTPUT_TEXT) {
+		answer = json_loadb(out.data, out.length, 0, NULL);
+		document_print(asking->cli->arena, answer, sections, asking->cli->out);
+		json_decref(answer);
+		buf_clear(&out);
+	}
 	text_flush(&out, asking->cli->out);
 }
 

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/model/json_put.h"
 
@@ -155,7 +156,10 @@ void column_put_json(
 		return;
 	}
 	text = column_format(column, record, scratch);
-	if (text && column->type != COLUMN_TIME && column->type != COLUMN_TEXT && !column->names)
+	if (text && column->refers && strcmp(column->refers, "incidents") == 0)
+		buf_printf(out, ", \"%s\": \"i%s\"", column->name, text);
+	else if (text && column->type != COLUMN_TIME && column->type != COLUMN_TEXT &&
+		 !column->names)
 		buf_printf(out, ", \"%s\": %s", column->name, text);
 	else
 		json_put_text(out, column->name, text);

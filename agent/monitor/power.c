@@ -232,10 +232,8 @@ static const struct change_record *near(
 	return best;
 }
 
-static void note(
-	struct arrival *out, const struct course *course, const struct change_record *record)
+static void note(struct arrival *out, const struct change_record *record)
 {
-	int64_t now = course->own->times[course->own->n - 1];
 	bool gone =
 		!record || record->state == CHANGE_WITHDRAWN || record->state == CHANGE_RECOVERED;
 
@@ -246,7 +244,6 @@ static void note(
 	out->lost = 0;
 	if (out->found == 0) {
 		out->found = out->seen;
-		out->found_time = now;
 		out->pvalue = record->item.change.pvalue;
 	}
 	out->waits = record->state == CHANGE_CANDIDATE;
@@ -255,7 +252,6 @@ static void note(
 	out->back = record->covered;
 	if (out->told == 0 && record->state != CHANGE_CANDIDATE && record->news == NOTIFY_PENDING) {
 		out->told = out->seen;
-		out->told_time = now;
 		out->pvalue = record->item.change.pvalue;
 	}
 }
@@ -295,7 +291,7 @@ bool power_arrive(const struct power_request *ask, const double *values, size_t 
 		out->seen++;
 		good = look(&course, false, error);
 		if (good)
-			note(out, &course, near(&course, at, sign, old));
+			note(out, near(&course, at, sign, old));
 		if (sign != 0 && out->back && out->told == 0)
 			out->told = out->seen; /* the change that it ends is announced as over */
 		if (sign != 0 && out->told > 0)

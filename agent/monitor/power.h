@@ -45,10 +45,9 @@ struct arrival {
 	size_t lost;  /* no longer found, and not found at the end */
 	bool back;    /* recorded as the end of another change, which announces it */
 	bool waits;   /* a candidate when it was last found */
-	const char *reason;            /* as it was recorded last (struct change_record), ... */
-	int64_t held_until;            /* ... */
-	double pvalue;                 /* when it was first found, or announced; NaN */
-	int64_t found_time, told_time; /* ms, newest point at that time */
+	const char *reason; /* as it was recorded last (struct change_record), ... */
+	int64_t held_until; /* ... */
+	double pvalue;      /* when it was first found, or announced; NaN */
 };
 
 /*

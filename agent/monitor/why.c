@@ -35,36 +35,6 @@ enum {
 enum { LASTING_MOST = 4 };
 static const double UNLIKELY = 0.01;
 
-const struct why_text why_texts[WHY_ENDS] = {
-	[WHY_TOLD] = {"told", "it was announced"},
-	[WHY_WAITS] = {"group", "pending: waiting for its group (group_wait), its cluster, or "
-				"other changes of its environment"},
-	[WHY_SILENCE] = {"silence",
-		"held back by a silence: announced when it ends, if the change still stands"},
-	[WHY_MUTE] = {"mute_time", "held back by a mute time of the test: announced when it ends, "
-				   "if the change still stands"},
-	[WHY_DELIVERY] = {"delivery", "its message is queued and not delivered yet"},
-	[WHY_NOBODY] = {"no_receiver", "not announced"},
-	[WHY_ACCEPTED] = {"accepted", "not announced"},
-	[WHY_SILENT] = {"silent", "recorded only"},
-	[WHY_CANDIDATE] = {"confirmation", "a candidate"},
-	[WHY_WITHDRAWN] = {"withdrawn", "withdrawn: no longer found"},
-	[WHY_CLUSTER] = {"cluster",
-		"announced by its cluster, together with the other series that changed"},
-	[WHY_ENVIRONMENT] = {"environment", "part of a change of its environment that was "
-					    "announced earlier; not announced separately"},
-	[WHY_RECOVERED] = {"recovered", "recovered before it was announced"},
-	[WHY_WOULD_TELL] = {"would_tell",
-		"a standing change: an agent announces it as its points arrive"},
-	[WHY_TOO_OLD] = {"too_old", "a standing change older than max_age: a newly started agent "
-				    "records it without announcing it"},
-	[WHY_ONSET] = {"onset", "no change yet"},
-	[WHY_DETECTOR] = {"detector", "no change: the detector rejected the candidates there"},
-	[WHY_NOTHING] = {"nothing", "no change: the detector found nothing near there"},
-	[WHY_ENDED] = {"ended", "the series has ended"},
-	[WHY_NO_DATA] = {"no_data", "no data: the source returned nothing for the series"},
-};
-
 struct strings why_topics(const struct config *config, const struct test *test, struct arena *arena,
 	struct strings *clusters)
 {
@@ -661,7 +631,7 @@ static void find_explanation(
 	struct arena *arena, const struct dataset *data, struct scratch *scratch, struct why *why)
 {
 	struct explain *explain = explain_new();
-	struct buf text = {0}, json = {0};
+	struct buf json = {0};
 
 	explain_keep(explain, why->test, why->series, findings_values(arena, &why->findings),
 		why->findings.rule != NULL);
@@ -677,11 +647,8 @@ static void find_explanation(
 		findings = analysis_adjust(arena, series, detection, NULL, NULL, scratch);
 		explain_keep(explain, why->test, series, findings_values(arena, &findings), false);
 	}
-	explain_put(explain, scratch, &text, &json);
-	why->proposal = text.length > 0 ? arena_strdup(arena, text.data) : NULL;
-	why->proposal_json = json.length > 0 ? arena_strdup(arena, json.data) : "";
-	buf_free(&text);
-	buf_free(&json);
+	explain_put(explain, scratch, NULL, &json);
+	why->proposals = buf_keep(&json, arena);
 	explain_free(explain);
 }
 

@@ -42,10 +42,6 @@ enum why_end {
 	WHY_ENDS,
 };
 
-extern const struct why_text {
-	const char *name, *sentence;
-} why_texts[WHY_ENDS];
-
 /* How the place was chosen. */
 enum why_place { WHY_ASKED, WHY_CHANGE, WHY_NEWEST, WHY_BEFORE, WHY_AFTER };
 
@@ -88,10 +84,9 @@ struct why {
 	const char *reason; /* of WHY_SILENT, WHY_CANDIDATE, WHY_NOBODY: as recorded, or replayed;
 			       or NULL */
 	int64_t held_until; /* ms, of WHY_CANDIDATE; 0: it is not held */
-	/* By which other series of the test it could be judged: text with lines to paste, or NULL,
-	 * and members of a JSON list. */
-	const char *proposal, *proposal_json;
-	struct change onset;                 /* with WHY_ONSET: the step to the newest points */
+	const char *proposals; /* by which other series of the test it could be judged: the items
+				  of a JSON list */
+	struct change onset;   /* with WHY_ONSET: the step to the newest points */
 	const struct change_record *undone;  /* that the record ends, if it is silent; or NULL */
 	struct strings clusters;             /* those of the request */
 	const struct change_record *cluster; /* what they recorded there; or NULL */
@@ -145,7 +140,6 @@ bool why_find(struct arena *arena, const struct query *query, const struct why_r
 	struct why *why, struct error *error) MUST_USE;
 
 struct buf;
-void why_put_text(struct buf *out, const struct why *why);
 void why_put_json(struct buf *out, const struct why *why);
 void why_put_power(struct buf *out, const struct axis *axis, const struct power *power);
 

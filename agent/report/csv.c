@@ -4,10 +4,9 @@
  */
 #include "agent/report/csv.h"
 
-#include <jansson.h>
 #include <string.h>
 
-#include "agent/base/buf.h"
+#include "agent/report/document.h"
 #include "agent/report/table.h"
 
 /* Whether a spreadsheet would take the text for a formula. Full-width signs count: spreadsheets in
@@ -76,16 +75,15 @@ static void put_text(const char *text, bool formulas, FILE *out)
 
 void csv_put_header(const char *first, const char *const *columns, bool formulas, FILE *out)
 {
+	struct arena *arena = arena_new();
+
 	put_text(first, formulas, out);
 	for (size_t i = 0; columns[i]; i++) {
-		struct buf name = {0};
-
-		buf_append(&name, columns[i], strcspn(columns[i], "="));
 		fputs(first || i > 0 ? "," : "", out);
-		put_text(name.length > 0 ? name.data : strchr(columns[i], '.') + 1, formulas, out);
-		buf_free(&name);
+		put_text(document_header(arena, columns[i]), formulas, out);
 	}
 	putc('\n', out);
+	arena_free(arena);
 }
 
 /* "region=eu, zone=b" */
@@ -119,25 +117,22 @@ static void put_value(json_t *value, bool formulas, FILE *out)
 	}
 }
 
-static json_t *member_of(const json_t *row, const char *column)
+void csv_put_row(
+	const char *first, const json_t *row, const char *const *columns, bool formulas, FILE *out)
 {
-	const char *equals = strchr(column, '='), *in = equals ? equals + 1 : "";
-	size_t length = strcspn(in, ".");
-
-	return equals ? json_object_get(json_object_getn(row, in, length), in + length + 1)
-		      : json_object_get(row, column);
+	put_text(first, formulas, out);
+	for (size_t i = 0; columns[i]; i++) {
+		fputs(first || i > 0 ? "," : "", out);
+		put_value(document_value(row, columns[i]), formulas, out);
+	}
+	putc('\n', out);
 }
 
-void csv_put_row(
+void csv_put_text(
 	const char *first, const char *row, const char *const *columns, bool formulas, FILE *out)
 {
 	json_t *object = json_loads(row, 0, NULL);
 
-	put_text(first, formulas, out);
-	for (size_t i = 0; columns[i]; i++) {
-		fputs(first || i > 0 ? "," : "", out);
-		put_value(member_of(object, columns[i]), formulas, out);
-	}
-	putc('\n', out);
+	csv_put_row(first, object, columns, formulas, out);
 	json_decref(object);
 }

@@ -4,6 +4,7 @@
 #ifndef AGENT_REPORT_CSV_H
 #define AGENT_REPORT_CSV_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -16,14 +17,15 @@
 	"suspects=suspects.count", "suspects_from=suspects.from", "suspects_to=suspects.to"
 
 /*
- * The line of names, and that of a row, which is a JSON object. A column is the name of a member,
- * NAME=OBJECT.MEMBER for one of an object in the row, or =OBJECT.MEMBER, named as that is; they end
- * with NULL. `first`: the name and the text of a column before them, or NULL. What is null or
- * missing is an empty cell, true and false are yes and no, an object of texts is "region=eu,
- * zone=b".
+ * The line of names, and that of a row, by the columns of agent/report/document.h. `first`: the
+ * name and the text of a column before them, or NULL. What is null or missing is an empty cell,
+ * true and false are yes and no, times and numbers are as in the document.
  */
 void csv_put_header(const char *first, const char *const *columns, bool formulas, FILE *out);
 void csv_put_row(
+	const char *first, const json_t *row, const char *const *columns, bool formulas, FILE *out);
+/* The same of a row's JSON. */
+void csv_put_text(
 	const char *first, const char *row, const char *const *columns, bool formulas, FILE *out);
 
 #endif

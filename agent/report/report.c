@@ -157,7 +157,8 @@ static void report_csv(
 
 		report_put_change(&row, &analysis->findings[hits.items[i].series],
 			hits.items[i].change, &names, arena);
-		csv_put_row(analysis->test->name, row.data, columns, report->formulas, report->out);
+		csv_put_text(
+			analysis->test->name, row.data, columns, report->formulas, report->out);
 		buf_free(&row);
 	}
 }

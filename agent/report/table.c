@@ -14,7 +14,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/base/arena.h"
 #include "agent/base/buf.h"
 #include "agent/base/number.h"
 #include "agent/base/utf8.h"
@@ -277,56 +276,6 @@ void table_print_row(const struct table *table, FILE *out)
 		line_put(&line, room - after, text, NULL, after);
 	}
 	putc_unlocked('\n', out);
-}
-
-/* Cells by the columns that are shown. */
-struct grid {
-	const char *const *cells;
-	size_t width, rows, *at;
-	const size_t *shown;
-};
-
-static bool next_row(const void *context, bool first)
-{
-	const struct grid *grid = context;
-
-	*grid->at = first ? 0 : *grid->at + 1;
-	return *grid->at < grid->rows;
-}
-
-static const char *grid_cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
-{
-	const struct grid *grid = context;
-
-	(void)scratch;
-	return grid->cells[*grid->at * grid->width + grid->shown[column]];
-}
-
-void table_print(const struct table_column *columns, size_t column_count, const char *const *cells,
-	size_t rows, FILE *out)
-{
-	size_t at = 0, *shown = memory_new(column_count, sizeof *shown);
-	const struct grid grid = {cells, column_count, rows, &at, shown};
-	struct table table = {.columns = memory_new(column_count, sizeof *table.columns),
-		.next = next_row,
-		.cell = grid_cell,
-		.context = &grid};
-
-	for (size_t c = 0; c < column_count; c++) {
-		bool any = !columns[c].optional;
-
-		for (size_t i = 0; i < rows && !any; i++)
-			any = cells[i * column_count + c] != NULL;
-		shown[table.column_count] = c;
-		table.columns[table.column_count] = columns[c];
-		table.column_count += any;
-	}
-	table_measure(&table);
-	table_print_header(&table, out);
-	for (bool row = next_row(&grid, true); row; row = next_row(&grid, false))
-		table_print_row(&table, out);
-	free(table.columns);
-	free(shown);
 }
 
 void table_print_notes(const struct table *table, const struct table_note *notes, FILE *out)

@@ -19,11 +19,10 @@ enum { TABLE_SCRATCH = 32 };
 
 struct table_column {
 	const char *header;
-	bool number;   /* aligned at the decimal point; else left-aligned */
-	bool optional; /* for table_print: left out if it has text in no row */
-	size_t width;  /* set by table_measure; may be increased before and after */
-	int head;      /* most characters up to the point; set by table_measure */
-	int decimals;  /* most characters after the point; -1: no cell has a point */
+	bool number;  /* aligned at the decimal point; else left-aligned */
+	size_t width; /* set by table_measure; may be increased before and after */
+	int head;     /* most characters up to the point; set by table_measure */
+	int decimals; /* most characters after the point; -1: no cell has a point */
 };
 
 struct table {
@@ -46,10 +45,6 @@ struct table_note {
 void table_measure(struct table *table);
 void table_print_header(const struct table *table, FILE *out);
 void table_print_row(const struct table *table, FILE *out); /* the row `next` went to */
-
-/* Prints a table of cells, row by row, with its header. */
-void table_print(const struct table_column *columns, size_t column_count, const char *const *cells,
-	size_t rows, FILE *out);
 
 /* A line with one note for each column, and a line of dots in those columns that have a note. */
 void table_print_notes(const struct table *table, const struct table_note *notes, FILE *out);

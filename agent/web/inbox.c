@@ -429,7 +429,10 @@ static void put_triage(struct buf *out, const struct triage *triage)
 static void put_row(struct buf *out, const struct row *row)
 {
 	buf_printf(out, "{\"id\": %" PRId64, row->id);
-	json_put_id(out, "incident", row->incident);
+	if (row->incident != 0)
+		buf_printf(out, ", \"incident\": \"i%" PRId64 "\"", row->incident);
+	else
+		json_put_text(out, "incident", NULL);
 	json_put_text(out, "test", row->test);
 	json_put_text(out, "metric", row->metric);
 	json_put_text(out, "branch", row->branch);

@@ -88,7 +88,7 @@ def test_agents_share_and_hand_over(member, postgres, hunter):
     assert all(found["tests"] == TESTS and found["late_renewals"] == 0 for found in listed["agents"])
     assert sorted(shard for found in listed["agents"] for shard in found["held"]) == list(range(256))
     asked = hunter("agents", "--agent", f"http://127.0.0.1:{second.port}")
-    assert asked.out.count("alive") == 2 and asked.out.count("leader") == 1
+    assert asked.out.count("alive") == 2 and asked.out.count("leader") == 1 and asked.out.count("yes") == 1
 
     # SIGTERM gives back everything at once: nobody waits for the lease to end, and nothing was taken over.
     assert second.stop() == 0

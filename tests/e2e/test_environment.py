@@ -79,7 +79,7 @@ def test_one_message(hunter, tmp_path):
         assert done.code == 1 and done.out.count(head) == 1, done.out
         assert done.out.count("\n    m") >= METRICS or "········" in done.out
     why = hunter("why", "--config", path, "fio.runner-7", "m3", "2024-03-03 12:00")
-    assert why.code == 0 and f"announced as part of {head}\n" in why.out, why.out + why.err
+    assert why.code == 0 and f"announced as part of: {head}\n" in why.out, why.out + why.err
     data = json.loads(hunter("why", "--config", path, "fio.runner-7", "m3", "2024-03-03 12:00", "--output", "json").out)
     assert data["environment"]["value"] == "runner-7" and data["record"]["environment"] == "runner-7"
     assert hunter("store", "check", "--config", path).code == 0

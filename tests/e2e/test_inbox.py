@@ -48,7 +48,7 @@ def test_groups_of_one_cause(running):
     # The worst first, improvements after regressions.
     assert [change["test"] for change in first["changes"]] == ["db.read", "db.write", "db.good"]
     assert [group["kind"] for group in answer["groups"]] == ["incident"] * 3
-    assert {(group["key"], f"i{change['incident']}") for group in answer["groups"] for change in group["changes"]} == {
+    assert {(group["key"], change['incident']) for group in answer["groups"] for change in group["changes"]} == {
         (group["key"], group["key"]) for group in answer["groups"]}
     known = {change["id"]: change for change in ask(running.port, "/api/v1/changes").json["changes"]}
     for group in answer["groups"]:

@@ -517,7 +517,6 @@ def test_a_place_that_is_not_one_point(hunter, tmp_path, slack):
     assert f"      {between}\n      {good} .. {bad}, {count} suspects{likely}\n      https://git.test/{good}...{bad}\n" in result.out
     text = slack.posts[0]["blocks"][-1]["fields"][0]["text"]
     assert f"\n{in_slack}\n{good} .. {bad} (<https://git.test/{good}...{bad}|compare>), {count} suspects{likely}" in text
-    assert between in hunter("changes", "--config", path).out
 
 
 def leak(points):
@@ -538,7 +537,6 @@ def test_a_trend_is_told_as_one(hunter, tmp_path, slack, hook):
     (told,) = json.loads(hook.taken[0][1])["changes"]
     valid(SCHEMA, json.loads(hook.taken[0][1]))
     assert told["kind"] == "trend" and 0.97 < told["slope"] < 1.03 and told["verdict"] == "regression"
-    assert "trend over 2024-03-03 .. 2024-03-07, +" in hunter("changes", "--config", path).out
 
 
 def test_a_trend_that_grows_is_one_change(hunter, tmp_path, slack):

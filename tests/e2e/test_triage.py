@@ -177,21 +177,20 @@ def test_inbox(running, hunter):
     def inbox(*more):
         done = hunter("changes", "--open", "--config", running.path, *more)
         assert done.code == 0, done
-        rows = columns(done.out)
-        return rows, [row.pop("age") for row in rows]
+        return columns(done.out)
 
-    rows, ages = inbox()
+    rows = inbox()
     assert [(row["id"], row["test"], row["triage"], row["state"]) for row in rows] == [
         (str(running.ids["db.read"]), "db.read", "open", "confirmed"), (str(running.ids["db.write"]), "db.write", "open", "confirmed")]
-    assert rows[0]["change"].startswith("+5") and all(ages) and rows[0]["commits"] == "c0029..c0030", rows
-    assert inbox("--agent", f"unix:{running.path.parent}/api.sock")[0] == rows
-    assert inbox("--limit", "1")[0] == rows[:1]
+    assert 45 < float(rows[0]["change %"]) < 60 and (rows[0]["last good"], rows[0]["first bad"]) == ("c0029", "c0030"), rows
+    assert inbox("--agent", f"unix:{running.path.parent}/api.sock") == rows
+    assert inbox("--limit", "1") == rows[:1]
     done = hunter("triage", running.ids["db.read"], "acknowledged", "--owner", "ann", "--note", "looking", "--until", "3 days", "--config", running.path)
     assert done.code == 0 and "1 change changed" in done.out, done
-    row = inbox()[0][0]
-    assert (row["triage"], row["owner"], row["note"]) == ("acknowledged", "ann", "looking") and row["triaged by"].endswith(" ago") and row["until"], row
+    row = inbox()[0]
+    assert (row["triage"], row["owner"], row["note"]) == ("acknowledged", "ann", "looking") and row["triaged by"] and row["until"], row
     assert hunter("triage", running.ids["db.read"], "expected", "--config", running.path).code == 0
-    assert [row["test"] for row in inbox()[0]] == ["db.write"]
+    assert [row["test"] for row in inbox()] == ["db.write"]
     ids = [c["id"] for c in json.loads(hunter("changes", "--open", "--config", running.path, "--output", "json").out)["changes"]]
     assert ids == [running.ids["db.write"]]
     assert [c["test"] for c in ask(running.port, "/api/v1/changes?open=true").json["changes"]] == ["db.write"]

@@ -91,7 +91,7 @@ def test_a_step_stands_and_the_smallest_is_measured(hunter, tmp_path):
     # By its commit, and a part of it, it is the same.
     assert why(hunter, path, "c00200")["verdict"] == "would_tell"
     text = hunter("why", "--config", path, "db.read", "p99", "c00200")
-    assert "verdict: a standing change" in text.out and "smallest change that would be announced" in text.out
+    assert "verdict: a standing change" in text.out and "smallest change that would be announced:" in text.out
 
 
 def test_the_smallest_is_what_the_agent_tells(hunter, tmp_path):
@@ -126,7 +126,6 @@ def test_what_drops_a_place_is_said(hunter, tmp_path, values, at, fate, options)
     for place in range(at - 80, at + 81, 20):
         found = why(hunter, path, (START + place * DAY).isoformat())
         seen |= fates(found, at - 100, at + 100)
-        assert found["traced"]
     assert fate in seen, seen
 
 
@@ -151,7 +150,7 @@ def test_each_detector_says_what_drops_a_place(hunter, tmp_path, detection, valu
         assert one["measured"] >= one["limit"] if measure == "p" else one["measured"] <= one["limit"], one
     at = numbers[0]["time"]
     text = hunter("why", "--config", path, "db.read", "p99", at).out
-    assert f"({measure} " in text and ", limit " in text, text
+    assert re.search(f"  {measure} +[0-9,.e-]+ +[0-9,.e-]+\n", text), text
 
 
 def test_an_excursion_is_the_verdict(hunter, tmp_path):
@@ -183,7 +182,7 @@ def test_the_season_is_removed(hunter, tmp_path):
     assert found["season"] == ["day"] and found["verdict"] in ("nothing", "detector")
     assert found["power"]["up"]["smallest"] <= 10
     text = hunter("why", "--config", tmp_path / "hunter.yaml", "db.read", "p99")
-    assert "a daily cycle removed" in text.out
+    assert re.search("cycles removed: +day\n", text.out)
 
 
 def test_a_long_past_decides_the_cycles(hunter, tmp_path):
@@ -265,7 +264,7 @@ def test_what_people_have_accepted(hunter, tmp_path):
     assert verdict == "accepted", reason
     assert re.fullmatch(r"accepted as expected by \S+ \(bigger cache\) until 2099-03-01 00:00:00 \+0000: not announced", reason), reason
     text = hunter("why", "--config", path, "db.read", "p99").out
-    assert "outbox" not in text and re.search(r"  triaged by \S+: expected, was acknowledged; note: ", text), text
+    assert "outbox" not in text and re.search(r"  triaged +\S+ +expected, was acknowledged; note: ", text), text
     # That ends, and nothing has opened it yet.
     state_of(tmp_path, "UPDATE triage SET until = ?", 1000)
     verdict, reason = verdict_of(hunter, path)
@@ -398,8 +397,7 @@ def test_a_time_outside_the_data(hunter, tmp_path):
     path = configured(tmp_path, flat())
     assert [why(hunter, path, at)["place"] for at in ("1999-01-01", "2199-01-01", "2024-03-01", "c00000")] == [
         "first_of_all", "last_of_all", "asked", "asked"]
-    said = hunter("why", "--config", path, "db.read", "p99", "2199-01-01").out.splitlines()[0]
-    assert said.endswith(", the newest point: the given time is after it")
+    assert re.search("\nplace: +last_of_all\n", hunter("why", "--config", path, "db.read", "p99", "2199-01-01").out)
 
 
 def test_a_young_series_is_held_and_not_blind(hunter, tmp_path):
@@ -407,7 +405,7 @@ def test_a_young_series_is_held_and_not_blind(hunter, tmp_path):
     path = configured(tmp_path, flat(60), apart=HOUR)
     up = why(hunter, path)["power"]["up"]
     assert up["smallest"] is None and up["sizes"][0]["held_until"]
-    assert "(50% not: held until 2024-03-" in hunter("why", "--config", path, "db.read", "p99").out
+    assert re.search(r"\n +50 .*  2024-03-", hunter("why", "--config", path, "db.read", "p99").out)
     assert "\n  held held  db.read p99\n" in hunter("validate", "--power", "--config", path).out
 
 
@@ -457,7 +455,7 @@ def test_the_way_back_is_named_as_that(hunter, tmp_path):
     found = why(hunter, path, "c00260")
     assert (found["verdict"], found["record"]["news"], found["undone"]["time"][:10]) == ("way_back", "silent", str((START + 200 * DAY).date()))
     text = hunter("why", "--config", path, "db.read", "p99", "c00260").out
-    assert "this is the end of: change 1 of db.read at " in text and "recovered" in text.split("this is the end of")[1]
+    assert re.search("this is the end of:\nchange: +1\n", text) and "recovered" in text.split("this is the end of")[1]
     assert why(hunter, path, "c00200")["verdict"] == "told"
 
 
@@ -477,7 +475,7 @@ test_groups:
     assert found["cluster"]["history"][-1]["event"] == "announced" and found["cluster"]["reason"] is None
     assert found["record"]["reason"] == "announced by its cluster"
     text = hunter("why", "--config", path, "db", "m3").out
-    assert "cluster    crowd: " in text and re.search(r"its cluster: change \d+ of crowd at .*, 1[23] series, confirmed", text), text
+    assert re.search(r"\nclusters: +crowd\n", text) and re.search(r"its cluster:\nchange: .*\ntest: +crowd\n.*\nstate: +confirmed\nseries: +1[23]\n", text), text
     assert "verdict: announced by its cluster" in text
     found = explained(hunter, path, "db", "alone")
     assert (found["verdict"], found["cluster"]) == ("told", None)
@@ -500,7 +498,7 @@ def test_names_that_are_not_there(hunter, tmp_path):
     assert done.code == 2 and 'it has 1: p99 (did you mean "p99"?)' in done.err
     path.write_text(path.read_text().replace("  db.read:", "  db.reads:\n    was: db.read"))
     done = hunter("why", "--config", path, "db.read", "p99")
-    assert done.code == 0 and 'the test was renamed to "db.reads"' in done.err and done.out.startswith("db.reads p99 at ")
+    assert done.code == 0 and 'the test was renamed to "db.reads"' in done.err and re.match("test: +db.reads\nseries: +p99\n", done.out)
 
 
 def test_data_that_are_gone(hunter, tmp_path):
@@ -530,7 +528,7 @@ def test_a_service_whose_points_hang_together_is_judged_by_the_hour(hunter, tmp_
     found = why(hunter, path)
     assert found["hourly"] and found["points"] == 240
     text = hunter("why", "--config", path, "db.read", "p99").out
-    assert "hours      a point every 5m, similar to its neighbours" in text
+    assert re.search("judged by the hour: +yes\n", text)
     done = hunter("validate", "--config", path, "--power")
     assert "db.read p99, judged by the hour\n" in done.out, done.out
     done = hunter("validate", "--config", path, "--power", "--output", "json")
@@ -579,7 +577,7 @@ def test_what_explains_a_series_is_proposed_with_lines_to_paste(hunter, tmp_path
     found = json.loads(hunter("why", "--config", path, "both", "p99", "--output", "json").out)
     assert [one["value"] for one in found["proposals"]] == ["both/rps"]
     text = hunter("why", "--config", path, "both", "p99").out
-    assert 'proposal   both p99 follows both/rps' in text
+    assert re.search(r"\np99 +explained_by +both/rps ", text)
     # The lines as pasted: then nothing is left to propose.
     pasted = path.read_text().replace("both: {", "other: {").replace(
         "p99: {direction: -1}, size", 'p99: {direction: -1, explained_by: "load/rps"}, size')

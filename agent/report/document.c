@@ -1,0 +1,238 @@
+/* Cells are foreign text: the table and text_print see to it. */
+#include "agent/report/document.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/base/number.h"
+#include "agent/base/when.h"
+#include "agent/model/json_put.h"
+#include "agent/report/table.h"
+
+const char *document_header(struct arena *arena, const char *column)
+{
+	const char *equals = strchr(column, '='), *point = strchr(column, '.');
+
+	if (equals == column)
+		return point ? point + 1 : column + 1;
+	return equals ? arena_strndup(arena, column, (size_t)(equals - column)) : column;
+}
+
+/* A key may have points itself. */
+static json_t *value_at(const json_t *object, const char *path)
+{
+	json_t *value = json_object_get(object, path);
+	const char *point = strchr(path, '.');
+
+	if (value || !point)
+		return value;
+	return value_at(json_object_getn(object, path, (size_t)(point - path)), point + 1);
+}
+
+json_t *document_value(const json_t *row, const char *column)
+{
+	const char *equals = strchr(column, '=');
+
+	return value_at(row, equals ? equals + 1 : column);
+}
+
+static const char *joined(struct arena *arena, json_t *value)
+{
+	struct buf text = {0};
+	const char *key;
+	json_t *member;
+
+	for (size_t i = 0; i < json_array_size(value); i++)
+		buf_printf(
+			&text, "%s%s", i ? ", " : "", json_string_value(json_array_get(value, i)));
+	json_object_foreach(value, key, member) buf_printf(
+		&text, "%s%s=%s", text.length ? ", " : "", key, json_string_value(member));
+	return buf_keep(&text, arena);
+}
+
+static const char *string_text(struct arena *arena, const char *text)
+{
+	char scratch[TABLE_SCRATCH], when[WHEN_TEXT];
+	int64_t ms;
+
+	if (when_parse_stamp(text, strlen(text), &ms))
+		return arena_strdup(arena, when_format(ms, when));
+	return arena_strdup(arena, table_commit(text, scratch));
+}
+
+/* NULL: it is blank. */
+static const char *text_of(struct arena *arena, const json_t *row, const char *column)
+{
+	json_t *value = document_value(row, column);
+	char number[NUMBER_TEXT];
+	const char *text = json_is_true(value) ? "yes" : "";
+
+	if (json_is_integer(value))
+		return arena_printf(arena, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	if (json_is_string(value)) {
+		text = string_text(arena, json_string_value(value));
+	} else if (json_is_real(value)) {
+		number_display(json_real_value(value), number);
+		text = arena_strdup(arena, number);
+	} else if (json_is_array(value) || json_is_object(value)) {
+		text = joined(arena, value);
+	}
+	return *text ? text : NULL;
+}
+
+/* Cells, row by row. */
+struct grid {
+	const char **cells;
+	size_t width, rows, *at;
+};
+
+static bool next_row(const void *context, bool first)
+{
+	const struct grid *grid = context;
+
+	*grid->at = first ? 0 : *grid->at + 1;
+	return *grid->at < grid->rows;
+}
+
+static const char *grid_cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
+{
+	const struct grid *grid = context;
+
+	(void)scratch;
+	return grid->cells[*grid->at * grid->width + column];
+}
+
+/* Fills in the column's cells; whether one has text. */
+static bool fill(struct arena *arena, const json_t *items, const char *column, struct grid *grid,
+	size_t c, bool *number)
+{
+	bool any = grid->rows == 0;
+
+	*number = true;
+	for (size_t i = 0; i < grid->rows; i++) {
+		const json_t *item = json_array_get(items, i);
+		const char *text = text_of(arena, item, column);
+
+		grid->cells[i * grid->width + c] = text;
+		any = any || text;
+		*number = *number && (!text || json_is_number(document_value(item, column)));
+	}
+	return any;
+}
+
+void document_table(struct arena *arena, const json_t *items, const char *const *columns, FILE *out)
+{
+	size_t at = 0;
+	struct grid grid = {.rows = json_array_size(items), .at = &at};
+	struct table table = {.next = next_row, .cell = grid_cell, .context = &grid};
+
+	while (columns[grid.width])
+		grid.width++;
+	grid.cells = arena_array(arena, grid.width * grid.rows, sizeof *grid.cells);
+	table.columns = arena_array(arena, grid.width, sizeof *table.columns);
+	for (size_t c = 0; columns[c]; c++) {
+		bool number;
+
+		if (!fill(arena, items, columns[c], &grid, table.column_count, &number))
+			continue;
+		table.columns[table.column_count++] = (struct table_column){
+			.header = document_header(arena, columns[c]), .number = number};
+	}
+	table_measure(&table);
+	table_print_header(&table, out);
+	for (bool row = next_row(&grid, true); row; row = next_row(&grid, false))
+		table_print_row(&table, out);
+}
+
+static const char *line_of(struct arena *arena, const json_t *object, const char *column)
+{
+	json_t *value = document_value(object, column);
+	bool zero = json_is_number(value) && json_number_value(value) == 0;
+
+	return zero ? NULL : text_of(arena, object, column);
+}
+
+static void print_lines(
+	struct arena *arena, const json_t *object, const char *const *columns, FILE *out)
+{
+	size_t widest = 0;
+
+	for (const char *const *column = columns; *column; column++)
+		if (line_of(arena, object, *column)) {
+			size_t width = text_width(document_header(arena, *column));
+
+			widest = width > widest ? width : widest;
+		}
+	for (; *columns; columns++) {
+		const char *text = line_of(arena, object, *columns);
+		const char *header = document_header(arena, *columns);
+
+		if (!text)
+			continue;
+		fprintf(out, "%s:%*s ", header, (int)(widest - text_width(header)), "");
+		text_print(text, out);
+		putc('\n', out);
+	}
+}
+
+void document_print(struct arena *arena, const json_t *document,
+	const struct document_section *sections, FILE *out)
+{
+	const char *before = "";
+
+	for (; sections->columns; sections++) {
+		const json_t *part = sections->path ? value_at(document, sections->path) : document;
+		bool list = json_is_array(part);
+
+		if (list ? json_array_size(part) == 0 : !line_of(arena, part, *sections->columns))
+			continue;
+		fputs(before, out);
+		before = "\n";
+		if (sections->title)
+			fprintf(out, "%s:\n", sections->title);
+		(list ? document_table : print_lines)(arena, part, sections->columns, out);
+	}
+}
+
+static void put_object(struct buf *out, json_t *object, bool lines)
+{
+	const char *key, *before = "";
+	json_t *value;
+
+	buf_char(out, '{');
+	json_object_foreach(object, key, value)
+	{
+		buf_text(out, before);
+		buf_json_text(out, key);
+		buf_text(out, ": ");
+		document_put(out, value, lines);
+		before = ", ";
+	}
+	buf_char(out, '}');
+}
+
+static void put_array(struct buf *out, const json_t *array, bool lines)
+{
+	buf_char(out, '[');
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		(lines ? json_line : json_next)(out);
+		document_put(out, json_array_get(array, i), false);
+	}
+	buf_char(out, ']');
+}
+
+void document_put(struct buf *out, json_t *value, bool lines)
+{
+	switch (json_typeof(value)) {
+	case JSON_OBJECT: put_object(out, value, lines); break;
+	case JSON_ARRAY: put_array(out, value, lines); break;
+	case JSON_STRING: buf_json_text(out, json_string_value(value)); break;
+	case JSON_INTEGER:
+		buf_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		break;
+	case JSON_REAL: buf_json_number(out, json_real_value(value)); break;
+	case JSON_TRUE: buf_text(out, "true"); break;
+	case JSON_FALSE: buf_text(out, "false"); break;
+	case JSON_NULL: buf_text(out, "null"); break;
+	}
+}

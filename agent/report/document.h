@@ -1,0 +1,44 @@
+/*
+ * A document of the API as people read it: its values by columns, as a table, as lines or as the
+ * JSON that it came as.
+ *
+ * A column is the path of a value in a row, "triage.owner", or HEADER=PATH; of "=attributes.run"
+ * the header is "run". Columns end with NULL. Times are printed as commands print times, numbers
+ * with up to four digits, lists and objects of texts as "a, b" and "region=eu, zone=b"; what is
+ * null, false or empty is blank.
+ */
+#ifndef AGENT_REPORT_DOCUMENT_H
+#define AGENT_REPORT_DOCUMENT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
+
+/* The column's header in the arena, and its value in a row; NULL: it has none. */
+const char *document_header(struct arena *arena, const char *column);
+json_t *document_value(const json_t *row, const char *column);
+
+/* Prints a row for each item of a list. Columns without a value in any row are left out. */
+void document_table(
+	struct arena *arena, const json_t *items, const char *const *columns, FILE *out);
+
+/* A part of a document: an object, or a list of them. */
+struct document_section {
+	const char *title, *path; /* NULL: none; the whole document */
+	const char *const *columns;
+};
+
+/*
+ * Prints the parts with blank lines between them: a list as a table, of an object a line for each
+ * value that is neither blank nor zero. A part whose first column is blank is left out. The
+ * sections end with one without columns.
+ */
+void document_print(struct arena *arena, const json_t *document,
+	const struct document_section *sections, FILE *out);
+
+/* Appends it as JSON, with the digits that the API writes. `lines`: an item of a list each. */
+void document_put(struct buf *out, json_t *value, bool lines);
+
+#endif
