@@ -166,13 +166,16 @@ void describe_size(struct change *change, const struct levels *levels)
 		return;
 	}
 	double error = 100 * t * sqrt(fmax(0, v1 + v2 - 2 * levels->covariance)) / fabs(before);
-	change->size_low = change->size - error;
+	change->size_low = fmax(change->size - error, levels->counts ? -100 : -INFINITY);
 	change->size_high = change->size + error;
 }
 
 static void set_size(struct change *change, const struct sides *sides)
 {
-	struct levels levels = {.before = sides->before.mean, .after = sides->after.mean};
+	struct levels levels = {
+		.before = sides->before.mean, .after = sides->after.mean, .counts = true};
+	for (size_t i = 0; i < sides->n; i++)
+		levels.counts = levels.counts && sides->values[i] >= 0;
 	if (sides->n >= 4) {
 		levels.variance_before = variance_of_mean(sides, sides->before);
 		levels.variance_after = variance_of_mean(sides, sides->after);

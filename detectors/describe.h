@@ -16,6 +16,7 @@ double describe_magnitude(double before, double after);
 /* Two levels, the variances and the covariance of their estimates, and the degrees of freedom. */
 struct levels {
 	double before, after, variance_before, variance_after, covariance, df;
+	bool counts; /* no value is below 0, so neither is a level */
 };
 
 /* Fills the size and its 95% interval; df 0: no interval. */

@@ -159,10 +159,11 @@ void text_level(struct buf *out, double value)
 	buf_append(out, text, number_display(value, text));
 }
 
-/* Whole percents where they are many; `sign`: also of those above 0. */
+/* Whole percents where they are many, and never 0 for what is not; `sign`: also of those above 0.
+ */
 static void put_percent(struct buf *out, double percent, bool fine, bool sign)
 {
-	if (fabs(percent) >= 1e5)
+	if (fabs(percent) >= 1e5 || (percent != 0 && fabs(percent) < 0.05))
 		buf_printf(out, sign ? "%+.2g" : "%.2g", percent);
 	else
 		buf_printf(out, sign ? "%+.*f" : "%.*f", fine ? 1 : 0, percent);

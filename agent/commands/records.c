@@ -113,7 +113,7 @@ bool record_read(struct arena *arena, const json_t *object, struct change_record
 const char *const records_list[] = {"id", "time", "test", "metric", "branch", "before=level_before",
 	"after=level_after", "change %=size", "p=pvalue", "last good=suspects.from",
 	"first bad=suspects.to", "suspects=suspects.count", "state", "announced", "reason",
-	"triage=triage.state", "incident", "attributes", NULL};
+	"triage=triage.state", "incident", NULL};
 
 const char *const records_inbox[] = {"id", "time", "test", "metric", "branch", "change %=size",
 	"last good=suspects.from", "first bad=suspects.to", "state", "incident",

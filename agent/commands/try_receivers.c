@@ -100,7 +100,7 @@ bool try_receivers(struct cli *cli, const struct config *config, bool silent,
 	for (size_t i = 0; i < config->receiver_count; i++) {
 		const struct receiver *receiver = &config->receivers[i];
 
-		if (!(receiver->implicit && config->receiver_count > 1) &&
+		if (!(receiver->implicit && (config->receiver_count > 1 || config->missing)) &&
 			!(silent && prints(receiver)))
 			add_receiver(&trial, receiver);
 	}

@@ -13,6 +13,7 @@
 #include "agent/base/zone.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
+#include "agent/report/table.h"
 #include "detectors/combine.h"
 
 enum { MAX_JOBS = 256, CONTENDERS_MOST = 32 };
@@ -134,7 +135,6 @@ static bool check_times(struct work *work, struct error *error)
 {
 	const struct contender *first = &work->contenders[0];
 	for (size_t i = 0; i < work->set.count; i++) {
-		work->evaluation.timed |= work->set.series[i].times != NULL;
 		if (!work->set.series[i].times &&
 			(first->season == SEASON_DAY || first->season == SEASON_WEEK))
 			return error_set(error, ERROR_DATA,
@@ -213,9 +213,15 @@ static size_t arrange(struct work *work)
 	return searched;
 }
 
-static void print(struct work *work, const struct buf *text)
+static void print(struct work *work, struct buf *text)
 {
-	fwrite(text->data, 1, text->length, work->cli->out);
+	const struct evaluate_options *options = work->options;
+
+	buf_text(text, "}\n");
+	if (options->output == EVALUATE_JSON)
+		text_flush(text, work->cli->out);
+	else
+		evaluate_print(text, !options->whole, options->by_class, work->cli->out);
 	fflush(work->cli->out);
 }
 
@@ -237,11 +243,9 @@ static bool compare(struct work *work, struct buf *text, struct error *error)
 	for (; good && done < work->contender_count; done++)
 		good = evaluate_contender(
 			evaluation, &work->contenders[done], &results[done], error);
-	if (good && options->output == EVALUATE_TEXT)
-		evaluate_put_text(text, results, work->contender_count, evaluation,
-			rule_text(options), options->by_class);
-	else if (good)
-		evaluate_put_json(text, results, work->contender_count, rule_text(options));
+	if (good)
+		evaluate_put_json(
+			text, results, work->contender_count, evaluation, rule_text(options));
 	for (size_t i = 0; i < done; i++)
 		result_free(&results[i]);
 	free(results);
@@ -251,15 +255,12 @@ static bool compare(struct work *work, struct buf *text, struct error *error)
 static bool evaluate_all(struct work *work, struct error *error)
 {
 	struct buf text = {0};
-	bool json = work->options->output == EVALUATE_JSON;
+
 	arrange(work);
 	work->evaluation.series = work->series;
 	work->evaluation.count = work->set.count;
-	if (json)
-		buf_char(&text, '{');
+	buf_char(&text, '{');
 	bool good = compare(work, &text, error);
-	if (json)
-		buf_text(&text, "}\n");
 	if (good)
 		print(work, &text);
 	buf_free(&text);
@@ -274,6 +275,16 @@ static bool compare_best(
 	work->contenders = both;
 	work->contender_count = trials->best == 0 ? 1 : 2;
 	return compare(work, text, error);
+}
+
+static void print_search(struct work *work, const struct trials *trials, size_t searched)
+{
+	struct buf text = {0};
+
+	buf_printf(&text, "searched on %zu series: ", searched);
+	tune_put_text(&text, trials);
+	buf_text(&text, "\nvalidated on the remaining series:\n");
+	text_flush(&text, work->cli->out);
 }
 
 static bool tune(struct work *work, struct error *error)
@@ -292,20 +303,11 @@ static bool tune(struct work *work, struct error *error)
 		return false;
 	evaluation->series = work->series + searched;
 	evaluation->count = work->set.count - searched;
-	if (json) {
-		buf_printf(&text, "{\"tuned_on\": %zu, \"tried_on\": %zu, ", searched,
-			evaluation->count);
-		tune_put_json(&text, &trials);
-		buf_text(&text, ", ");
-	} else {
-		buf_printf(&text, "searched on %zu series: ", searched);
-		tune_put_text(&text, &trials);
-		buf_text(&text, "\n"
-				"validated on the remaining series: ");
-	}
+	buf_printf(&text, "{\"tuned_on\": %zu, \"tried_on\": %zu, ", searched, evaluation->count);
+	tune_put_json(&text, &trials);
 	bool good = compare_best(work, &trials, &text, error);
-	if (json)
-		buf_text(&text, "}\n");
+	if (good && !json)
+		print_search(work, &trials, searched);
 	if (good)
 		print(work, &text);
 	buf_free(&text);

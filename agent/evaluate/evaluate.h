@@ -94,7 +94,6 @@ struct evaluation {
 	size_t rule_count;
 	bool live;   /* evaluated point by point, too, ... */
 	bool sparse; /* ... at every tenth point where people judged nothing */
-	bool timed;  /* some of the series have times; for the output */
 	size_t jobs;
 	size_t unlabelled; /* series that were left out; for the output */
 	/* Prints a progress line on stderr: series done of `total`, which it adds up itself. */
@@ -136,13 +135,15 @@ struct judged judged_of(const struct live *live);
 /* F1 of alarms: wrong are those where nothing real is, whether people have judged it or not. */
 double judged_f1(const struct live *live);
 
-/* The lines about them that follow evaluate_put_text, and the members of a JSON object. */
-void evaluate_put_judged(struct buf *out, struct result *results, size_t count);
+/* Appends the members of a JSON object about them. */
 void judged_put_json(struct buf *out, const struct judged *judged);
 
-void evaluate_put_text(struct buf *out, struct result *results, size_t count,
-	const struct evaluation *evaluation, const char *rule, bool by_class);
-void evaluate_put_json(struct buf *out, struct result *results, size_t count, const char *rule);
+/* Appends members of a JSON object: what each of the detectors achieved. */
+void evaluate_put_json(struct buf *out, struct result *results, size_t count,
+	const struct evaluation *evaluation, const char *rule);
+
+/* Prints that object for people. `live`: with what was found point by point. */
+void evaluate_print(const struct buf *text, bool live, bool by_class, FILE *out);
 
 /* --from-triage: everything but the check of the flags. Prints errors; returns the exit code. */
 int evaluate_triage(struct cli *cli);

@@ -18,7 +18,7 @@
 #include "notifiers/text.h"
 
 /* LEAST: real and false changes that each half must have for a search. */
-enum { COLUMNS = 5, NAMES_SHOWN = 20, LEAST = 3 };
+enum { NAMES_SHOWN = 20, LEAST = 3 };
 
 static const char as_configured[] = "as configured";
 
@@ -63,27 +63,6 @@ static void put_change(struct buf *out, const struct change_record *record)
 	buf_printf(out, ") #%lld", (long long)item->id);
 }
 
-/* The changes with these outcomes, under a title. */
-static void put_list(struct buf *out, const char *title, const struct live *live, bool announced,
-	bool (*wanted)(enum triage_state state))
-{
-	size_t count = 0;
-	for (size_t i = 0; i < live->outcome_count; i++) {
-		const struct judged_outcome *outcome = &live->outcomes[i];
-		if (outcome->announced != announced || !wanted(outcome->judgement->state))
-			continue;
-		if (count++ == 0)
-			buf_printf(out, "%s\n", title);
-		if (count > NAMES_SHOWN)
-			continue;
-		buf_text(out, "  ");
-		put_change(out, outcome->judgement->record);
-		buf_char(out, '\n');
-	}
-	if (count > NAMES_SHOWN)
-		buf_printf(out, "  and %zu more\n", count - NAMES_SHOWN);
-}
-
 static bool is_false(enum triage_state state)
 {
 	return state == TRIAGE_FALSE;
@@ -105,29 +84,6 @@ static void put_unplaced(struct buf *out, const struct triaged *triaged)
 	if (count > NAMES_SHOWN)
 		buf_printf(out, "  and %zu more\n", count - NAMES_SHOWN);
 	buf_char(out, '\n');
-}
-
-static void put_text(struct work *work, struct buf *out, struct result *results, size_t count)
-{
-	const struct live *live = &results[0].whole.live[LIVE_CONFIRMED];
-	size_t shown = count > COLUMNS ? COLUMNS : count;
-	put_unplaced(out, &work->triaged);
-	evaluate_put_text(
-		out, results, shown, &work->evaluation, as_configured, work->options->by_class);
-	buf_char(out, '\n');
-	evaluate_put_judged(out, results, shown);
-	if (shown < count)
-		buf_printf(out,
-			"and %zu more settings, with fewer judged changes (--output json)\n",
-			count - shown);
-	put_list(out,
-		"\n"
-		"false alarms announced again:",
-		live, true, is_false);
-	put_list(out,
-		"\n"
-		"real changes not found:",
-		live, false, judged_real);
 }
 
 static void put_change_json(struct buf *out, const struct change_record *record, const char *state)
@@ -161,7 +117,7 @@ static void put_json(struct work *work, struct buf *out, struct result *results,
 	const struct live *live = &results[0].whole.live[LIVE_CONFIRMED];
 	struct judged judged = judged_of(live);
 	buf_char(out, '{');
-	evaluate_put_json(out, results, count, as_configured);
+	evaluate_put_json(out, results, count, &work->evaluation, as_configured);
 	buf_text(out, ",\n \"triage\": {");
 	judged_put_json(out, &judged);
 	buf_text(out, ", \"changes\": [");
@@ -195,10 +151,8 @@ static bool score(struct work *work, struct buf *out, struct error *error)
 			result_add(&results[0], &results[done]);
 		done++;
 	}
-	if (good && work->options->output == EVALUATE_JSON)
+	if (good)
 		put_json(work, out, results, done);
-	else if (good)
-		put_text(work, out, results, done);
 	for (size_t i = 0; i < done; i++)
 		result_free(&results[i]);
 	free(results);
@@ -535,17 +489,17 @@ int evaluate_triage(struct cli *cli)
 	struct work work = {.cli = cli,
 		.options = options,
 		.triaged.config = cli_config(cli),
-		.evaluation = {.jobs = (size_t)options->jobs,
-			.live = true,
-			.timed = true,
-			.progress = cli->progress}};
+		.evaluation = {
+			.jobs = (size_t)options->jobs, .live = true, .progress = cli->progress}};
 	struct buf text = {0};
 	struct error error;
 	if (!work.triaged.config)
 		return EXIT_USAGE;
 	bool good = triaged_load(cli, options->state_file, &work.triaged, &error) &&
 		    all_groups(&work, &text, &error);
-	if (good)
+	if (good && !options->tune && options->output == EVALUATE_TEXT)
+		evaluate_print(&text, true, options->by_class, cli->out);
+	else if (good)
 		fwrite(text.data, 1, text.length, cli->out);
 	int code = good ? work.triaged.code : cli_fail(&error);
 	buf_free(&text);

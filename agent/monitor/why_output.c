@@ -335,12 +335,13 @@ static void json_verdict(struct buf *out, const struct why *why)
 static void json_environment(struct buf *out, const struct environment_event *event)
 {
 	struct buf words = {0};
+	char time[WHEN_TEXT];
 
 	buf_text(out, ", ");
 	environment_put_json(out, event);
 	if (event) {
 		text_environment(&words, event, &text_plain);
-		buf_text(&words, ", ");
+		buf_printf(&words, " since %s, ", when_format(event->time, time));
 		text_elsewhere(&words, event);
 	}
 	json_put_text(out, "announced_in", words.data);

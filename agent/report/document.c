@@ -18,15 +18,17 @@ const char *document_header(struct arena *arena, const char *column)
 	return equals ? arena_strndup(arena, column, (size_t)(equals - column)) : column;
 }
 
-/* A key may have points itself. */
-static json_t *value_at(const json_t *object, const char *path)
+/* A key may have points itself; of a list, it is the number of an item. */
+static json_t *value_at(const json_t *part, const char *path)
 {
-	json_t *value = json_object_get(object, path);
-	const char *point = strchr(path, '.');
+	json_t *value = json_object_get(part, path);
+	size_t length = strcspn(path, ".");
 
-	if (value || !point)
+	if (value || !part)
 		return value;
-	return value_at(json_object_getn(object, path, (size_t)(point - path)), point + 1);
+	value = json_is_array(part) ? json_array_get(part, strtoul(path, NULL, 10))
+				    : json_object_getn(part, path, length);
+	return path[length] ? value_at(value, path + length + 1) : value;
 }
 
 json_t *document_value(const json_t *row, const char *column)

@@ -135,8 +135,10 @@ void text_print_size(double size, double low, double high, FILE *out)
 		fputs("(new)", out);
 		return;
 	}
-	fprintf(out, "(%+6.1f%%", size);
-	if (isfinite(low) && isfinite(high))
+	bool tiny = size != 0 && fabs(size) < 0.05;
+
+	fprintf(out, tiny ? "(%+6.2g%%" : "(%+6.1f%%", size);
+	if (!tiny && isfinite(low) && isfinite(high))
 		fprintf(out, " [%.1f, %.1f]", low, high);
 	putc(')', out);
 }

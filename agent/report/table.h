@@ -70,7 +70,7 @@ void text_flush(struct buf *text, FILE *out);
 void text_print_level(double value, const char *unit, FILE *out);
 
 /* The relative change of a level with its interval, "( +20.0% [18.9, 21.2])", or "(new)" without a
- * percentage (NaN). */
+ * percentage (NaN). A change is never "0.0%". */
 void text_print_size(double size, double low, double high, FILE *out);
 
 /* Whether the text is a number in the usual notation ("12", "-1.5e3", "inf"), and whether it is an

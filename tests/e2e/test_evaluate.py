@@ -91,12 +91,12 @@ def test_text_has_the_detectors_side_by_side(hunter, labelled):
     result = hunter("evaluate", "--truth", labelled, "--detector", "edivisive,kernel(penalty=2)", "--detector",
                     "combine(all: edivisive, kernel)", "--by-class")
     assert result.code == 0
-    assert result.out.startswith("4 series, 400 points; 2 of the series have changes\n")
-    header = next(line for line in result.out.splitlines() if line.startswith("series with changes"))
-    assert re.split(r" {2,}", header)[1:] == ["edivisive", "kernel(penalty=2)", "combine(all: edivisive, kernel)"]
-    row = next(line for line in result.out.splitlines() if "within 5 points: precision" in line)
-    assert row.split()[-3:] == ["1.000", "1.000", "1.000"]
-    assert re.search(r"^  flat +5\.00/1,000", result.out, re.M)
+    assert re.match(r"series: +4\npoints: +400\nseries with changes: 2\n", result.out)
+    table = result.out.split("series with changes:\ndetector ")[1].splitlines()
+    assert table[0].split()[:4] == ["F1", "within", "5", "precision"]
+    assert [re.split(r" {2,}", row)[:3] for row in table[2:5]] == [
+        [name, "1", "1"] for name in ("edivisive", "kernel(penalty=2)", "combine(all: edivisive, kernel)")]
+    assert re.search(r"^edivisive by class:\n(.+\n)*flat .* 5$", result.out, re.M)
 
 
 def test_number_of_threads_does_not_matter(hunter, labelled):
@@ -160,7 +160,6 @@ def test_a_season_needs_times(hunter, labelled):
     result = hunter("evaluate", "--truth", labelled, "--season", "day")
     assert (result.code, result.out) == (3, "")
     assert '--season day: series "right" has no "times", nor "start" and "step"' in result.err
-    assert "season" not in hunter("evaluate", "--truth", labelled).out
     for flags, says in ((("--season", "month"), '--season: "month" is none of'), (("--zone", "x/../y"), "--zone: "),
                         (("--holidays", "2026-13-01"), '--holidays: "2026-13-01" is not a date'), (("--holidays", "no.txt"), "--holidays: no.txt is neither")):
         result = hunter("evaluate", "--truth", labelled, *flags)
@@ -173,7 +172,7 @@ def test_annotators_and_unsure_spans(hunter, tmp_path):
         {"id": "none", "series": series(1), "annotations": {}},
         {"id": "unsure", "series": series(2, 60), "change_points": [], "unsure": [[55, 65]], "dates": ["x"]}])
     result = hunter("evaluate", "--truth", path)
-    assert "2 series, 200 points; 1 of the series have changes; 1 without labels left out" in result.out
+    assert re.match(r"series: +2\npoints: +200\nseries with changes: +1\nseries without labels: +1\n", result.out)
     whole = scores(hunter, "--truth", path)["detectors"][0]["all"]
     assert whole["margins"][2]["right"] == 1 and whole["margins"][2]["seen"] == 0.5
     assert whole["found"] == 2 and whole["flat_found"] == 0 and whole["at_once"]["false"] == 0
@@ -191,7 +190,7 @@ def test_a_maybe_counts_neither_way(hunter, tmp_path):
     assert (answer["all"]["flat_found"], live["seen"], live["labelled"], live["false"]) == (1, 1, 1, 1)
     assert [c["class"] for c in answer["classes"]] == ["flat", "steps"]
     text = hunter("evaluate", "--truth", path, "--whole").out
-    assert re.search(r"^all series\n +within 5 points: precision +0\.500\n +recall +1\.000\n +F1 +0\.667\n", text, re.M)
+    assert re.search(r"^all series:\n.*\n.*\nedivisive +0\.6667 +0\.5 +1 ", text, re.M)
 
 
 def test_standard_input(hunter):

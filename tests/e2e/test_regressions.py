@@ -458,6 +458,9 @@ def test_from_nothing_is_new(hunter, folder):
     told = hunter("analyze", "new", "--output", "regressions_only").out
     assert "5.5\t(new)\n" in told and " 120.3 ms\t( +" in told
     assert " new" in hunter("analyze", "new").out and "+0.0%" not in hunter("analyze", "new").out
+    (folder / "new.csv").write_text(csv({"errors": [0] * 40, "lat": [7] * 20 + [7.0001] * 20}))
+    told = hunter("regressions", "new")
+    assert told.code == 1 and "(+0.0014%)" in told.out, told.out
 
 
 HASHES = [f"{i * 2654435761 % 2 ** 32:08x}" for i in range(40)]

@@ -254,6 +254,12 @@ def test_receivers_are_tried(hunter, tmp_path, hook):
     assert not (tmp_path / "state.db").exists()
 
 
+def test_no_receiver_stands_in_for_one_without_its_token(hunter, tmp_path):
+    path = config(tmp_path, make_tests(tmp_path, a=[]), 'slack: {bot_token: "${NO_SUCH_TOKEN}", channels: ["#perf"]}\n')
+    result = hunter("validate", "--receivers", "--config", path)
+    assert result.code == 2 and "NO_SUCH_TOKEN" in result.out and "stdout" not in result.out, result.out
+
+
 def test_receivers_that_are_not_reached(hunter, tmp_path, hook):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -55,7 +55,7 @@ def test_changes_as_a_table(hunter, told, tmp_path):
     assert done.code == 0 and done.err == ""
     head, dashes, row = done.out.splitlines()
     assert re.split(r"\s{2,}", head.strip()) == ["id", "time", "test", "metric", "before", "after", "change %", "p", "last good",
-                                                "first bad", "suspects", "state", "announced", "triage", "incident", "attributes"]
+                                                "first bad", "suspects", "state", "announced", "triage", "incident"]
     number, *cells = re.split(r"\s{2,}", row.strip())
     assert number == "1"
     assert cells[:3] == ["2024-03-02 06:00:00 +0000", "db.read", "p99"]

@@ -123,6 +123,26 @@ static void test_median_is_that_of_sorted_values(void **state)
 	}
 }
 
+/* Counts fall to nothing at most; what may be below 0 has no such bound. */
+static void test_nothing_is_the_least(void **state)
+{
+	(void)state;
+	uint64_t random = 3;
+
+	for (int below = 0; below < 2; below++) {
+		double values[N];
+		struct change change = {0};
+
+		for (size_t i = 0; i < N; i++)
+			values[i] = i < N / 2 ? (double)(3 + random_below(&random, 5))
+				    : below   ? (double)random_below(&random, 3) - 1
+					      : 0;
+		describe_step(&change, values, NULL, 0, N / 2, N, 0);
+		assert_true(change.size < -90 && change.size_high > -100);
+		assert_true(below ? change.size_low < -100 : change.size_low == -100);
+	}
+}
+
 /* Counts that are mostly zero: one in ten is no outlier, however the values are ordered. */
 static void test_mostly_equal_values(void **state)
 {
@@ -182,6 +202,7 @@ int main(void)
 		cmocka_unit_test(test_size_holds_the_truth),
 		cmocka_unit_test(test_outliers_turn_no_sign_over),
 		cmocka_unit_test(test_median_is_that_of_sorted_values),
+		cmocka_unit_test(test_nothing_is_the_least),
 		cmocka_unit_test(test_mostly_equal_values),
 		cmocka_unit_test(test_few_ones_before_many),
 		cmocka_unit_test(test_glitch_of_a_constant),

@@ -1015,6 +1015,8 @@ static void test_text_of_sizes(void **state)
 		{20, -HUGE_VAL, HUGE_VAL, "+20%"},
 		{(double)NAN, (double)NAN, (double)NAN, "new"},
 		{HUGE_VAL, 1, 2, "new"},
+		{0.00143, 0.00143, 0.00143, "+0.0014%"},
+		{0.07, -0.01, 0.16, "+0.1% [-0.01, 0.2]"},
 	};
 	struct buf text = {0};
 
