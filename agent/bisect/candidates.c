@@ -98,21 +98,21 @@ static bool is_id(const char *text, size_t length)
 	       strspn(text, "0123456789abcdef") >= length;
 }
 
-/* "false\nfalse\ntrue\n/src/app/.git": shallow, bare, in a work tree, and the git folder. */
+/* "false\ntrue\n/src/app/.git": shallow, in a work tree, and the git folder. */
 static bool take_folder(struct candidates_search *search)
 {
-	const char *lines[4] = {printed(search)};
+	const char *lines[3] = {printed(search)};
 
-	for (size_t i = 1; i < 4; i++) {
+	for (size_t i = 1; i < 3; i++) {
 		lines[i] = strchr(lines[i - 1], '\n');
 		if (!lines[i])
 			return false;
 		lines[i]++;
 	}
 	search->shallow = strncmp(lines[0], "true\n", 5) == 0;
-	search->has_tree = strncmp(lines[2], "true\n", 5) == 0;
-	search->out.git = search->out.repository = lines[3];
-	return *lines[3] == '/';
+	search->has_tree = strncmp(lines[1], "true\n", 5) == 0;
+	search->out.repository = lines[2];
+	return *lines[2] == '/';
 }
 
 static bool is_version(const char *text)
@@ -413,8 +413,7 @@ static void step(struct candidates_search *search)
 {
 	const struct candidate_commits *out = &search->out;
 	const char *const folder[] = {"rev-parse", "--is-shallow-repository",
-		"--is-bare-repository", "--is-inside-work-tree", "--path-format=absolute",
-		"--git-common-dir", NULL};
+		"--is-inside-work-tree", "--path-format=absolute", "--git-common-dir", NULL};
 	const char *const top[] = {"rev-parse", "--show-toplevel", NULL};
 	const char *const base[] = {"merge-base", out->good, out->bad, NULL};
 

@@ -30,7 +30,6 @@ struct candidate_commit {
 
 struct candidate_commits {
 	const char *repository; /* its top folder, or the folder of a bare one; absolute */
-	const char *git;        /* its git folder, common to all its work trees; absolute */
 	const char *good, *bad; /* full ids; `good` is position 0 */
 	const char *base_of;    /* `good` is its merge base with the bad end, as what was given
 				   (this full id) is not an ancestor of that; or NULL */

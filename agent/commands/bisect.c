@@ -12,7 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "agent/base/sha256.h"
+#include "agent/base/hash.h"
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
 #include "agent/bisect/candidates.h"
@@ -22,7 +22,7 @@
 #include "agent/commands/state_file.h"
 #include "agent/report/table.h"
 
-enum { ATTEMPTS = 2, MOST_NAME = 4096, NAME_DIGITS = 8 };
+enum { ATTEMPTS = 2 };
 
 static const char *const directions[] = {"either", "up", "down", NULL};
 static const char marker[] = "hunter-bisect";
@@ -155,22 +155,15 @@ static const char *default_folder(struct arena *arena, const char *repository, s
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 	const char *top = top_of(arena, repository), *name = strrchr(top, '/');
-	unsigned char sum[SHA256_BYTES];
-	char digits[2 * SHA256_BYTES + 1];
-	struct sha256 hash;
 
 	if ((!state || *state != '/') && (!home || *home != '/')) {
 		error_set(error, ERROR_USAGE, "--work DIR is required: $HOME is not set");
 		return NULL;
 	}
-	sha256_begin(&hash);
-	sha256_add(&hash, top, strlen(top));
-	sha256_end(&hash, sum);
-	sha256_hex(sum, digits);
-	return arena_printf(arena, "%s%s/hunter-c/bisect/%s-%.*s",
+	return arena_printf(arena, "%s%s/hunter-c/bisect/%s-%016" PRIx64,
 		state && *state == '/' ? state : home,
 		state && *state == '/' ? "" : "/.local/state", name && name[1] ? name + 1 : "root",
-		NAME_DIGITS, digits);
+		hash_add(HASH_START, top, strlen(top)));
 }
 
 static const char *folder_of(struct cli *cli, const char *repository, struct error *error)

@@ -11,6 +11,7 @@
 
 #include "agent/base/database.h"
 #include "agent/base/hash.h"
+#include "agent/base/order.h"
 #include "agent/base/when.h"
 #include "agent/bisect/candidates.h"
 #include "agent/bisect/driver.h"
@@ -611,22 +612,17 @@ static bool parse_journal(struct bisect_work *work, const struct bisection_row *
 	return good;
 }
 
-static bool is_same_text(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 /* Values of another command could not be compared; and what is run comes from the configuration
  * alone, never from the state. */
 static bool are_runs_the_same(const struct bisect_work *work, const struct journal_setup *setup)
 {
 	const struct strings lines = written_lines(work);
-	bool same = is_same_text(setup->run, written_run(work)) &&
-		    is_same_text(setup->extract, work->settings->extract) &&
+	bool same = order_same(setup->run, written_run(work)) &&
+		    order_same(setup->extract, work->settings->extract) &&
 		    setup->lines.count == lines.count;
 
 	for (size_t i = 0; same && i < lines.count; i++)
-		same = is_same_text(setup->lines.items[i], lines.items[i]);
+		same = order_same(setup->lines.items[i], lines.items[i]);
 	return same;
 }
 

@@ -8,6 +8,7 @@
  * cannot be read are left out, since the shapes of the others do not depend on them; if more than
  * half cannot be read, the run fails and changes nothing.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "agent/base/clock.h"
@@ -61,7 +62,7 @@ struct cluster_run {
 	struct store_record *news; /* the records to write */
 	struct shapes *shapes;     /* all series */
 	struct shape_report report;
-	struct cluster_round *round; /* what people are shown of it */
+	struct cluster_shapes *shown; /* to people */
 	struct team team;
 	struct news_clock clock;
 	double seconds; /* seconds spent clustering */
@@ -74,7 +75,7 @@ static void free_run(struct cluster_run *run)
 	for (size_t i = 0; i < run->test_count; i++)
 		shapes_free(run->slots[i].piece);
 	shapes_free(run->shapes);
-	cluster_round_free(run->round);
+	cluster_shapes_free(run->shown);
 	if (run->known)
 		store_call_free(&run->known->call);
 	if (run->news)
@@ -96,16 +97,20 @@ static void note_end(struct cluster *cluster, const char *problem)
 /* Keeps what people are shown of the run. */
 static void note_round(struct cluster_run *run, const char *problem, int64_t duration)
 {
-	struct cluster_round *round = run->round ? run->round : cluster_round_new(NULL, NULL);
+	struct cluster_round round = {0};
 
-	round->ended = agent_now(run->agent);
-	round->duration = duration;
-	round->tests = run->test_count;
-	round->failed = run->failed;
-	if (problem)
-		round->problem = arena_strdup(round->arena, problem);
-	cluster_rounds_add(&run->cluster->rounds, round);
-	run->round = NULL;
+	if (run->shown)
+		round = run->shown->round;
+	round.ended = agent_now(run->agent);
+	round.duration = duration;
+	round.tests = run->test_count;
+	round.failed = run->failed;
+	snprintf(round.problem, sizeof round.problem, "%s", problem ? problem : "");
+	if (run->shown)
+		run->shown->round = round;
+	cluster_rounds_add(&run->cluster->rounds, &round, problem ? NULL : run->shown);
+	if (!problem)
+		run->shown = NULL;
 }
 
 /* Frees the run. `problem` says why it failed; NULL: it succeeded. */
@@ -174,7 +179,7 @@ static void recorded(struct store_record *request)
 		return;
 	}
 	note_found(run, request);
-	cluster_round_recorded(run->round, request);
+	cluster_shapes_recorded(run->shown, request);
 	dispatcher_note(run->cluster->job.context->dispatcher, request);
 	store_call_free(&request->call);
 	end(run, NULL);
@@ -202,7 +207,7 @@ static void find(void *context)
 	changes = arena_array(run->arena, run->report.count, sizeof *changes);
 	cluster_news(run->group->name, &run->report, run->known->records.items,
 		run->known->records.count, &run->clock, &run->cluster->cache, run->news, changes);
-	run->round = cluster_round_new(&run->report, changes);
+	run->shown = cluster_shapes_new(&run->report, changes);
 	run->seconds = 1e-9 * (double)(clock_monotonic_ns() - start);
 }
 
@@ -228,7 +233,6 @@ static void known_read(struct store_known *known)
 {
 	struct cluster_run *run = known->call.context;
 	struct agent *agent = run->agent;
-	int64_t max_age = agent->config->agent.max_age;
 
 	run->known = known;
 	run->unrecorded = known->call.failed;
@@ -238,12 +242,7 @@ static void known_read(struct store_known *known)
 	}
 	if (end_unwanted(run))
 		return;
-	run->clock.now = agent_now(agent);
-	run->clock.oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : run->clock.now - max_age;
-	run->clock.ahead = agent->clock_ahead;
-	if (agent->simulation &&
-		run->cluster->begun == NEVER_BEGUN) /* found before, by an agent that was running */
-		run->clock.oldest = WHEN_NEVER;
+	run->clock = scheduled_job_clock(agent, run->cluster->begun == NEVER_BEGUN);
 	run->news = store_record_new(recorded, run);
 	run->news->test = run->group->name;
 	run->team.threads = (size_t)agent->config->agent.jobs;

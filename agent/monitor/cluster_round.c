@@ -58,10 +58,10 @@ static void copy_labels(struct arena *arena, const struct shape *shape, struct r
 	out->label_count = shape->label_count;
 }
 
-static void copy_shape(const struct cluster_round *round, const struct shape *shape, size_t n,
+static void copy_shape(const struct cluster_shapes *shapes, const struct shape *shape, size_t n,
 	struct round_shape *out)
 {
-	struct arena *arena = round->arena;
+	struct arena *arena = shapes->arena;
 
 	*out = (struct round_shape){.time = shape->time,
 		.sign = shape->sign,
@@ -72,114 +72,79 @@ static void copy_shape(const struct cluster_round *round, const struct shape *sh
 		.commit_after = arena_strdup(arena, shape->commit_after),
 		.version_before = arena_strdup(arena, shape->version_before),
 		.version_after = arena_strdup(arena, shape->version_after),
-		.centroid = coarse(arena, shape->centroid, n, round->point_count)};
+		.centroid = coarse(arena, shape->centroid, n, shapes->point_count)};
 	copy_members(arena, shape, out);
 	copy_labels(arena, shape, out);
 }
 
-static void copy_times(struct cluster_round *round, const struct shape_report *report)
+static void copy_times(struct cluster_shapes *shapes, const struct shape_report *report)
 {
 	size_t n = report->points;
 	size_t parts = n < CLUSTER_ROUND_POINTS ? n : CLUSTER_ROUND_POINTS;
-	int64_t *times = arena_array(round->arena, parts, sizeof *times);
+	int64_t *times = arena_array(shapes->arena, parts, sizeof *times);
 
 	for (size_t part = 0; part < parts; part++)
 		times[part] = report->times[part_begin(part, parts, n)];
-	round->times = times;
-	round->point_count = parts;
+	shapes->times = times;
+	shapes->point_count = parts;
 }
 
-struct cluster_round *cluster_round_new(const struct shape_report *report, const int64_t *changes)
+struct cluster_shapes *cluster_shapes_new(const struct shape_report *report, const int64_t *changes)
 {
 	struct arena *arena = arena_new();
-	struct cluster_round *round = arena_alloc(arena, sizeof *round);
-	size_t count;
+	struct cluster_shapes *shapes = arena_alloc(arena, sizeof *shapes);
+	size_t count = report->count < CLUSTER_ROUND_SHAPES ? report->count : CLUSTER_ROUND_SHAPES;
 
-	*round = (struct cluster_round){.arena = arena};
-	if (!report)
-		return round;
-	count = report->count < CLUSTER_ROUND_SHAPES ? report->count : CLUSTER_ROUND_SHAPES;
-	round->series = report->series;
-	round->left_out = report->left_out;
-	round->points = report->points;
-	round->k = report->k;
-	round->found = report->count;
+	*shapes = (struct cluster_shapes){.arena = arena,
+		.round = {.series = report->series,
+			.left_out = report->left_out,
+			.points = report->points,
+			.k = report->k,
+			.found = report->count},
+		.items = arena_array(arena, count, sizeof *shapes->items),
+		.count = count};
 	for (size_t i = 0; i < report->count; i++)
-		round->fresh += changes[i] < 0;
-	copy_times(round, report);
-	round->shapes = arena_array(arena, count, sizeof *round->shapes);
-	round->shape_count = count;
+		shapes->round.fresh += changes[i] < 0;
+	copy_times(shapes, report);
 	for (size_t i = 0; i < count; i++) {
-		copy_shape(round, &report->shapes[i], report->points, &round->shapes[i]);
-		round->shapes[i].change = changes[i];
+		copy_shape(shapes, &report->shapes[i], report->points, &shapes->items[i]);
+		shapes->items[i].change = changes[i];
 	}
-	return round;
+	return shapes;
 }
 
-void cluster_round_free(struct cluster_round *round)
+void cluster_shapes_free(struct cluster_shapes *shapes)
 {
-	if (round)
-		arena_free(round->arena);
+	if (shapes)
+		arena_free(shapes->arena);
 }
 
-void cluster_round_recorded(struct cluster_round *round, const struct store_record *recorded)
+void cluster_shapes_recorded(struct cluster_shapes *shapes, const struct store_record *recorded)
 {
-	for (size_t i = 0; i < round->shape_count; i++) {
-		size_t at = (size_t)(-1 - round->shapes[i].change);
+	for (size_t i = 0; i < shapes->count; i++) {
+		size_t at = (size_t)(-1 - shapes->items[i].change);
 
-		if (round->shapes[i].change < 0)
-			round->shapes[i].change = at < recorded->records.count
+		if (shapes->items[i].change < 0)
+			shapes->items[i].change = at < recorded->records.count
 							  ? recorded->records.items[at].item.id
 							  : 0;
 	}
 }
 
-/* A copy without shapes. */
-static struct cluster_round *brief(const struct cluster_round *round)
+void cluster_rounds_add(struct cluster_rounds *rounds, const struct cluster_round *round,
+	struct cluster_shapes *shapes)
 {
-	struct arena *arena = arena_new();
-	struct cluster_round *copy = arena_alloc(arena, sizeof *copy);
-
-	*copy = *round;
-	copy->arena = arena;
-	copy->problem = arena_strdup(arena, round->problem);
-	copy->shapes = NULL;
-	copy->times = NULL;
-	copy->shape_count = copy->point_count = 0;
-	return copy;
-}
-
-void cluster_rounds_add(struct cluster_rounds *rounds, struct cluster_round *round)
-{
-	for (size_t i = 0; i < rounds->count && !round->problem; i++) {
-		struct cluster_round *old = rounds->items[i];
-
-		if (old->shape_count == 0)
-			continue;
-		rounds->items[i] = brief(old);
-		cluster_round_free(old);
-	}
-	if (rounds->count == CLUSTER_ROUNDS) {
-		size_t last = CLUSTER_ROUNDS - 1;
-
-		/* The one with the shapes stays, however many have failed since. */
-		if (rounds->items[last] == rounds->detailed && round->problem)
-			last--;
-		cluster_round_free(rounds->items[last]);
-		memmove(rounds->items + last, rounds->items + last + 1,
-			(CLUSTER_ROUNDS - 1 - last) * sizeof *rounds->items);
-		rounds->count--;
-	}
-	memmove(rounds->items + 1, rounds->items, rounds->count * sizeof *rounds->items);
-	rounds->items[0] = round;
-	rounds->count++;
-	if (!round->problem)
-		rounds->detailed = round;
+	rounds->count += rounds->count < CLUSTER_ROUNDS;
+	memmove(rounds->items + 1, rounds->items, (rounds->count - 1) * sizeof *rounds->items);
+	rounds->items[0] = *round;
+	if (!shapes)
+		return;
+	cluster_shapes_free(rounds->shapes);
+	rounds->shapes = shapes;
 }
 
 void cluster_rounds_clear(struct cluster_rounds *rounds)
 {
-	for (size_t i = 0; i < rounds->count; i++)
-		cluster_round_free(rounds->items[i]);
+	cluster_shapes_free(rounds->shapes);
 	*rounds = (struct cluster_rounds){0};
 }

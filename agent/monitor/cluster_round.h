@@ -31,35 +31,41 @@ struct round_shape {
 };
 
 struct cluster_round {
-	struct arena *arena;
-	int64_t ended, duration; /* ms, wall clock; ms */
-	const char *problem;     /* why it failed, or NULL */
-	size_t tests, failed;    /* read, or not */
+	int64_t ended, duration;  /* ms, wall clock; ms */
+	char problem[ERROR_TEXT]; /* why it failed; "": it did not */
+	size_t tests, failed;     /* read, or not */
 	size_t series, left_out, points, k;
-	size_t found, fresh;        /* shapes, and those of them that were new */
-	const int64_t *times;       /* of the centroids' points, ms */
-	size_t point_count;         /* at most CLUSTER_ROUND_POINTS */
-	struct round_shape *shapes; /* of the last round; at most CLUSTER_ROUND_SHAPES */
-	size_t shape_count;
+	size_t found, fresh; /* shapes, and those of them that were new */
 };
 
-/* A copy of the report, or an empty round if it is NULL; `changes` as set by cluster_news. */
-struct cluster_round *cluster_round_new(const struct shape_report *report, const int64_t *changes);
-void cluster_round_free(struct cluster_round *round); /* accepts NULL */
+/* The last round that did not fail, with its shapes. */
+struct cluster_shapes {
+	struct arena *arena;
+	struct cluster_round round;
+	const int64_t *times;      /* of the centroids' points, ms */
+	size_t point_count;        /* at most CLUSTER_ROUND_POINTS */
+	struct round_shape *items; /* at most CLUSTER_ROUND_SHAPES */
+	size_t count;
+};
+
+/* A copy of the report; `changes` as set by cluster_news. */
+struct cluster_shapes *cluster_shapes_new(
+	const struct shape_report *report, const int64_t *changes);
+void cluster_shapes_free(struct cluster_shapes *shapes); /* accepts NULL */
 
 /* Sets the ids of the shapes whose records are new: as the store has given them. */
-void cluster_round_recorded(struct cluster_round *round, const struct store_record *recorded);
+void cluster_shapes_recorded(struct cluster_shapes *shapes, const struct store_record *recorded);
 
-/* The last first. `detailed` is the last one that did not fail, or NULL: the only one with
- * shapes. */
+/* The last first. */
 struct cluster_rounds {
-	struct cluster_round *items[CLUSTER_ROUNDS];
+	struct cluster_round items[CLUSTER_ROUNDS];
 	size_t count;
-	const struct cluster_round *detailed;
+	struct cluster_shapes *shapes; /* or NULL */
 };
 
-/* Takes over the round. */
-void cluster_rounds_add(struct cluster_rounds *rounds, struct cluster_round *round);
+/* Takes over the shapes, which are NULL if it has failed. */
+void cluster_rounds_add(struct cluster_rounds *rounds, const struct cluster_round *round,
+	struct cluster_shapes *shapes);
 void cluster_rounds_clear(struct cluster_rounds *rounds);
 
 #endif

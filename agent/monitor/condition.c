@@ -15,12 +15,9 @@
 #include "agent/base/when.h"
 
 /*
- * Tables of what may be wrong with each source and test, looked up by name. Names map to array
- * indices. Entries are never removed one by one: when the configuration has lost names, the rest
- * moves to new tables.
+ * What may be wrong with each source and test, looked up by name. An entry whose name the
+ * configuration has lost stays, as one of which nothing is known.
  */
-
-#define HEALTH_NOWHERE SIZE_MAX /* source of a test that has not run yet */
 
 enum health_phase {
 	HEALTH_OK,
@@ -50,6 +47,7 @@ struct health_counts {
 
 struct source_health {
 	const char *name;
+	struct source_health *next;
 	struct health_state down;
 	int64_t clock;    /* monotonic clock at the first failure */
 	uint64_t outages; /* finished outages */
@@ -60,7 +58,8 @@ struct source_health {
 
 struct test_health {
 	const char *name;
-	size_t source;
+	struct test_health *next;
+	struct source_health *source; /* NULL: it has not run yet */
 	struct health_state states[ASPECTS];
 	int64_t failed;  /* monotonic clock at the last failure that counted */
 	uint64_t outage; /* source.outages at the last failure */
@@ -70,43 +69,30 @@ struct test_health {
 	int64_t usual; /* ms until a point is missed, as of the last arrival; 0: unknown */
 };
 
-struct health_table {
+struct conditions {
 	struct arena *arena;
-	struct name_index source_index, test_index; /* from name to index in these arrays */
+	struct dict source_names, test_names;
 	struct source_health *sources;
 	struct test_health *tests;
-	size_t source_capacity, test_capacity;
+	int64_t since;
+	struct buf subjects[CONDITION_TURNS], texts[CONDITION_TURNS];
 };
 
-static struct health_table health_table_new(void)
+/* The entry of the source, added if missing. */
+static struct source_health *source_of(struct conditions *conditions, const char *name)
 {
-	struct arena *arena = arena_new();
+	struct source_health *source =
+		(struct source_health *)(uintptr_t)dict_get(&conditions->source_names, name);
 
-	return (struct health_table){.arena = arena,
-		.source_index = {.dict = {.arena = arena}},
-		.test_index = {.dict = {.arena = arena}}};
-}
-
-static void health_table_free(struct health_table *tables)
-{
-	free(tables->sources);
-	free(tables->tests);
-	arena_free(tables->arena);
-}
-
-/* The index of the source, added if missing. Invalidates pointers to other sources. */
-static size_t health_table_source(struct health_table *tables, const char *name)
-{
-	struct name_index *index = &tables->source_index;
-	size_t before = index->count, at = name_index_add(index, name, strlen(name));
-
-	if (at < before)
-		return at;
-	tables->sources = memory_grow(
-		tables->sources, &tables->source_capacity, at + 1, sizeof *tables->sources);
-	tables->sources[at] =
-		(struct source_health){.name = index->items[at], .answered = WHEN_ALWAYS};
-	return at;
+	if (source)
+		return source;
+	source = arena_alloc(conditions->arena, sizeof *source);
+	*source = (struct source_health){.name = arena_strdup(conditions->arena, name),
+		.next = conditions->sources,
+		.answered = WHEN_ALWAYS};
+	*dict_place(&conditions->source_names, source->name) = source;
+	conditions->sources = source;
+	return source;
 }
 
 /* Adds the condition to the counts (step 1) or removes it (step SIZE_MAX, which is -1). */
@@ -120,33 +106,34 @@ static void health_counts_add(
 }
 
 /* Does so for all conditions of a test and the counts of its source. */
-static void health_table_count(
-	struct health_table *tables, const struct test_health *test, size_t step)
+static void count_test(const struct test_health *test, size_t step)
 {
-	for (size_t i = 0; i < ASPECTS && test->source != HEALTH_NOWHERE; i++)
-		health_counts_add(&tables->sources[test->source].counts[i], &test->states[i], step);
+	for (size_t i = 0; i < ASPECTS && test->source; i++)
+		health_counts_add(&test->source->counts[i], &test->states[i], step);
 }
 
 /* The test's entry, added if missing. A test that belonged to another source moves to this one's
  * counts. */
-static struct test_health *health_table_test(
-	struct health_table *tables, const char *name, size_t source)
+static struct test_health *test_of(
+	struct conditions *conditions, const char *name, struct source_health *source)
 {
-	struct name_index *index = &tables->test_index;
-	size_t before = index->count, at = name_index_add(index, name, strlen(name));
+	struct test_health *test =
+		(struct test_health *)(uintptr_t)dict_get(&conditions->test_names, name);
 
-	if (at >= before) {
-		tables->tests = memory_grow(
-			tables->tests, &tables->test_capacity, at + 1, sizeof *tables->tests);
-		tables->tests[at] =
-			(struct test_health){.name = index->items[at], .source = source};
+	if (!test) {
+		test = arena_alloc(conditions->arena, sizeof *test);
+		*test = (struct test_health){.name = arena_strdup(conditions->arena, name),
+			.next = conditions->tests,
+			.source = source};
+		*dict_place(&conditions->test_names, test->name) = test;
+		conditions->tests = test;
 	}
-	if (tables->tests[at].source != source) {
-		health_table_count(tables, &tables->tests[at], SIZE_MAX);
-		tables->tests[at].source = source;
-		health_table_count(tables, &tables->tests[at], 1);
+	if (test->source != source) {
+		count_test(test, SIZE_MAX);
+		test->source = source;
+		count_test(test, 1);
 	}
-	return &tables->tests[at];
+	return test;
 }
 
 /*
@@ -259,12 +246,6 @@ static void condition_text(const struct condition *condition, const struct outco
 
 enum { FAILURES = 3, OUTAGE = 300000 };
 
-struct conditions {
-	struct health_table tables;
-	int64_t since;
-	struct buf subjects[CONDITION_TURNS], texts[CONDITION_TURNS];
-};
-
 /* State of one conditions_note call: its arguments, and the conditions it returns. */
 struct note {
 	struct conditions *conditions;
@@ -292,7 +273,8 @@ struct conditions *conditions_new(void)
 {
 	struct conditions *conditions = memory_new(1, sizeof *conditions);
 
-	conditions->tables = health_table_new();
+	conditions->arena = conditions->source_names.arena = conditions->test_names.arena =
+		arena_new();
 	return conditions;
 }
 
@@ -309,7 +291,7 @@ void conditions_free(struct conditions *conditions)
 		buf_free(&conditions->texts[i]);
 		buf_free(&conditions->subjects[i]);
 	}
-	health_table_free(&conditions->tables);
+	arena_free(conditions->arena);
 	free(conditions);
 }
 
@@ -551,12 +533,11 @@ static void note_arrival(struct note *note)
 size_t conditions_note(struct conditions *conditions, const struct outcome *outcome,
 	struct condition turns[CONDITION_TURNS])
 {
-	struct health_table *tables = &conditions->tables;
-	size_t source = health_table_source(tables, outcome->source);
+	struct source_health *source = source_of(conditions, outcome->source);
 	struct note note = {.conditions = conditions,
 		.outcome = outcome,
-		.source = &tables->sources[source],
-		.test = health_table_test(tables, outcome->test, source),
+		.source = source,
+		.test = test_of(conditions, outcome->test, source),
 		.turns = turns};
 
 	if (outcome->unasked) {
@@ -576,13 +557,6 @@ size_t conditions_note(struct conditions *conditions, const struct outcome *outc
 	return note.count;
 }
 
-static struct source_health *source_of(struct health_table *tables, const char *name)
-{
-	size_t at = health_table_source(tables, name);
-
-	return &tables->sources[at];
-}
-
 void conditions_restore(struct conditions *conditions, const struct condition *condition)
 {
 	const char *name = condition_name(condition);
@@ -591,44 +565,46 @@ void conditions_restore(struct conditions *conditions, const struct condition *c
 	struct health_state *state;
 
 	if (condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE)
-		state = &health_table_test(&conditions->tables, name, HEALTH_NOWHERE)
-				 ->states[aspect];
+		state = &test_of(conditions, name, NULL)->states[aspect];
 	else if (condition->kind == CONDITION_SOURCE)
-		state = &source_of(&conditions->tables, name)->down;
+		state = &source_of(conditions, name)->down;
 	else
-		state = &source_of(&conditions->tables, name)->counts[aspect].many;
+		state = &source_of(conditions, name)->counts[aspect].many;
 	*state = (struct health_state){.state = HEALTH_REPORTED, .since = condition->since};
 }
 
 void conditions_expect(struct conditions *conditions, const char *test, const char *source)
 {
-	struct health_table *tables = &conditions->tables;
-	size_t at = health_table_source(tables, source);
-	struct test_health *subject = health_table_test(tables, test, at);
+	struct test_health *subject = test_of(conditions, test, source_of(conditions, source));
 
-	health_table_count(tables, subject, SIZE_MAX);
+	count_test(subject, SIZE_MAX);
 	for (size_t a = 0; a < ASPECTS; a++)
 		subject->states[a].awaited = true;
-	health_table_count(tables, subject, 1);
+	count_test(subject, 1);
+}
+
+/* Nothing is known of the test any more. */
+static void forget(struct test_health *test)
+{
+	count_test(test, SIZE_MAX);
+	*test = (struct test_health){.name = test->name, .next = test->next};
 }
 
 void conditions_rename(struct conditions *conditions, const char *was, const char *test)
 {
-	struct health_table *tables = &conditions->tables;
-	size_t at = name_index_find(&tables->test_index, was, strlen(was));
-	struct test_health old, *heir;
-	const char *name;
+	struct test_health *old =
+		(struct test_health *)(uintptr_t)dict_get(&conditions->test_names, was);
+	struct test_health *heir, known;
 
-	if (at == NAME_INDEX_NONE || dict_get(&tables->test_index.dict, test))
+	if (!old || dict_get(&conditions->test_names, test))
 		return;
-	old = tables->tests[at];
-	health_table_count(tables, &old, SIZE_MAX);
-	tables->tests[at] = (struct test_health){.name = old.name, .source = HEALTH_NOWHERE};
-	heir = health_table_test(tables, test, HEALTH_NOWHERE);
-	name = heir->name;
-	*heir = old;
-	heir->name = name;
-	health_table_count(tables, heir, 1);
+	known = *old;
+	forget(old);
+	heir = test_of(conditions, test, NULL);
+	known.name = heir->name;
+	known.next = heir->next;
+	*heir = known;
+	count_test(heir, 1);
 }
 
 /* Reports the end of a condition whose subject is gone. */
@@ -647,78 +623,36 @@ static void lose(struct conditions *conditions, const struct health_state *state
 	lost(context, &condition);
 }
 
-static void retain_sources(struct conditions *conditions, struct health_table *kept,
-	conditions_keep *keeps, conditions_lost *lost, void *context)
-{
-	const struct health_table *old = &conditions->tables;
-
-	for (size_t i = 0; i < old->source_index.count; i++) {
-		const struct source_health *source = &old->sources[i];
-		struct source_health *copy;
-		const char *name;
-
-		if (keeps(context, false, source->name)) {
-			copy = source_of(kept, source->name);
-			name = copy->name;
-			*copy = *source;
-			copy->name = name;
-			for (size_t a = 0; a < ASPECTS; a++)
-				copy->counts[a] =
-					(struct health_counts){.many = source->counts[a].many,
-						.others = source->counts[a].others,
-						.share = source->counts[a].share,
-						.used = source->counts[a].used};
-			continue;
-		}
-		lose(conditions, &source->down, CONDITION_SOURCE, source->name, lost, context);
-		for (size_t a = 0; a < ASPECTS; a++)
-			lose(conditions, &source->counts[a].many, aspects[a].many, source->name,
-				lost, context);
-	}
-}
-
-static void retain_tests(struct conditions *conditions, struct health_table *kept,
-	conditions_keep *keeps, conditions_lost *lost, void *context)
-{
-	const struct health_table *old = &conditions->tables;
-
-	for (size_t i = 0; i < old->test_index.count; i++) {
-		const struct test_health *test = &old->tests[i];
-		struct test_health *copy;
-		const char *name;
-
-		if (keeps(context, true, test->name)) {
-			copy = health_table_test(kept, test->name, HEALTH_NOWHERE);
-			name = copy->name;
-			*copy = *test;
-			copy->name = name;
-			if (test->source != HEALTH_NOWHERE)
-				copy->source =
-					health_table_source(kept, old->sources[test->source].name);
-			health_table_count(kept, copy, 1);
-			continue;
-		}
-		for (size_t a = 0; a < ASPECTS; a++)
-			lose(conditions, &test->states[a], aspects[a].one, test->name, lost,
-				context);
-	}
-}
-
 void conditions_retain(
 	struct conditions *conditions, conditions_keep *keeps, conditions_lost *lost, void *context)
 {
-	struct health_table kept = health_table_new();
+	for (struct source_health *source = conditions->sources; source; source = source->next) {
+		if (keeps(context, false, source->name))
+			continue;
+		lose(conditions, &source->down, CONDITION_SOURCE, source->name, lost, context);
+		source->down = (struct health_state){0};
+		source->answered = WHEN_ALWAYS;
+		for (size_t a = 0; a < ASPECTS; a++) {
+			struct health_state *many = &source->counts[a].many;
 
-	retain_sources(conditions, &kept, keeps, lost, context);
-	retain_tests(conditions, &kept, keeps, lost, context);
-	health_table_free(&conditions->tables);
-	conditions->tables = kept;
+			lose(conditions, many, aspects[a].many, source->name, lost, context);
+			*many = (struct health_state){0};
+		}
+	}
+	for (struct test_health *test = conditions->tests; test; test = test->next) {
+		if (keeps(context, true, test->name))
+			continue;
+		for (size_t a = 0; a < ASPECTS; a++)
+			lose(conditions, &test->states[a], aspects[a].one, test->name, lost,
+				context);
+		forget(test);
+	}
 }
 
 void conditions_others(struct conditions *conditions, const char *source,
 	const int64_t told[VIEW_ASPECTS], size_t share)
 {
-	struct source_health *at = source_of(&conditions->tables, source);
+	struct source_health *at = source_of(conditions, source);
 
 	for (size_t a = 0; a < ASPECTS; a++) {
 		at->counts[a].others = (size_t)told[a];
@@ -730,13 +664,11 @@ void conditions_others(struct conditions *conditions, const char *source,
 void conditions_view(
 	const struct conditions *conditions, const char *source, struct source_view *view)
 {
-	size_t at = name_index_find(&conditions->tables.source_index, source, strlen(source));
-	const struct source_health *health;
+	const struct source_health *health = dict_get(&conditions->source_names, source);
 
 	*view = (struct source_view){.source = source, .own = true, .text = ""};
-	if (at == NAME_INDEX_NONE)
+	if (!health)
 		return;
-	health = &conditions->tables.sources[at];
 	view->verdict = health->down.state                ? VIEW_DOWN
 			: health->answered != WHEN_ALWAYS ? VIEW_UP
 							  : VIEW_NONE;
@@ -748,36 +680,27 @@ void conditions_view(
 	}
 }
 
-bool conditions_up(const struct conditions *conditions, const char *source)
-{
-	size_t at = name_index_find(&conditions->tables.source_index, source, strlen(source));
-
-	return at == NAME_INDEX_NONE || !conditions->tables.sources[at].down.state;
-}
-
 int64_t conditions_down_since(const struct conditions *conditions, const char *source)
 {
-	size_t at = name_index_find(&conditions->tables.source_index, source, strlen(source));
-	const struct health_state *down =
-		at == NAME_INDEX_NONE ? NULL : &conditions->tables.sources[at].down;
+	const struct source_health *health = dict_get(&conditions->source_names, source);
 
-	return down && down->state ? down->since : 0;
+	return health && health->down.state ? health->down.since : 0;
 }
 
-bool conditions_test_stale(const struct conditions *conditions, const char *test)
+bool conditions_test_stale(const struct conditions *conditions, const char *name)
 {
-	size_t at = name_index_find(&conditions->tables.test_index, test, strlen(test));
+	const struct test_health *test = dict_get(&conditions->test_names, name);
 
-	return at != NAME_INDEX_NONE && conditions->tables.tests[at].states[ASPECT_STALE].state;
+	return test && test->states[ASPECT_STALE].state;
 }
 
 size_t conditions_stale(const struct conditions *conditions)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < conditions->tables.source_index.count; i++) {
-		const struct health_counts *counts =
-			&conditions->tables.sources[i].counts[ASPECT_STALE];
+	for (const struct source_health *source = conditions->sources; source;
+		source = source->next) {
+		const struct health_counts *counts = &source->counts[ASPECT_STALE];
 
 		count += counts->told + counts->suppressed + counts->old;
 	}

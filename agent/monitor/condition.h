@@ -108,9 +108,6 @@ void condition_say(const struct condition *condition, int64_t now, struct buf *o
 /* The subject of a condition of that name; appends it. */
 void condition_subject(enum condition_kind kind, const char *name, struct buf *out);
 
-/* False while the source is known to be down. */
-bool conditions_up(const struct conditions *conditions, const char *source);
-
 /* Since when the source is known to be down; 0: it is not. */
 int64_t conditions_down_since(const struct conditions *conditions, const char *source);
 

@@ -9,7 +9,6 @@
 
 #include "agent/base/dict.h"
 #include "agent/base/when.h"
-#include "agent/monitor/condition.h"
 #include "agent/monitor/views.h"
 #include "agent/notify/router.h"
 
@@ -392,25 +391,21 @@ static void note_stale(const struct health *health)
 		(double)conditions_stale(health->conditions), NULL, NULL);
 }
 
-void health_note(struct health *health, const struct test *test, const struct run_outcome *run)
+void health_note(struct health *health, const struct test *test, const struct outcome *run)
 {
 	struct agent *agent = health->agent;
 	struct condition turns[CONDITION_TURNS];
-	struct outcome outcome = {.test = test->name,
-		.source = source_of(test),
-		.problem = run->problem,
-		.answered = run->answered,
-		.unasked = run->unasked,
-		.newest = run->newest,
-		.stale_after = test->stale_after,
-		.usual = run->usual,
-		.interval = test->interval,
-		.now = agent_now(agent),
-		.begun = run->begun,
-		.clock = engine_now(agent->engine)};
-	size_t count = conditions_note(health->conditions, &outcome, turns);
+	struct outcome outcome = *run;
 	const char *down = NULL;
+	size_t count;
 
+	outcome.test = test->name;
+	outcome.source = source_of(test);
+	outcome.stale_after = test->stale_after;
+	outcome.interval = test->interval;
+	outcome.now = agent_now(agent);
+	outcome.clock = engine_now(agent->engine);
+	count = conditions_note(health->conditions, &outcome, turns);
 	for (size_t i = 0; i < count; i++)
 		if (!fleet_is_shared(agent) || about_test(turns[i].kind))
 			notify_unless_silenced(health, &turns[i]);
@@ -421,7 +416,8 @@ void health_note(struct health *health, const struct test *test, const struct ru
 	if (may_tell_held(health))
 		tell_held(health);
 	metrics_set(agent->metrics, METRIC_SOURCE_UP,
-		conditions_up(health->conditions, outcome.source), outcome.source, NULL);
+		conditions_down_since(health->conditions, outcome.source) == 0, outcome.source,
+		NULL);
 	note_stale(health);
 }
 
@@ -534,11 +530,6 @@ static void forget_lost(struct health *health, const struct dict *tests)
 		lost_clear(lost);
 	}
 	count_lost(health);
-}
-
-bool health_up(const struct health *health, const struct test *test)
-{
-	return conditions_up(health->conditions, source_of(test));
 }
 
 int64_t health_down_since(const struct health *health, const struct test *test)

@@ -14,6 +14,7 @@
 #define AGENT_MONITOR_HEALTH_H
 
 #include "agent/fleet/tests.h"
+#include "agent/monitor/condition.h"
 #include "agent/monitor/vanish.h"
 #include "agent/notify/dispatcher.h"
 
@@ -35,17 +36,8 @@ void health_lead(struct health *health, const struct health_rows *rows);
 /* In a fleet: what others have written. */
 void health_news(struct health *health, const struct fleet_news *news);
 
-/* The outcome of a run: why there are no data, or NULL and what the data are like. */
-struct run_outcome {
-	const char *problem;
-	int64_t begun;  /* ms, monotonic */
-	bool unasked;   /* no request was made, since nothing can be new */
-	bool answered;  /* failed although the source answered */
-	int64_t newest; /* ms, of the newest point; WHEN_ALWAYS: none */
-	int64_t usual;  /* ms that it may be without a new point by its rhythm; 0: unknown */
-};
-
-void health_note(struct health *health, const struct test *test, const struct run_outcome *run);
+/* The outcome of a run, but for the names and clocks. */
+void health_note(struct health *health, const struct test *test, const struct outcome *run);
 
 /* What a run of the test needs to find vanished series; in the arena. */
 struct vanish_rule health_vanish_rule(struct health *health, const struct test *test,
@@ -55,8 +47,7 @@ struct vanish_rule health_vanish_rule(struct health *health, const struct test *
 void health_vanished(struct health *health, const struct test *test, const struct vanish_news *news,
 	size_t count);
 
-/* Whether the test's source is up; whether its data are stale. */
-bool health_up(const struct health *health, const struct test *test);
+/* Whether the test's data are stale. */
 bool health_stale(const struct health *health, const struct test *test);
 
 /* Since when the test's source is known to be down, ms; 0: it is not. */

@@ -54,7 +54,6 @@ struct scheduled_job {
 	uint64_t missed;
 	struct waiter *waiting, *served;     /* for the next run, and for the current one */
 	struct scheduled_job *next, **place; /* in the queue, or among those removed */
-	bool passed;                         /* in the queue of those that could not begin yet */
 	/* Writes that no run has followed yet: engine_now of the first and the last. */
 	struct {
 		int64_t first, last;
@@ -86,6 +85,9 @@ static inline bool scheduled_job_dropped(const struct scheduled_job *job)
  * report is passed to those who wait for it. */
 void scheduled_job_ended(struct scheduled_job *job, const struct run_report *report);
 
+/* The clock of a run's news; `first`: the job's first run. */
+struct news_clock scheduled_job_clock(const struct agent *agent, bool first);
+
 /* Series of each test whose smallest detectable change is measured. */
 enum { RUN_MEASURED = 5 };
 
@@ -110,7 +112,7 @@ struct monitored_test {
 	/* For a test whose points lie on a grid, after a run that has read the last one possible:
 	 * its time, ms; 0: there may be more to read. */
 	int64_t read_to;
-	int64_t usual;              /* struct run_outcome's */
+	int64_t usual;              /* struct outcome's */
 	uint64_t triages;           /* agent_triages when it last looked for news */
 	struct series_cache *cache; /* NULL: nothing is kept; the run's while one is in progress */
 	struct test_run *run;       /* in progress, or NULL */

@@ -43,6 +43,7 @@ struct waiter {
 
 struct job_list {
 	struct scheduled_job *first, **end;
+	size_t count;
 };
 
 struct scheduler {
@@ -50,8 +51,7 @@ struct scheduler {
 	struct scheduled_job **jobs;
 	size_t count, test_count; /* of all jobs; of those that are tests, which come first */
 	struct job_list removed;  /* and still running */
-	struct job_list queue;    /* of on-demand runs, ... */
-	struct job_list passed;   /* ... and of those that could not begin a moment ago */
+	struct job_list queue;    /* of on-demand runs */
 	size_t on_demand;         /* on-demand runs in progress */
 	struct schedule schedule;
 	struct alarm alarm;            /* for the next job that is due */
@@ -61,7 +61,7 @@ struct scheduler {
 	bool started;
 
 	/* In a fleet. */
-	struct fleet_shards held;
+	bool leads;
 	size_t busy[FLEET_SHARDS]; /* runs in progress */
 	struct requests *requests;
 };
@@ -71,7 +71,7 @@ static bool is_ours(const struct scheduler *scheduler, const struct scheduled_jo
 {
 	if (job->kind->of_test)
 		return fleet_runs(scheduler->context.agent, job->name);
-	return !fleet_is_shared(scheduler->context.agent) || scheduler->held.has[job->shard];
+	return !fleet_is_shared(scheduler->context.agent) || scheduler->leads;
 }
 
 /* Whether it may begin now. */
@@ -88,6 +88,7 @@ static void list_add(struct job_list *list, struct scheduled_job *job)
 	job->place = list->end;
 	*list->end = job;
 	list->end = &job->next;
+	list->count++;
 }
 
 static void list_remove(struct job_list *list, struct scheduled_job *job)
@@ -97,6 +98,7 @@ static void list_remove(struct job_list *list, struct scheduled_job *job)
 		job->next->place = job->place;
 	else
 		list->end = job->place;
+	list->count--;
 }
 
 static void forget_writes(struct scheduled_job *job)
@@ -159,8 +161,7 @@ static void queue(struct scheduler *scheduler, struct scheduled_job *job)
 static void unqueue(struct scheduler *scheduler, struct scheduled_job *job)
 {
 	if (job->state == JOB_QUEUED)
-		list_remove(job->passed ? &scheduler->passed : &scheduler->queue, job);
-	job->passed = false;
+		list_remove(&scheduler->queue, job);
 }
 
 static void begin(struct scheduler *scheduler, struct scheduled_job *job)
@@ -175,25 +176,21 @@ static void begin(struct scheduler *scheduler, struct scheduled_job *job)
 	job->kind->begin(job);
 }
 
-static void pass_over(struct scheduler *scheduler, struct scheduled_job *job)
+/* Those that may not begin yet wait at the end of the queue. */
+static void begin_queued(void *context)
 {
+	struct scheduler *scheduler = context;
 	struct engine *engine = scheduler->context.agent->engine;
-
-	if (!scheduler->passed.first)
-		engine_alarm(engine, &scheduler->retry, engine_now(engine) + LOOK_AGAIN);
-	list_remove(&scheduler->queue, job);
-	list_add(&scheduler->passed, job);
-	job->passed = true;
-}
-
-static void begin_queued(struct scheduler *scheduler)
-{
 	struct scheduled_job *job;
 
-	while ((job = scheduler->queue.first) && scheduler->on_demand < MOST_ON_DEMAND &&
-		!scheduler->context.agent->stopping) {
+	for (size_t i = scheduler->queue.count;
+		i > 0 && (job = scheduler->queue.first) && scheduler->on_demand < MOST_ON_DEMAND &&
+		!scheduler->context.agent->stopping;
+		i--) {
 		if (!may_begin(scheduler, job)) {
-			pass_over(scheduler, job);
+			list_remove(&scheduler->queue, job);
+			list_add(&scheduler->queue, job);
+			engine_alarm(engine, &scheduler->retry, engine_now(engine) + LOOK_AGAIN);
 			continue;
 		}
 		job->on_demand = true;
@@ -201,18 +198,6 @@ static void begin_queued(struct scheduler *scheduler)
 		schedule_pick(&scheduler->schedule, &job->entry);
 		begin(scheduler, job);
 	}
-}
-
-static void begin_again(void *context)
-{
-	struct scheduler *scheduler = context;
-
-	for (struct scheduled_job *job; (job = scheduler->passed.first);) {
-		list_remove(&scheduler->passed, job);
-		list_add(&scheduler->queue, job);
-		job->passed = false;
-	}
-	begin_queued(scheduler);
 }
 
 static void tick(void *context)
@@ -591,8 +576,7 @@ static void gained(
 {
 	struct scheduler *scheduler = context;
 
-	for (size_t i = 0; i < FLEET_SHARDS; i++)
-		scheduler->held.has[i] |= shards->has[i];
+	scheduler->leads |= shards->has[FLEET_LEADER];
 	if (shards->has[FLEET_LEADER])
 		health_lead(scheduler->context.health, &restored->health);
 	scheduler->started = true;
@@ -603,8 +587,7 @@ static void lost(void *context, const struct fleet_shards *shards)
 {
 	struct scheduler *scheduler = context;
 
-	for (size_t i = 0; i < FLEET_SHARDS; i++)
-		scheduler->held.has[i] &= !shards->has[i];
+	scheduler->leads &= !shards->has[FLEET_LEADER];
 	if (shards->has[FLEET_LEADER])
 		health_lead(scheduler->context.health, NULL);
 	look_again(scheduler, NULL);
@@ -670,10 +653,9 @@ struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatch
 		.context = {agent, dispatcher, health_new(agent, dispatcher), scheduler},
 		.removed.end = &scheduler->removed.first,
 		.queue.end = &scheduler->queue.first,
-		.passed.end = &scheduler->passed.first,
 		.alarm = {.call = tick, .context = scheduler},
 		.quiet = {.call = run_written, .context = scheduler},
-		.retry = {.call = begin_again, .context = scheduler},
+		.retry = {.call = begin_queued, .context = scheduler},
 		.requests = requests_new(agent, run_asked, scheduler)};
 	fleet_listen(agent, &(struct fleet_listener){gained, lost, is_busy, note_news, scheduler});
 	fleet_tests_listen(agent, &(struct fleet_runner){look_again, is_running, scheduler});
@@ -800,33 +782,27 @@ void scheduler_each(const struct scheduler *scheduler,
 		const struct scheduled_job *job = scheduler->jobs[i];
 		const struct monitored_test *monitored = (const struct monitored_test *)job;
 		int64_t due = job->state == JOB_NEW ? INT64_MAX : job->entry.due;
-		const char *elsewhere = holder_of(scheduler, job);
+		struct scheduler_test state = {.test = monitored->test,
+			.elsewhere = holder_of(scheduler, job),
+			.down_since = health_down_since(health, monitored->test),
+			.next_due = INT64_MAX,
+			.newest = WHEN_ALWAYS};
 
-		if (elsewhere) {
-			call(context,
-				&(struct scheduler_test){.test = monitored->test,
-					.elsewhere = elsewhere,
-					.source_up = health_up(health, monitored->test),
-					.down_since = health_down_since(health, monitored->test),
-					.next_due = INT64_MAX,
-					.newest = WHEN_ALWAYS});
-			continue;
+		if (!state.elsewhere) {
+			state.running = job->state >= JOB_RUNNING;
+			state.failing = monitored->failing;
+			state.stale = health_stale(health, monitored->test);
+			state.problem = monitored->problem;
+			state.last_run = monitored->last_run;
+			state.next_due = due == INT64_MAX ? due : wall + (due - now);
+			state.duration = monitored->duration;
+			state.series = monitored->series;
+			state.points = monitored->points;
+			state.newest = monitored->newest;
+			state.smallest = monitored->smallest;
+			state.measured = monitored->measured;
 		}
-		call(context, &(struct scheduler_test){.test = monitored->test,
-				      .running = job->state >= JOB_RUNNING,
-				      .failing = monitored->failing,
-				      .source_up = health_up(health, monitored->test),
-				      .down_since = health_down_since(health, monitored->test),
-				      .stale = health_stale(health, monitored->test),
-				      .problem = monitored->problem,
-				      .last_run = monitored->last_run,
-				      .next_due = due == INT64_MAX ? due : wall + (due - now),
-				      .duration = monitored->duration,
-				      .series = monitored->series,
-				      .points = monitored->points,
-				      .newest = monitored->newest,
-				      .smallest = monitored->smallest,
-				      .measured = monitored->measured});
+		call(context, &state);
 	}
 }
 

@@ -71,8 +71,7 @@ struct scheduler_test {
 	const char *elsewhere; /* the agent that runs it, "": none is known, and nothing below is;
 				  NULL: this one */
 	bool running, failing;
-	bool source_up;         /* false: its source is known to be down, ... */
-	int64_t down_since;     /* ... wall clock, ms; 0: it is up */
+	int64_t down_since;     /* ms, wall clock: its source is known to be down; 0: it is up */
 	bool stale;             /* its data are */
 	const char *problem;    /* why it is failing, or NULL */
 	int64_t last_run;       /* wall clock, ms; 0: not yet */

@@ -71,20 +71,13 @@ static void sort_states(struct series_cache *cache)
 
 static struct series_state *find_state(const struct series_cache *cache, const char *series)
 {
-	size_t low = 0, high = cache->sorted;
+	const struct series_state key = {.series = (char *)(uintptr_t)series}, *sought = &key;
+	struct series_state **found = NULL;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(cache->states[middle]->series, series);
-
-		if (order == 0)
-			return cache->states[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	if (cache->sorted > 0)
+		found = bsearch(&sought, cache->states, cache->sorted, sizeof *cache->states,
+			compare_states);
+	return found ? *found : NULL;
 }
 
 void series_cache_restore(

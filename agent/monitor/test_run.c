@@ -49,7 +49,7 @@ struct test_run {
 	struct analysis analysis;
 	struct realignment **realignments; /* one for each series; owned by the series cache */
 	struct news_clock clock;
-	struct run_outcome outcome;
+	struct outcome outcome;
 	struct vanish_rule vanish;
 	struct vanish_news *vanished; /* of series; to be passed to health */
 	size_t vanished_count;
@@ -304,7 +304,7 @@ static void fail_run(struct test_run *run, const struct error *error)
 	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, NULL);
 	if (error->kind != ERROR_STATE && is_monitored(run)) /* else it is our store that fails */
 		health_note(run->runs->health, run->test,
-			&(struct run_outcome){.problem = error->text,
+			&(struct outcome){.problem = error->text,
 				.begun = run->outcome.begun,
 				.newest = WHEN_ALWAYS});
 	agent->misconfigured |= error->kind == ERROR_USAGE;
@@ -560,24 +560,30 @@ static void news_found(struct task *task)
 	record(run, request);
 }
 
+struct news_clock scheduled_job_clock(const struct agent *agent, bool first)
+{
+	int64_t now = agent_now(agent), max_age = agent->config->agent.max_age;
+
+	return (struct news_clock){.now = now,
+		/* What a simulation finds first was found before, by an agent that was running. */
+		.oldest = agent->simulation && first ? WHEN_NEVER
+			  : max_age == WHEN_NEVER    ? WHEN_ALWAYS
+						     : now - max_age,
+		.ahead = agent->clock_ahead};
+}
+
 static void known_read(struct store_known *known)
 {
 	struct test_run *run = known->call.context;
 	struct agent *agent = run->agent;
 	struct task *task = run->task;
-	int64_t max_age = agent->config->agent.max_age;
 
 	run->known = known;
 	if (known->call.failed) {
 		fail_for_state(run, &known->call);
 		return;
 	}
-	run->clock.now = agent_now(agent);
-	run->clock.oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : run->clock.now - max_age;
-	run->clock.ahead = agent->clock_ahead;
-	if (agent->simulation &&
-		run->monitored->last_run == 0) /* found before, by an agent that was running */
-		run->clock.oldest = WHEN_NEVER;
+	run->clock = scheduled_job_clock(agent, run->monitored->last_run == 0);
 	run->news = store_record_new(recorded, run);
 	task->work = find_news;
 	task->done = news_found;
@@ -735,7 +741,7 @@ static void skip_run(struct monitored_test *monitored)
 	metrics_add(agent->metrics, METRIC_RUNS_SKIPPED, 1, source, NULL);
 	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL, NULL);
 	health_note(runs->health, monitored->test,
-		&(struct run_outcome){
+		&(struct outcome){
 			.unasked = true, .newest = monitored->read_to, .usual = monitored->usual});
 	monitored->last_run = agent_now(agent);
 	monitored->duration = 0;

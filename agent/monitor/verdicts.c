@@ -12,18 +12,6 @@ enum { SAID_DOWN, SAID_MANY_FAIL, SAID_MANY_STALE, SAID };
 static const enum condition_kind kinds[SAID] = {
 	CONDITION_SOURCE, CONDITION_MANY_FAIL, CONDITION_MANY_STALE};
 
-struct said_of {
-	bool said[SAID];
-	int64_t since[SAID];
-};
-
-struct verdicts {
-	struct arena *arena;
-	struct name_index index;
-	struct said_of *sources;
-	size_t room;
-};
-
 /* What all views of a source amount to. */
 struct sum {
 	size_t known, down;
@@ -33,65 +21,75 @@ struct sum {
 	bool awaited;
 };
 
+struct said_of {
+	const char *name;
+	struct said_of *next;
+	bool said[SAID];
+	int64_t since[SAID];
+	struct sum sum; /* of the views that are judged */
+};
+
+struct verdicts {
+	struct arena *arena;
+	struct dict names;
+	struct said_of *sources;
+};
+
 struct verdicts *verdicts_new(void)
 {
 	struct verdicts *verdicts = memory_new(1, sizeof *verdicts);
 
-	verdicts->arena = arena_new();
-	verdicts->index.dict.arena = verdicts->arena;
+	verdicts->arena = verdicts->names.arena = arena_new();
 	return verdicts;
 }
 
 void verdicts_clear(struct verdicts *verdicts)
 {
-	arena_free(verdicts->arena);
-	free(verdicts->sources);
-	*verdicts = (struct verdicts){.arena = arena_new()};
-	verdicts->index.dict.arena = verdicts->arena;
+	for (struct said_of *source = verdicts->sources; source; source = source->next)
+		memset(source->said, 0, sizeof source->said);
 }
 
 void verdicts_free(struct verdicts *verdicts)
 {
-	if (!verdicts)
-		return;
-	arena_free(verdicts->arena);
-	free(verdicts->sources);
+	if (verdicts)
+		arena_free(verdicts->arena);
 	free(verdicts);
 }
 
-static size_t place_of(struct verdicts *verdicts, const char *source)
+static struct said_of *source_of(struct verdicts *verdicts, const char *name)
 {
-	size_t before = verdicts->index.count;
-	size_t at = name_index_add(&verdicts->index, source, strlen(source));
+	struct said_of *source = (struct said_of *)(uintptr_t)dict_get(&verdicts->names, name);
 
-	if (at == before) {
-		verdicts->sources = memory_grow(
-			verdicts->sources, &verdicts->room, at + 1, sizeof *verdicts->sources);
-		verdicts->sources[at] = (struct said_of){0};
-	}
-	return at;
+	if (source)
+		return source;
+	source = arena_alloc(verdicts->arena, sizeof *source);
+	*source = (struct said_of){
+		.name = arena_strdup(verdicts->arena, name), .next = verdicts->sources};
+	*dict_place(&verdicts->names, source->name) = source;
+	verdicts->sources = source;
+	return source;
 }
 
 void verdicts_restore(struct verdicts *verdicts, const struct condition *condition)
 {
 	for (size_t i = 0; i < SAID; i++)
 		if (kinds[i] == condition->kind) {
-			size_t at = place_of(verdicts, condition_name(condition));
+			struct said_of *source = source_of(verdicts, condition_name(condition));
 
-			verdicts->sources[at].said[i] = true;
-			verdicts->sources[at].since[i] = condition->since;
+			source->said[i] = true;
+			source->since[i] = condition->since;
 		}
 }
 
 /* `text`: NULL: the usual sentence. */
-static void say(struct said_of *source, const char *name, size_t what, int64_t now,
-	const char *text, verdicts_turn *turn, void *context)
+static void say(struct said_of *source, size_t what, int64_t now, const char *text,
+	verdicts_turn *turn, void *context)
 {
 	struct buf subject = {0}, sentence = {0};
 	struct condition condition = {
 		.kind = kinds[what], .since = source->since[what], .over = !source->said[what]};
 
-	condition_subject(condition.kind, name, &subject);
+	condition_subject(condition.kind, source->name, &subject);
 	condition.subject = subject.data;
 	if (!text) {
 		condition_say(&condition, now, &sentence);
@@ -119,18 +117,19 @@ static void add(struct sum *sum, const struct source_view *view)
 	}
 }
 
-static void judge(struct said_of *source, const char *name, const struct sum *sum, int64_t now,
-	bool settled, verdicts_turn *turn, void *context)
+static void judge(
+	struct said_of *source, int64_t now, bool settled, verdicts_turn *turn, void *context)
 {
+	const struct sum *sum = &source->sum;
 	bool down = 2 * sum->down > sum->known, up = 2 * sum->down < sum->known;
 
 	if (!source->said[SAID_DOWN] && down) {
 		source->said[SAID_DOWN] = true;
 		source->since[SAID_DOWN] = sum->since;
-		say(source, name, SAID_DOWN, now, sum->text, turn, context);
+		say(source, SAID_DOWN, now, sum->text, turn, context);
 	} else if (source->said[SAID_DOWN] && up) {
 		source->said[SAID_DOWN] = false;
-		say(source, name, SAID_DOWN, now, NULL, turn, context);
+		say(source, SAID_DOWN, now, NULL, turn, context);
 	}
 	for (size_t i = 0; i < VIEW_ASPECTS; i++) {
 		bool *said = &source->said[SAID_MANY_FAIL + i];
@@ -142,41 +141,34 @@ static void judge(struct said_of *source, const char *name, const struct sum *su
 		*said = !*said;
 		if (*said)
 			source->since[SAID_MANY_FAIL + i] = now;
-		say(source, name, SAID_MANY_FAIL + i, now, NULL, turn, context);
+		say(source, SAID_MANY_FAIL + i, now, NULL, turn, context);
 	}
 }
 
 void verdicts_judge(struct verdicts *verdicts, const struct source_view *views, size_t count,
 	int64_t now, bool settled, verdicts_turn *turn, void *context)
 {
-	struct sum *sums;
-
+	for (struct said_of *source = verdicts->sources; source; source = source->next)
+		source->sum = (struct sum){0};
 	for (size_t i = 0; i < count; i++)
-		(void)place_of(verdicts, views[i].source);
-	sums = memory_new(verdicts->index.count + 1, sizeof *sums);
-	for (size_t i = 0; i < count; i++)
-		add(&sums[place_of(verdicts, views[i].source)], &views[i]);
-	for (size_t i = 0; i < verdicts->index.count; i++)
-		judge(&verdicts->sources[i], verdicts->index.items[i], &sums[i], now, settled, turn,
-			context);
-	free(sums);
+		add(&source_of(verdicts, views[i].source)->sum, &views[i]);
+	for (struct said_of *source = verdicts->sources; source; source = source->next)
+		judge(source, now, settled, turn, context);
 }
 
 void verdicts_retain(struct verdicts *verdicts, bool (*keeps)(void *context, const char *source),
 	verdicts_turn *lost, void *context)
 {
-	for (size_t i = 0; i < verdicts->index.count; i++) {
-		struct said_of *source = &verdicts->sources[i];
-		const char *name = verdicts->index.items[i];
+	for (struct said_of *source = verdicts->sources; source; source = source->next) {
 		struct buf text = {0};
 
-		if (keeps(context, name))
+		if (keeps(context, source->name))
 			continue;
-		buf_printf(&text, "source %s is no longer used", name);
+		buf_printf(&text, "source %s is no longer used", source->name);
 		for (size_t what = 0; what < SAID; what++)
 			if (source->said[what]) {
 				source->said[what] = false;
-				say(source, name, what, 0, text.data, lost, context);
+				say(source, what, 0, text.data, lost, context);
 			}
 		buf_free(&text);
 	}
@@ -184,9 +176,8 @@ void verdicts_retain(struct verdicts *verdicts, bool (*keeps)(void *context, con
 
 bool verdicts_wait(const struct verdicts *verdicts)
 {
-	for (size_t i = 0; i < verdicts->index.count; i++)
-		if (verdicts->sources[i].said[SAID_MANY_FAIL] ||
-			verdicts->sources[i].said[SAID_MANY_STALE])
+	for (const struct said_of *source = verdicts->sources; source; source = source->next)
+		if (source->said[SAID_MANY_FAIL] || source->said[SAID_MANY_STALE])
 			return true;
 	return false;
 }

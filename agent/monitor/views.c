@@ -14,6 +14,7 @@ enum { MOMENT = 200, AGAIN = 5000, SETTLED = 60000 }; /* ms */
 /* This agent's view of a source. */
 struct own_view {
 	const char *source;
+	struct own_view *next;
 	struct source_view view; /* its text is `text` */
 	char *text;              /* why it is down; or NULL */
 	bool there;              /* it runs tests of it */
@@ -26,9 +27,9 @@ struct views {
 	void (*tell)(void *context, const struct condition *condition);
 	void *context;
 	struct arena *arena; /* of the names */
-	struct name_index index;
+	struct dict names;
 	struct own_view *own;
-	size_t room;
+	size_t count;
 	bool calling, again;
 	struct store_views *seen; /* the last answer, or NULL */
 	struct verdicts *verdicts;
@@ -52,7 +53,7 @@ struct views *views_new(struct agent *agent, struct conditions *conditions,
 		.context = context,
 		.arena = arena_new(),
 		.verdicts = verdicts_new()};
-	views->index.dict.arena = views->arena;
+	views->names.arena = views->arena;
 	views->alarm = (struct alarm){.call = call, .context = views};
 	views->settle = (struct alarm){.call = settle, .context = views};
 	return views;
@@ -62,9 +63,8 @@ void views_free(struct views *views)
 {
 	if (!views)
 		return;
-	for (size_t i = 0; i < views->index.count; i++)
-		free(views->own[i].text);
-	free(views->own);
+	for (struct own_view *own = views->own; own; own = own->next)
+		free(own->text);
 	if (views->seen)
 		store_call_free(&views->seen->call);
 	verdicts_free(views->verdicts);
@@ -142,8 +142,8 @@ static void answered(struct store_views *answer)
 		store_call_free(&views->seen->call);
 	views->seen = answer;
 	views->changed = engine_now(views->agent->engine);
-	for (size_t i = 0; i < views->index.count; i++)
-		share(views, views->index.items[i]);
+	for (const struct own_view *own = views->own; own; own = own->next)
+		share(views, own->source);
 	judge(views);
 	if (again)
 		call_after(views, MOMENT);
@@ -153,12 +153,10 @@ static void answered(struct store_views *answer)
 static void fill(struct views *views, struct store_views *request)
 {
 	struct arena *arena = request->call.arena;
-	struct source_view *write = arena_array(arena, views->index.count, sizeof *write);
-	const char **forget = arena_array(arena, views->index.count, sizeof *forget);
+	struct source_view *write = arena_array(arena, views->count, sizeof *write);
+	const char **forget = arena_array(arena, views->count, sizeof *forget);
 
-	for (size_t i = 0; i < views->index.count; i++) {
-		struct own_view *own = &views->own[i];
-
+	for (struct own_view *own = views->own; own; own = own->next) {
 		if (own->written)
 			continue;
 		own->written = true;
@@ -198,15 +196,19 @@ void views_read(struct views *views)
 
 static struct own_view *own_of(struct views *views, const char *source)
 {
-	size_t before = views->index.count;
-	size_t at = name_index_add(&views->index, source, strlen(source));
+	struct own_view *own = (struct own_view *)(uintptr_t)dict_get(&views->names, source);
 
-	if (at == before) {
-		views->own = memory_grow(views->own, &views->room, at + 1, sizeof *views->own);
-		views->own[at] = (struct own_view){
-			.source = views->index.items[at], .written = true, .view.text = ""};
-	}
-	return &views->own[at];
+	if (own)
+		return own;
+	own = arena_alloc(views->arena, sizeof *own);
+	*own = (struct own_view){.source = arena_strdup(views->arena, source),
+		.next = views->own,
+		.view.text = "",
+		.written = true};
+	*dict_place(&views->names, own->source) = own;
+	views->own = own;
+	views->count++;
+	return own;
 }
 
 static bool is_same(const struct source_view *a, const struct source_view *b)
@@ -242,9 +244,7 @@ void views_look(struct views *views, const char *source, const char *text)
 void views_retain(
 	struct views *views, bool (*keeps)(void *context, const char *source), void *context)
 {
-	for (size_t i = 0; i < views->index.count; i++) {
-		struct own_view *own = &views->own[i];
-
+	for (struct own_view *own = views->own; own; own = own->next) {
 		if (!own->there || keeps(context, own->source))
 			continue;
 		own->there = own->written = false;
@@ -255,8 +255,8 @@ void views_retain(
 
 void views_renew(struct views *views)
 {
-	for (size_t i = 0; i < views->index.count; i++)
-		views->own[i].written = false;
+	for (struct own_view *own = views->own; own; own = own->next)
+		own->written = false;
 	call_after(views, MOMENT);
 }
 

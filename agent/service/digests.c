@@ -526,7 +526,7 @@ static void add_lacking(void *context, const struct scheduler_test *seen)
 
 	if (!concerns_test(making, test))
 		return;
-	if (!state->source_up) {
+	if (state->down_since != 0) {
 		if (dict_get(&making->sources, source))
 			return;
 		*dict_place(&making->sources, source) = test;

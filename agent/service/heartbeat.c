@@ -194,18 +194,18 @@ static void survey_test(void *context, const struct scheduler_test *seen)
 	known = remote_test_state(survey->agent, seen, survey->health);
 	survey->tests++;
 	survey->elsewhere += elsewhere;
-	survey->read += elsewhere ? state->source_up && !state->failing
+	survey->read += elsewhere ? state->down_since == 0 && !state->failing
 				  : state->last_run != 0 && !state->failing;
 	survey->series += state->series;
 	survey->points += state->points;
 	add_measured(survey, state);
-	if (!state->source_up && !dict_get(&survey->sources, source)) {
+	if (state->down_since != 0 && !dict_get(&survey->sources, source)) {
 		*dict_place(&survey->sources, source) = test;
 		add_lack(&survey->down, source);
-	} else if (state->source_up && state->failing) {
+	} else if (state->down_since == 0 && state->failing) {
 		add_lack(&survey->failing, test->name);
 	}
-	if (state->source_up && !state->failing && state->stale)
+	if (state->down_since == 0 && !state->failing && state->stale)
 		add_lack(&survey->stale, test->name);
 }
 

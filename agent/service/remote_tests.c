@@ -33,7 +33,6 @@ struct scheduler_test remote_test_state(const struct agent *agent,
 		return known;
 	down = find(health, CONDITION_SOURCE, source);
 	failing = find(health, CONDITION_TEST, test->name);
-	known.source_up = !down;
 	known.down_since = down ? down->since : 0;
 	known.failing = failing != NULL;
 	known.problem = failing ? failing->text : NULL;

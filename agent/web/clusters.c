@@ -19,7 +19,7 @@ static void put_round(struct buf *out, const struct cluster_round *round)
 {
 	json_put_time(out, "ended", round->ended);
 	json_put_seconds(out, "duration_seconds", round->duration);
-	json_put_text(out, "problem", round->problem);
+	json_put_text(out, "problem", *round->problem ? round->problem : NULL);
 	json_put_count(out, "tests", round->tests);
 	json_put_count(out, "failed_tests", round->failed);
 	json_put_count(out, "series", round->series);
@@ -50,7 +50,7 @@ static void put_members(struct buf *out, const struct round_shape *shape)
 }
 
 static void put_shape(
-	struct buf *out, const struct cluster_round *round, const struct round_shape *shape)
+	struct buf *out, const struct cluster_shapes *shapes, const struct round_shape *shape)
 {
 	buf_char(out, '{');
 	json_put_id(out, "change", shape->change > 0 ? shape->change : 0);
@@ -65,26 +65,26 @@ static void put_shape(
 	json_put_text(out, "version_after", shape->version_after);
 	put_members(out, shape);
 	buf_text(out, ", \"centroid\": [");
-	for (size_t i = 0; i < round->point_count; i++)
+	for (size_t i = 0; i < shapes->point_count; i++)
 		buf_printf(out, "%s%.3f", i ? "," : "", (double)shape->centroid[i]);
 	buf_text(out, "]}");
 }
 
-static void put_shapes(struct buf *out, const struct cluster_round *round)
+static void put_shapes(struct buf *out, const struct cluster_shapes *shapes)
 {
-	if (!round) {
+	if (!shapes) {
 		buf_text(out, ", \"last\": null");
 		return;
 	}
 	buf_text(out, ",\n   \"last\": {\"times\": [");
-	for (size_t i = 0; i < round->point_count; i++)
-		buf_printf(out, "%s%" PRId64, i ? "," : "", round->times[i]);
+	for (size_t i = 0; i < shapes->point_count; i++)
+		buf_printf(out, "%s%" PRId64, i ? "," : "", shapes->times[i]);
 	buf_char(out, ']');
-	put_round(out, round);
+	put_round(out, &shapes->round);
 	buf_text(out, ", \"clusters\": [");
-	for (size_t i = 0; i < round->shape_count; i++) {
+	for (size_t i = 0; i < shapes->count; i++) {
 		json_line(out);
-		put_shape(out, round, &round->shapes[i]);
+		put_shape(out, shapes, &shapes->items[i]);
 	}
 	buf_text(out, "]}");
 }
@@ -97,11 +97,11 @@ static void put_cluster(struct buf *out, const struct scheduler_cluster *state)
 	json_put_bool(out, "running", state->running);
 	json_put_bool(out, "failing", state->failing);
 	json_put_time(out, "next_run", state->next_due);
-	put_shapes(out, state->rounds->detailed);
+	put_shapes(out, state->rounds->shapes);
 	buf_text(out, ",\n   \"rounds\": [");
 	for (size_t i = 0; i < state->rounds->count; i++) {
 		buf_printf(out, "%s\n    {\"number\": %zu", i ? "," : "", i);
-		put_round(out, state->rounds->items[i]);
+		put_round(out, &state->rounds->items[i]);
 		buf_char(out, '}');
 	}
 	buf_text(out, "]}");

@@ -609,7 +609,7 @@ static void test_tests_that_run_elsewhere(void **state)
 	struct fixture *f = *state;
 	const struct agent *agent = &f->one.agent;
 	const struct test *test = config_test(agent->config, "db.read");
-	struct scheduler_test seen = {.test = test, .source_up = true, .stale = true};
+	struct scheduler_test seen = {.test = test, .stale = true};
 	struct condition failing = {
 		.subject = "test db.read", .kind = CONDITION_TEST, .text = "it fails"};
 	struct health_rows health = {.conditions = &failing, .condition_count = 1};
@@ -620,23 +620,23 @@ static void test_tests_that_run_elsewhere(void **state)
 	run_for(f, 1000);
 	assert_true(remote_test_is(agent, test));
 	known = remote_test_state(agent, &seen, &health);
-	assert_true(known.failing && known.source_up && !known.stale);
+	assert_true(known.failing && known.down_since == 0 && !known.stale);
 	assert_string_equal(known.problem, "it fails");
 	failing.kind = CONDITION_STALE;
 	failing.subject = "data db.read";
 	known = remote_test_state(agent, &seen, &health);
-	assert_true(known.stale && known.source_up && !known.failing);
+	assert_true(known.stale && known.down_since == 0 && !known.failing);
 	failing.kind = CONDITION_SOURCE;
 	failing.subject = "source csv";
 	failing.since = 7;
 	known = remote_test_state(agent, &seen, &health);
-	assert_true(!known.source_up && !known.failing && known.down_since == 7);
+	assert_true(!known.failing && known.down_since == 7);
 	held.has[fleet_shard_of_test(test->name)] = true;
 	fleet_script(&f->one.agent, &held, NULL);
 	run_for(f, 1000);
 	assert_false(remote_test_is(agent, test));
 	known = remote_test_state(agent, &seen, &health);
-	assert_true(known.stale && known.source_up && !known.failing);
+	assert_true(known.stale && known.down_since == 0 && !known.failing);
 }
 
 static void test_many_turns_that_say_nothing(void **state)
