@@ -336,12 +336,17 @@ static void decide_search(struct bisection *bisection)
 	}
 }
 
+static bool is_spent(const struct bisection *bisection)
+{
+	size_t most = bisection->options.most_runs;
+	return bisection->run_count >= (most > 0 && most < RUNS_MOST ? most : RUNS_MOST);
+}
+
 static void decide(struct bisection *bisection)
 {
 	if (bisection->plan_count > 0 || bisection->running > 0)
 		return;
-	size_t most = bisection->options.most_runs;
-	if (bisection->run_count >= (most > 0 && most < RUNS_MOST ? most : RUNS_MOST))
+	if (is_spent(bisection))
 		finish(bisection, BISECT_OUT_OF_BUDGET);
 	if (bisection->phase == BISECT_ENDS)
 		decide_ends(bisection);
@@ -401,12 +406,6 @@ static void check_time(struct bisection *bisection, int64_t now)
 	if (bisection->options.budget > 0 && bisection->begun &&
 		now - bisection->first_begun >= bisection->options.budget)
 		finish(bisection, BISECT_OUT_OF_BUDGET);
-}
-
-static bool is_spent(const struct bisection *bisection)
-{
-	size_t most = bisection->options.most_runs;
-	return bisection->run_count >= (most > 0 && most < RUNS_MOST ? most : RUNS_MOST);
 }
 
 bool bisection_next(struct bisection *bisection, size_t worker, int64_t now, struct bisect_run *run)

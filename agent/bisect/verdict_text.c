@@ -240,7 +240,7 @@ void verdict_json(
 {
 	bool over = status->phase == BISECT_OVER;
 
-	buf_printf(out, "\"phase\": \"%s\"", journal_phases[status->phase]);
+	json_put_text(out, "phase", journal_phases[status->phase]);
 	json_put_text(out, "end", over ? verdict_end_name(status->end) : NULL);
 	buf_text(out, ", \"culprit\": ");
 	if (over && status->end == BISECT_FOUND && status->set_count > 0)

@@ -543,7 +543,7 @@ static int resume(struct cli *cli)
 		return cli_refuse("--resume keeps the range and command of the bisection: omit "
 				  "--good, --bad, --change and --run");
 	folder = earlier_folder(cli, &error);
-	return folder ? bisect_resume(cli, folder) : cli_fail(&error);
+	return folder ? bisect_search(cli, folder, NULL) : cli_fail(&error);
 }
 
 static int run(struct cli *cli)

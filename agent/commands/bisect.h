@@ -32,9 +32,8 @@ struct bisect_flags {
 bool bisect_change_read(
 	struct cli *cli, const char *id, struct change_record *out, struct error *error) MUST_USE;
 
-/* Runs a new bisection, or with a journal goes on with that. Returns the exit code. */
-int bisect_search(struct cli *cli, const char *folder, const struct journal_setup *setup);
-int bisect_resume(struct cli *cli, const char *folder);
+/* Runs a new bisection, or without a setup goes on with the folder's. Returns the exit code. */
+int bisect_search(struct cli *cli, const char *folder, struct journal_setup *setup);
 
 /* Removes the work trees that a bisection which was put aside has left. Returns the exit code. */
 int bisect_clean(struct cli *cli, const char *folder);

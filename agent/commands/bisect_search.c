@@ -21,6 +21,7 @@
 #include "agent/commands/bisect.h"
 #include "agent/io/engine.h"
 #include "agent/io/timers.h"
+#include "agent/model/json_put.h"
 #include "agent/report/table.h"
 
 struct search {
@@ -269,18 +270,12 @@ static void print_json(struct search *search, const struct bisect_status *status
 	const struct journal_setup *setup = search->setup;
 	struct buf out = {0};
 
-	buf_text(&out, "{\"repository\": ");
-	buf_json_text(&out, setup->repository);
-	buf_text(&out, ", \"good\": ");
-	buf_json_text(&out, setup->good);
-	buf_text(&out, ", \"bad\": ");
-	buf_json_text(&out, setup->bad);
-	buf_text(&out, ", \"merge\": ");
-	buf_json_text(&out, setup->into);
-	buf_text(&out, ", \"journal\": ");
-	buf_json_text(
-		&out, bisect_journal(search->arena, search->folder, bisect_latest(search->folder)));
-	buf_text(&out, ", ");
+	json_open(&out, "repository", setup->repository);
+	json_put_text(&out, "good", setup->good);
+	json_put_text(&out, "bad", setup->bad);
+	json_put_text(&out, "merge", setup->into);
+	json_put_text(&out, "journal",
+		bisect_journal(search->arena, search->folder, bisect_latest(search->folder)));
 	verdict_json(&out, status, search->setup);
 	buf_text(&out, "}\n");
 	text_flush(&out, search->cli->out);
@@ -341,24 +336,27 @@ static int work(struct search *search)
 }
 
 /* A merge that was found is searched next, if that is wanted. */
-static void look_into(
-	const struct search *search, const struct bisect_status *status, struct journal_setup *next)
+static struct journal_setup *look_into(
+	const struct search *search, const struct bisect_status *status)
 {
 	const struct journal_setup *setup = search->setup;
 	size_t position = status->set_count > 0 ? status->set[0].position : 0;
 	const char *id = journal_commit(setup, position);
+	struct journal_setup *next;
 
 	if (!setup->merges || status->end != BISECT_FOUND || position == 0 ||
 		!search->candidates->items[position - 1].merge)
-		return;
+		return NULL;
+	next = arena_alloc(search->arena, sizeof *next);
 	*next = *setup;
 	next->into = id;
 	next->good = arena_printf(search->arena, "%s^1", id);
 	next->bad = arena_printf(search->arena, "%s^2", id);
+	return next;
 }
 
 /* One bisection: from its journal, which is open, to its end. */
-static int bisect(struct search *search, bool resumed, struct journal_setup *next)
+static int bisect(struct search *search, bool resumed, struct journal_setup **next)
 {
 	const struct bisect_flags *flags = search->cli->options;
 	const struct bisect_status *status;
@@ -382,14 +380,14 @@ static int bisect(struct search *search, bool resumed, struct journal_setup *nex
 		buf_char(&line, '\n');
 		text_flush(&line, search->cli->out);
 	}
-	look_into(search, status, next);
+	*next = look_into(search, status);
 	workers_remove_trees(search->workers, removed, &left);
 	return engine_run(search->engine) ? code_of(status) : EXIT_INTERRUPTED;
 }
 
 /* With its own engine, from an open journal, which is closed. *next is set if there is one. */
 static int run_one(struct cli *cli, const char *folder, struct journal_file *file,
-	const struct journal *journal, bool resumed, struct journal_setup *next)
+	const struct journal *journal, bool resumed, struct journal_setup **next)
 {
 	struct search search = {.cli = cli,
 		.arena = cli->arena,
@@ -411,25 +409,18 @@ static int run_one(struct cli *cli, const char *folder, struct journal_file *fil
 	return code;
 }
 
-static struct journal new_journal(struct arena *arena, struct journal_setup *setup)
-{
-	return (struct journal){
-		.setup = setup, .entries = arena_array(arena, 1, sizeof(struct journal_entry))};
-}
-
 /* The commits of the merge, which are a bisection of their own. */
-static struct journal_file *open_merge(struct cli *cli, const char *folder,
-	struct journal_setup *setup, size_t number, struct error *error)
+static bool find_merge(struct cli *cli, struct journal_setup *setup, struct error *error)
 {
 	const struct candidate_commits *candidates = bisect_candidates(cli, setup, error);
 
 	if (!candidates)
-		return NULL;
+		return false;
 	journal_set_range(cli->arena, setup, candidates);
 	setup->at = clock_wall();
 	fprintf(stderr, "%.7s is a merge: searching its %zu commit%s\n", setup->into,
 		candidates->count, cli_plural(candidates->count));
-	return journal_create(bisect_journal(cli->arena, folder, number), setup, error);
+	return true;
 }
 
 /* Of what a merge brings nothing alone has the step: the first answer stands. */
@@ -445,54 +436,30 @@ static int without_step(const char *merge, int code)
 	return EXIT_NOTHING;
 }
 
-static int run_all(struct cli *cli, const char *folder, size_t number, struct journal_file *file,
-	struct journal *journal, bool resumed)
+int bisect_search(struct cli *cli, const char *folder, struct journal_setup *setup)
 {
-	for (;;) {
-		const char *into = journal->setup->into;
-		struct journal_setup next = {0}, *kept;
-		struct error error;
-		int code = run_one(cli, folder, file, journal, resumed, &next);
+	size_t number = setup ? 1 : bisect_latest(folder);
 
-		if (!next.into || cli->abandoned || number == BISECT_JOURNALS)
-			return into ? without_step(into, code) : code;
-		kept = arena_alloc(cli->arena, sizeof *kept);
-		*kept = next;
-		file = open_merge(cli, folder, kept, ++number, &error);
+	for (bool resumed = !setup;; resumed = false) {
+		const char *path = bisect_journal(cli->arena, folder, number);
+		struct journal journal = {.setup = setup};
+		struct journal_setup *next = NULL;
+		struct error error;
+		struct journal_file *file =
+			resumed ? journal_open(cli->arena, path, &journal, &error)
+				: journal_create(path, setup, &error);
+		int code;
+
 		if (!file)
 			return cli_fail(&error);
-		*journal = new_journal(cli->arena, kept);
-		resumed = false;
+		code = run_one(cli, folder, file, &journal, resumed, &next);
+		if (!next || cli->abandoned || number == BISECT_JOURNALS)
+			return journal.setup->into ? without_step(journal.setup->into, code) : code;
+		if (!find_merge(cli, next, &error))
+			return cli_fail(&error);
+		setup = next;
+		number++;
 	}
-}
-
-int bisect_search(struct cli *cli, const char *folder, const struct journal_setup *setup)
-{
-	struct journal_setup *copy = arena_alloc(cli->arena, sizeof *copy);
-	struct error error;
-	struct journal_file *file =
-		journal_create(bisect_journal(cli->arena, folder, 1), setup, &error);
-	struct journal journal;
-
-	if (!file)
-		return cli_fail(&error);
-	*copy = *setup;
-	journal = new_journal(cli->arena, copy);
-	return run_all(cli, folder, 1, file, &journal, false);
-}
-
-int bisect_resume(struct cli *cli, const char *folder)
-{
-	size_t number = bisect_latest(folder);
-	struct journal journal;
-	struct journal_file *file;
-	struct error error;
-
-	if (number == 0)
-		return cli_refuse("%s: no bisection to resume", folder);
-	file = journal_open(
-		cli->arena, bisect_journal(cli->arena, folder, number), &journal, &error);
-	return file ? run_all(cli, folder, number, file, &journal, true) : cli_fail(&error);
 }
 
 int bisect_clean(struct cli *cli, const char *folder)

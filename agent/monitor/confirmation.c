@@ -74,7 +74,7 @@ static void decide(const struct analysis *analysis, const struct candidates *can
 		struct realignment *realignment = candidates->items[i].realignment;
 		int64_t until = cases[i].decision.until;
 
-		if (realignment && until != 0 && until < realignment->hold_ends)
+		if (until != 0 && until < realignment->hold_ends)
 			realignment->hold_ends = until;
 	}
 }
@@ -143,8 +143,7 @@ void confirmation_write(const struct analysis *analysis, const struct candidates
 		if (decision->verdict == HOLD) {
 			write_candidate(candidate, request);
 			tally->candidates++;
-			if (candidate->realignment)
-				candidate->realignment->candidates++;
+			candidate->realignment->candidates++;
 			continue;
 		}
 		record->covered = decision->reason == confirm_reasons[CONFIRM_COVERED];

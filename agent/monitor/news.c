@@ -38,7 +38,7 @@ struct subject {
 	struct findings *findings;
 	const struct detection *detection;
 	struct candidates *candidates;
-	struct realignment *realignment;    /* or NULL */
+	struct realignment *realignment;    /* one of its own where there is none */
 	const char *test, *branch, *series; /* in the request's arena */
 	const char *environment;            /* the test's option, or NULL */
 	const struct news_clock *clock;
@@ -117,7 +117,7 @@ static void set_hold(
 	struct confirm_case *at = candidate->at;
 
 	at->seen = times[last];
-	at->until = hold_until(&subject->findings->season, realignment ? realignment->range : 0,
+	at->until = hold_until(&subject->findings->season, realignment->range,
 		at->service ? times[0] : 0, time, at->seen);
 	candidate->first_count = last >= now ? last - now + 1 : 1;
 }
@@ -134,8 +134,7 @@ static size_t first_followed(const struct subject *subject, const struct confirm
 	size_t place = times_lower_bound(points->times, points->n, at->time);
 	size_t before = then.count_before, count = at->change->count_after;
 
-	if ((subject->realignment && subject->realignment->newer) ||
-		!confirm_holds(at->rule, &then, count, at->service))
+	if (subject->realignment->newer || !confirm_holds(at->rule, &then, count, at->service))
 		return count;
 	before = before < RETRACTION_REACH ? before : RETRACTION_REACH;
 	before = before < place ? before : place;
@@ -233,7 +232,7 @@ static void add_end(
 
 static bool is_revising(const struct subject *subject)
 {
-	return subject->realignment && subject->realignment->revising;
+	return subject->realignment->revising;
 }
 
 /*
@@ -243,9 +242,7 @@ static bool is_revising(const struct subject *subject)
  */
 static bool is_old(const struct subject *subject)
 {
-	const struct realignment *realignment = subject->realignment;
-
-	return realignment && realignment->restarted && !realignment->grown;
+	return subject->realignment->restarted && !subject->realignment->grown;
 }
 
 /*
@@ -266,7 +263,7 @@ static void add_known_candidate(
 	struct confirm_case *at = candidate->at;
 
 	candidate->known = known;
-	candidate->grown = !subject->realignment || subject->realignment->grown;
+	candidate->grown = subject->realignment->grown;
 	record->item.id = known->item.id;
 	record->confirmed = true;
 	record->first_seen = known->first_seen;
@@ -543,7 +540,7 @@ static struct known *look_back(struct subject *subject, struct arena *scratch,
 
 static bool is_kept(const struct realignment *realignment, int64_t id)
 {
-	for (size_t i = 0; realignment && i < realignment->kept_count; i++)
+	for (size_t i = 0; i < realignment->kept_count; i++)
 		if (realignment->kept[i] == id)
 			return true;
 	return false;
@@ -677,7 +674,7 @@ static const int64_t *list_days_off(
 	const struct subject *subject, struct arena *arena, const struct change *changes)
 {
 	struct season season = subject->findings->season;
-	int64_t range = subject->realignment ? subject->realignment->range : 0;
+	int64_t range = subject->realignment->range;
 	int64_t *list = arena_array(arena, subject->findings->count, sizeof *list);
 
 	season.undecided &= SEASON_WEEKLY;
@@ -718,8 +715,7 @@ static void judge_ends(struct subject *subject, struct arena *scratch,
 		.direction = series_direction(series),
 		.service = news_is_patient(subject->detection, findings)};
 	recover_judge(&subject->closing, known, open, count, result);
-	if (subject->realignment)
-		subject->realignment->waiting = subject->closing.waiting;
+	subject->realignment->waiting = subject->closing.waiting;
 }
 
 static struct found *list_found(const struct subject *subject, struct arena *arena)
@@ -764,10 +760,10 @@ static void find_in_series(struct subject *subject, const struct change_record *
 	subject->existing = findings_prepared(scratch, findings); /* sets values, in scratch */
 	now = list_found(subject, scratch);
 	subject->oldest = news_oldest(subject->clock, subject->existing.times, subject->existing.n,
-		subject->realignment && subject->realignment->newer);
+		subject->realignment->newer);
 	subject->clock_now =
 		hold_clock(subject->existing.times, subject->existing.n, subject->clock->now);
-	if (subject->realignment && subject->realignment->restarted && subject->existing.n > 0)
+	if (subject->realignment->restarted && subject->existing.n > 0)
 		rejected = look_back(subject, scratch, before, known, count, &rejected_count);
 	let_move(subject, known, before, count);
 	match_changes(scratch, subject->existing.times, subject->existing.n, before, count, now,
@@ -780,8 +776,7 @@ static void find_in_series(struct subject *subject, const struct change_record *
 		const struct closure *closure = &subject->closing.closures[i];
 		bool found = partner != MATCH_NONE;
 
-		if (subject->realignment)
-			subject->realignment->triaged |= triage_passes_gates(known[i].triage.state);
+		subject->realignment->triaged |= triage_passes_gates(known[i].triage.state);
 		subject->tally->beyond +=
 			subject->existing.n > 0 &&
 			before[i].time > subject->existing.times[subject->existing.n - 1];
@@ -880,11 +875,13 @@ struct news_tally news_find(const struct analysis *analysis,
 		subject.detection =
 			analysis_configured(analysis->test, subject.findings->series->metric);
 		subject.realignment = realignments ? realignments[i] : NULL;
-		if (subject.realignment) {
-			subject.realignment->candidates = 0;
-			subject.realignment->hold_ends = WHEN_NEVER;
-			subject.realignment->waiting = subject.realignment->triaged = false;
+		if (!subject.realignment) {
+			subject.realignment = arena_alloc(arena, sizeof *subject.realignment);
+			*subject.realignment = (struct realignment){.grown = true};
 		}
+		subject.realignment->candidates = 0;
+		subject.realignment->hold_ends = WHEN_NEVER;
+		subject.realignment->waiting = subject.realignment->triaged = false;
 		subject.series = arena_strdup(arena, subject.findings->series->identity);
 		count = known_of_series(known, known_count, subject.series, branch, &first);
 		if (subject.findings->count + count > 0)

@@ -25,6 +25,12 @@ enum {
 	SPANS_MOST = 200,
 };
 
+struct spans {
+	struct arena *arena;
+	struct plot_span *items;
+	size_t count;
+};
+
 /* One line in the making. */
 struct drawing {
 	struct arena *arena;
@@ -36,8 +42,7 @@ struct drawing {
 	size_t n;
 	struct plot_change *changes;
 	size_t count;
-	struct plot_span *gaps;
-	size_t gap_count;
+	struct spans *gaps; /* gets those of the line; or NULL */
 };
 
 void plotting_ask(struct store_list *list, const struct test *test, int64_t now)
@@ -317,12 +322,12 @@ static void put_point(struct filling *filling, int64_t time, double value, size_
 	line->n++;
 }
 
-static void add_gap(struct drawing *drawing, int64_t from, int64_t to)
+static void add_span(struct spans *spans, struct plot_span span)
 {
-	drawing->gaps = arena_grow(
-		drawing->arena, drawing->gaps, drawing->gap_count, sizeof *drawing->gaps);
-	drawing->gaps[drawing->gap_count++] =
-		(struct plot_span){PLOT_OUTAGE, from, to, "no points"};
+	if (spans->count == SPANS_MOST)
+		return;
+	spans->items = arena_grow(spans->arena, spans->items, spans->count, sizeof *spans->items);
+	spans->items[spans->count++] = span;
 }
 
 /* The existing points; where a series with a rhythm has a gap, the line is interrupted. */
@@ -358,7 +363,10 @@ static void fill(struct drawing *drawing, struct plot_line *line)
 		if (i > first && usual > 0 && time - filling.times[line->n - 1] > GAP * usual) {
 			int64_t last = filling.times[line->n - 1];
 
-			add_gap(drawing, last + usual / 2, time - usual / 2);
+			if (drawing->gaps)
+				add_span(drawing->gaps,
+					(struct plot_span){PLOT_OUTAGE, last + usual / 2,
+						time - usual / 2, "no points"});
 			put_point(&filling, last + usual, (double)NAN, SIZE_MAX);
 		}
 		put_point(&filling, time, values[drawing->points[i]], drawing->points[i]);
@@ -457,20 +465,6 @@ static bool is_silenced(
 			return true;
 	}
 	return false;
-}
-
-struct spans {
-	struct arena *arena;
-	struct plot_span *items;
-	size_t count;
-};
-
-static void add_span(struct spans *spans, struct plot_span span)
-{
-	if (spans->count == SPANS_MOST)
-		return;
-	spans->items = arena_grow(spans->arena, spans->items, spans->count, sizeof *spans->items);
-	spans->items[spans->count++] = span;
 }
 
 static void add_silences(
@@ -588,15 +582,14 @@ bool plotting_make(struct arena *arena, const struct test *test, const struct da
 		struct drawing drawing = {.arena = arena,
 			.test = test,
 			.plotting = plotting,
-			.series = &data->series[i]};
+			.series = &data->series[i],
+			.gaps = out->line_count == 0 ? &spans : NULL};
 
 		if (only ? drawing.series != only : !is_meant(drawing.series, name))
 			continue;
 		find(&drawing, data, companions, scratch);
 		list_points(&drawing);
 		draw_line(&drawing, &lines[out->line_count++]);
-		for (size_t g = 0; g < drawing.gap_count && out->line_count == 1; g++)
-			add_span(&spans, drawing.gaps[g]);
 	}
 	if (out->line_count == 0 && plotting->metric && !record)
 		return no_series(data, plotting->metric, error);
