@@ -17,7 +17,7 @@ enum {
 	PROBLEM_MOST = 300, /* bytes */
 };
 
-void lab_request_put(struct buf *out, const struct lab_request *request)
+static void put_request(struct buf *out, const struct lab_request *request)
 {
 	const struct bisect_run *run = &request->run;
 	const char *url = request->external_url ? request->external_url : "";
@@ -46,14 +46,21 @@ void lab_request_put(struct buf *out, const struct lab_request *request)
 	buf_free(&answer);
 }
 
-bool lab_answer_parse(const char *text, struct lab_answer *out)
+struct answer {
+	enum bisect_outcome outcome;
+	double value;
+	const char *problem; /* or NULL; borrowed from the text */
+};
+
+/* False: it is none. */
+static bool parse_answer(const char *text, struct answer *out)
 {
 	size_t word = strcspn(text, " :");
 	size_t outcome = 0;
 	const char *rest = text + word;
 	char *end;
 
-	*out = (struct lab_answer){.value = (double)NAN};
+	*out = (struct answer){.value = (double)NAN};
 	while (lab_outcomes[outcome] && (strlen(lab_outcomes[outcome]) != word ||
 						strncmp(lab_outcomes[outcome], text, word) != 0))
 		outcome++;
@@ -197,7 +204,7 @@ static void ask(struct device *device)
 
 	request.run = device->run;
 	request.commit = device->commit;
-	lab_request_put(&body, &request);
+	put_request(&body, &request);
 	device->asking = arena_alloc(arena, sizeof *device->asking);
 	*device->asking = (struct attempt){.arena = arena,
 		.options = options->webhook,
@@ -217,9 +224,9 @@ bool lab_take(struct lab *lab, const struct bisection_lines *lines)
 
 	for (size_t i = 0; i < lines->count; i++) {
 		const struct bisection_line *line = &lines->items[i];
-		struct lab_answer answer;
+		struct answer answer;
 
-		if (line->kind != BISECTION_ANSWER || !lab_answer_parse(line->text, &answer))
+		if (line->kind != BISECTION_ANSWER || !parse_answer(line->text, &answer))
 			continue;
 		for (size_t at = 0; at < lab->options.workers; at++) {
 			struct device *device = &lab->devices[at];

@@ -18,21 +18,9 @@ struct lab_request {
 	const char *external_url; /* of the agent, or NULL */
 };
 
-/* Appends the document. */
-void lab_request_put(struct buf *out, const struct lab_request *request);
-
-/* What a lab can answer, as it is stored: "measured 12.5", "untestable", "failed: no device". */
-struct lab_answer {
-	enum bisect_outcome outcome;
-	double value;
-	const char *problem; /* or NULL; borrowed from the text */
-};
-
-/* The words of the outcomes that a lab can tell, NULL-terminated: "measured" ... */
+/* The words of the outcomes that a lab can tell, NULL-terminated. Its answers are stored as
+ * "measured 12.5", "untestable", "failed: no device". */
 extern const char *const lab_outcomes[];
-
-/* False: it is none. */
-bool lab_answer_parse(const char *text, struct lab_answer *out);
 
 struct lab_options {
 	struct agent *agent;

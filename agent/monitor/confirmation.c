@@ -12,7 +12,8 @@
 
 #include "agent/base/arena.h"
 
-size_t confirmation_series(const struct test *test, const struct dataset *data, double share)
+/* How many series of the data have that share in their detection. */
+static size_t count_series(const struct test *test, const struct dataset *data, double share)
 {
 	size_t count = 0;
 
@@ -48,7 +49,7 @@ void confirmation_notice(const struct test *test, struct query *query)
 		if (share == 0 || share == told || p == 0)
 			continue;
 		told = share;
-		size_t series = confirmation_series(test, data, share);
+		size_t series = count_series(test, data, share);
 		if ((double)series * p <= share)
 			query_notice(query,
 				"fdr %g has no effect on %zu series: with a p_value of %g it needs "
@@ -64,11 +65,11 @@ static void decide(const struct analysis *analysis, const struct candidates *can
 	struct confirm_case *cases = candidates->cases;
 
 	for (size_t i = 0; i < candidates->count; i++)
-		cases[i].series = cases[i].share == 0 ? 0
-				  : i > 0 && cases[i].share == cases[i - 1].share
-					  ? cases[i - 1].series
-					  : confirmation_series(
-						    analysis->test, analysis->data, cases[i].share);
+		cases[i].series =
+			cases[i].share == 0 ? 0
+			: i > 0 && cases[i].share == cases[i - 1].share
+				? cases[i - 1].series
+				: count_series(analysis->test, analysis->data, cases[i].share);
 	confirm_decide(request->call.arena, cases, candidates->count);
 	for (size_t i = 0; i < candidates->count; i++) {
 		struct realignment *realignment = candidates->items[i].realignment;

@@ -28,9 +28,6 @@ struct candidates {
  * rejects nothing which the detector's p_value has not rejected. */
 void confirmation_notice(const struct test *test, struct query *query);
 
-/* How many series of the data have that share in their detection. */
-size_t confirmation_series(const struct test *test, const struct dataset *data, double share);
-
 /* Decides about the candidates, removes records that need not be written from the request, adds
  * updates, for which it must have room, and counts both. */
 void confirmation_write(const struct analysis *analysis, const struct candidates *candidates,

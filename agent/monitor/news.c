@@ -100,7 +100,9 @@ int64_t news_oldest(const struct news_clock *clock, const int64_t *times, size_t
 			      : oldest;
 }
 
-bool news_is_patient(const struct detection *detection, const struct findings *findings)
+/* Whether changes wait for what the series' own record says (detectors/precedent.h): those of
+ * services, unless the configuration says when changes are confirmed. */
+static bool is_patient(const struct detection *detection, const struct findings *findings)
 {
 	return detection->confirm.mode == CONFIRM_AUTO && analysis_is_service(detection, findings);
 }
@@ -180,7 +182,7 @@ static struct candidate *add_candidate(
 		.change = &record->item.change,
 		.time = record->item.time,
 		.first_count = change->count_after,
-		.service = news_is_patient(subject->detection, subject->findings),
+		.service = is_patient(subject->detection, subject->findings),
 		.silent = silent,
 		.share = subject->detection->fdr,
 		.of = subject->findings,
@@ -713,7 +715,7 @@ static void judge_ends(struct subject *subject, struct arena *scratch,
 		.until = list_days_off(subject, scratch, changes),
 		.now = subject->clock_now,
 		.direction = series_direction(series),
-		.service = news_is_patient(subject->detection, findings)};
+		.service = is_patient(subject->detection, findings)};
 	recover_judge(&subject->closing, known, open, count, result);
 	subject->realignment->waiting = subject->closing.waiting;
 }

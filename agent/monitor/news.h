@@ -89,10 +89,6 @@ bool news_stands(struct arena *arena, struct findings *findings, const struct ch
 void news_match(struct arena *arena, struct findings *findings,
 	const struct change_record *const *known, size_t count, struct matching *out);
 
-/* Whether changes wait for what the series' own record says (detectors/precedent.h): those of
- * services, unless the configuration says when changes are confirmed. */
-bool news_is_patient(const struct detection *detection, const struct findings *findings);
-
 /*
  * Fills `request` with new records and updates. `known` are the test's records as
  * store_known returns them, in that order. A change that is not confirmed is recorded as a

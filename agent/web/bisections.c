@@ -267,7 +267,7 @@ static bool read_problem(struct http_request *request, const char **problem, str
 	return true;
 }
 
-/* As lab_answer_parse reads it. */
+/* As the lab of the bisection reads it. */
 static bool fill_answer(
 	struct http_request *request, struct store_bisection_say *say, struct error *error)
 {
