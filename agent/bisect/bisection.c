@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "agent/base/arena.h"
-#include "agent/bisect/plan.h"
 #include "agent/bisect/search.h"
 
 enum {
@@ -41,6 +40,8 @@ static const double doubtful_level = 0.02;
 static const double more_steps_share = 0.1, more_steps_level = 0.01;
 /* A step of so many spreads exceeds the drift of levels in a search. */
 static const double drift_strength = 20;
+/* Runs a probe, at most. */
+static const double probe_most = 1e6;
 /* A step whose t is at least that may yet show. */
 static const double hopeful = 1.7;
 
@@ -291,6 +292,24 @@ static size_t nearest(struct bisection *bisection, double target)
 		}
 	}
 	return best;
+}
+
+/* The plan on paper: rounds without noise, and the runs that noise takes. */
+
+size_t plan_rounds(size_t candidates, size_t workers)
+{
+	size_t rounds = 0;
+	for (size_t reach = 1; reach < candidates; reach *= workers + 1)
+		rounds++;
+	return rounds;
+}
+
+size_t plan_runs_a_probe(double strength, double confidence, size_t candidates, size_t workers)
+{
+	double probes = (double)(plan_rounds(candidates, workers) * workers);
+	double z = bisect_search_quantile((1 - confidence) / fmax(probes, 1), 1e9);
+	double runs = ceil(4 * z * z / (strength * strength));
+	return (size_t)fmin(fmax(runs, 1), probe_most);
 }
 
 static void plan_search(struct bisection *bisection)

@@ -112,4 +112,14 @@ void bisection_resume(struct bisection *bisection, const struct bisect_run *run)
 void bisection_cancel(struct bisection *bisection);
 const struct bisect_status *bisection_status(struct bisection *bisection);
 
+/* Rounds that k workers take without noise for a culprit among `candidates`: the least r with
+ * (k + 1)^r at least that. */
+size_t plan_rounds(size_t candidates, size_t workers);
+
+/*
+ * Runs a probe so that all answers of the rounds hold at `confidence`, if each is whether a mean is
+ * above the middle of two levels `strength` spreads apart: ceil((2 z / strength)^2).
+ */
+size_t plan_runs_a_probe(double strength, double confidence, size_t candidates, size_t workers);
+
 #endif

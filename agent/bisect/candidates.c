@@ -151,25 +151,20 @@ static bool take_commit(
 	return false;
 }
 
-static const char *short_of(struct candidates_search *search, const char *id)
-{
-	return arena_strndup(search->arena, id, 12);
-}
-
 static void no_ancestor(struct candidates_search *search)
 {
-	const char *good = short_of(search, search->out.good);
-	const char *bad = short_of(search, search->out.bad);
+	const char *good = search->out.good, *bad = search->out.bad;
 
 	if (search->shallow)
 		fail(search, ERROR_DATA,
 			arena_printf(search->arena,
-				"%s: this clone is shallow and does not reach from %s back to %s; "
+				"%s: this clone is shallow and does not reach from %.12s back to "
+				"%.12s; "
 				"git fetch --unshallow completes it",
 				search->out.repository, bad, good));
 	else
 		fail(search, ERROR_USAGE,
-			arena_printf(search->arena, "%s: %s and %s have no commit in common",
+			arena_printf(search->arena, "%s: %.12s and %.12s have no commit in common",
 				search->out.repository, good, bad));
 }
 
@@ -187,9 +182,9 @@ static bool take_base(struct candidates_search *search, bool good)
 	if (strcmp(base, search->out.bad) == 0) {
 		fail(search, ERROR_USAGE,
 			arena_printf(search->arena,
-				"the bad end %s is an ancestor of the good end %s: are they "
+				"the bad end %.12s is an ancestor of the good end %.12s: are they "
 				"swapped?",
-				short_of(search, base), short_of(search, search->out.good)));
+				base, search->out.good));
 		return false;
 	}
 	search->out.base_of = search->out.good;
@@ -277,8 +272,8 @@ static bool take_commits(struct candidates_search *search)
 		return true;
 	}
 	fail(search, ERROR_USAGE,
-		arena_printf(search->arena, "%s: no commit from %s to %s%s", out->repository,
-			short_of(search, out->good), short_of(search, out->bad),
+		arena_printf(search->arena, "%s: no commit from %.12s to %.12s%s", out->repository,
+			out->good, out->bad,
 			search->request.paths.count > 0 ? " touches these paths" : ""));
 	return false;
 }
@@ -317,8 +312,8 @@ static bool next_stage(struct candidates_search *search, bool good)
 		if (strcmp(out->good, out->bad) == 0) {
 			fail(search, ERROR_USAGE,
 				arena_printf(search->arena,
-					"the good and the bad end are the same commit, %s",
-					short_of(search, out->good)));
+					"the good and the bad end are the same commit, %.12s",
+					out->good));
 			return false;
 		}
 		break;

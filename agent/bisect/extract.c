@@ -237,17 +237,9 @@ static const json_t *value_at(const json_t *document, const char *path)
 	bool wrong;
 
 	for (bool first = true; document && next_segment(&at, first, &segment, &wrong);
-		first = false) {
-		char *key = segment.key ? memory_resize(NULL, segment.length + 1, 1) : NULL;
-
-		if (key) {
-			memcpy(key, segment.key, segment.length);
-			key[segment.length] = '\0';
-		}
-		document = key ? json_object_get(document, key)
-			       : json_array_get(document, segment.index);
-		free(key);
-	}
+		first = false)
+		document = segment.key ? json_object_getn(document, segment.key, segment.length)
+				       : json_array_get(document, segment.index);
 	return document;
 }
 

@@ -385,21 +385,20 @@ static void put_quoted(struct buf *out, const char *text)
 	buf_char(out, '\'');
 }
 
-/* For a remote shell, which lacks the variables: digits, an id, and quoted texts. */
+/* For a remote shell, which lacks the variables, and has not the folder. */
 static const char *script(const struct slot *slot)
 {
-	const struct pair *about = slot->all->about;
+	const struct pairs *variables = &slot->transfer.plain;
 	struct buf out = {0};
 
-	if (slot->transfer.body_length > 0)
-		buf_text(&out, "eval \"$(cat)\"; ");
-	buf_printf(&out,
-		"export HUNTER_COMMIT=%s HUNTER_BISECT_POSITION=%zu HUNTER_BISECT_RUN=%" PRIu64
-		" HUNTER_WORKER=%zu",
-		slot->commit, slot->run.position, slot->run.id, slot->run.worker + 1);
-	for (size_t i = 0; i < 2 && about[i].key; i++) {
-		buf_printf(&out, " %s=", about[i].key);
-		put_quoted(&out, about[i].value);
+	buf_text(&out, slot->transfer.body_length > 0 ? "eval \"$(cat)\"; export" : "export");
+	for (size_t i = 0; i < variables->count; i++) {
+		const struct pair *one = &variables->items[i];
+
+		if (!one->value || strcmp(one->key, WORKTREES_MARK) == 0)
+			continue;
+		buf_printf(&out, " %s=", one->key);
+		put_quoted(&out, one->value);
 	}
 	buf_printf(&out, "; %s", slot->all->setup->run);
 	return buf_keep(&out, slot->arena);

@@ -7,25 +7,63 @@
  * of the answers. They are clustered on a worker and compared with the known clusters. Tests that
  * cannot be read are left out, since the shapes of the others do not depend on them; if more than
  * half cannot be read, the run fails and changes nothing.
+ *
+ * A cluster is recorded as a change of its group: the name and levels are those of the member
+ * nearest to its centroid, the size is the median of its members. The record's series column lists
+ * the best members, by which the cluster is recognised in later runs. Clusters that are not found
+ * any more are left as they are: if a cluster falls apart later, its members have still changed
+ * together.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "agent/analysis/shapes.h"
+#include "agent/analysis/shapes_coalesce.h"
+#include "agent/base/buf.h"
 #include "agent/base/clock.h"
+#include "agent/base/hash.h"
 #include "agent/base/when.h"
+#include "agent/decide/confirm.h"
+#include "agent/decide/match.h"
 #include "agent/fleet/fleet.h"
 #include "agent/io/parallel.h"
-#include "agent/monitor/cluster_news.h"
 #include "agent/monitor/cluster_round.h"
+#include "agent/monitor/news.h"
 #include "agent/monitor/scheduled_job.h"
+#include "agent/notify/announce.h"
 
 enum {
 	WINDOW = 32,        /* tests that are fetched at a time */
 	FIRST_AFTER = 1000, /* ms */
 	PATIENCE = 6,       /* points after which a change no longer waits for its cluster */
+	LABELS_TOLD = 3,
 };
 
 #define NEVER_BEGUN INT64_MIN
+
+/* A cluster as it was last found. */
+struct cluster_change_key {
+	int64_t id, time; /* id of its record; time in ms */
+	double regression;
+};
+
+/* A series that is part of a cluster. */
+struct covered {
+	uint64_t series; /* hash of test and identity */
+	int64_t time, spacing;
+	int sign;
+};
+
+/* What one run of a cluster keeps for the next. All zero: nothing. */
+struct cluster_cache {
+	struct cluster_change_key *keys;
+	size_t key_count;
+	struct covered *covered; /* by the last run, sorted by series */
+	size_t covered_count;
+	int64_t reach; /* ms: changes up to then can be reported */
+};
 
 struct cluster {
 	struct scheduled_job job;
@@ -67,6 +105,242 @@ struct cluster_run {
 	struct news_clock clock;
 	double seconds; /* seconds spent clustering */
 };
+
+static void free_cache(struct cluster_cache *cache)
+{
+	free(cache->keys);
+	free(cache->covered);
+	*cache = (struct cluster_cache){0};
+}
+
+static struct cluster_change_key *find_key(const struct cluster_cache *cache, int64_t id)
+{
+	for (size_t i = 0; i < cache->key_count; i++)
+		if (cache->keys[i].id == id)
+			return &cache->keys[i];
+	return NULL;
+}
+
+static uint64_t hash_series(const char *test, const char *identity)
+{
+	uint64_t hash = hash_add(HASH_START, test, strlen(test) + 1);
+
+	return hash_add(hash, identity, strlen(identity) + 1);
+}
+
+static int compare_covered(const void *a, const void *b)
+{
+	const struct covered *left = a, *right = b;
+
+	return (left->series > right->series) - (left->series < right->series);
+}
+
+static void set_covered(struct cluster_cache *cache, const struct shape_report *report)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < report->count; i++)
+		count += report->shapes[i].count;
+	free(cache->covered);
+	cache->reach = report->reach;
+	cache->covered = memory_new(count, sizeof *cache->covered);
+	cache->covered_count = 0;
+	for (size_t i = 0; i < report->count; i++) {
+		const struct shape *shape = &report->shapes[i];
+
+		for (size_t j = 0; j < shape->count; j++)
+			cache->covered[cache->covered_count++] = (struct covered){
+				hash_series(shape->members[j].test, shape->members[j].identity),
+				shape->time, shape->spacing, shape->sign};
+	}
+	qsort(cache->covered, count, sizeof *cache->covered, compare_covered);
+}
+
+/* Whether the change belongs to a cluster that contained its series in the last run. */
+static bool covers(const struct cluster_cache *cache, const struct change_record *record)
+{
+	uint64_t series = hash_series(record->item.test, record->series);
+	size_t low = 0, high = cache->covered_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (cache->covered[middle].series < series)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < cache->covered_count && cache->covered[low].series == series; low++) {
+		const struct covered *at = &cache->covered[low];
+		int64_t spacing = at->spacing > record->spacing ? at->spacing : record->spacing;
+		int64_t apart = at->time - record->item.time;
+
+		if (at->sign == record->sign && llabs(apart) <= CHANGE_TOLERANCE * spacing)
+			return true;
+	}
+	return false;
+}
+
+/* "96% renderer=gpu, 90% region=eu", or NULL. */
+static const char *shared_text(const struct shape *shape, struct arena *arena)
+{
+	struct buf text = {0};
+	const char *shared = NULL;
+
+	for (size_t i = 0; i < shape->label_count && i < LABELS_TOLD; i++)
+		buf_printf(&text, "%s%.0f%% %s", i ? ", " : "", 100 * shape->labels[i].share,
+			shape->labels[i].text);
+	if (text.length > 0)
+		shared = arena_strndup(arena, text.data, text.length);
+	buf_free(&text);
+	return shared;
+}
+
+/* The levels of the nearest member, the size of all. */
+static struct change change_of(const struct shape *shape)
+{
+	struct change change = shape->change;
+
+	if (isfinite(shape->ratio)) {
+		change.size = 100 * (shape->ratio - 1);
+		change.size_low = change.size_high = (double)NAN;
+	}
+	return change;
+}
+
+static struct announcement announce(
+	struct arena *arena, const char *group, const struct shape *shape)
+{
+	const struct announcement item = {.test = group,
+		.metric = arena_printf(
+			arena, "%s: %s", shape->members[0].test, shape->members[0].series),
+		.unit = shape->unit,
+		.direction = shape->direction,
+		.time = shape->time,
+		.change = change_of(shape),
+		.commit_before = shape->commit_before,
+		.commit_after = shape->commit_after,
+		.version_before = shape->version_before,
+		.version_after = shape->version_after,
+		.slope = (double)NAN,
+		.place_from = shape->time,
+		.place_to = shape->time,
+		.place_commit_before = shape->commit_before,
+		.place_commit_after = shape->commit_after,
+		.place_version_before = shape->version_before,
+		.place_version_after = shape->version_after,
+		.members = shape->count,
+		.suspects = shape->suspects,
+		.shared = shared_text(shape, arena)};
+
+	return announce_copy(arena, &item);
+}
+
+static struct change_record record_of(
+	struct arena *arena, const char *group, const struct shape *shape, int64_t now)
+{
+	return (struct change_record){.item = announce(arena, group, shape),
+		.series = coalesce_best(shape, arena),
+		.branch = "",
+		.sign = shape->sign,
+		.state = CHANGE_CONFIRMED,
+		.news = NOTIFY_PENDING,
+		.first_seen = now,
+		.spacing = shape->spacing};
+}
+
+static struct known_shape *list_known(struct arena *arena, const struct cluster_cache *cache,
+	const struct change_record *known, size_t count)
+{
+	struct known_shape *list = arena_array(arena, count, sizeof *list);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct cluster_change_key *last = find_key(cache, known[i].item.id);
+
+		list[i] = (struct known_shape){.time = last ? last->time : known[i].item.time,
+			.spacing = known[i].spacing,
+			.sign = known[i].sign,
+			.best = known[i].series};
+	}
+	return list;
+}
+
+/* Notes that a known cluster was found again: true if it is clearer than ever since the start. */
+static bool note_seen(struct cluster_cache *cache, int64_t id, const struct shape *shape)
+{
+	struct cluster_change_key *last = find_key(cache, id);
+
+	if (!last) {
+		cache->keys = memory_resize(cache->keys, cache->key_count + 1, sizeof *cache->keys);
+		cache->keys[cache->key_count++] =
+			(struct cluster_change_key){id, shape->time, shape->regression};
+		return false;
+	}
+	last->time = shape->time;
+	if (fabs(shape->regression) <= fabs(last->regression))
+		return false;
+	last->regression = shape->regression;
+	return true;
+}
+
+static void add_update(struct store_record *request, const struct change_record *known,
+	const struct shape *shape, const char *group, int64_t now)
+{
+	struct announcement *item = arena_alloc(request->call.arena, sizeof *item);
+
+	*item = announce(request->call.arena, group, shape);
+	request->updates[request->update_count++] =
+		(struct change_record_update){.id = known->item.id,
+			.time = shape->time,
+			.now = now,
+			.state = shape->time != known->item.time ? CHANGE_MOVED : known->state,
+			.item = item};
+}
+
+/*
+ * Fills `request` with records of new clusters and updates of known ones that show
+ * more clearly than before. `known` are the group's, as returned by store_known; a change that is
+ * too old (see news_oldest) is recorded as NOTIFY_SILENT. Updates `cache`. changes[i] is the id of
+ * the record that shapes[i] of the report is, or, if it is a new one, -1 - its index in the
+ * request. Runs on a worker.
+ */
+static void match_shapes(const char *group, const struct shape_report *report,
+	const struct change_record *known, size_t known_count, const struct news_clock *clock,
+	struct cluster_cache *cache, struct store_record *request, int64_t *changes)
+{
+	bool newer = cache->reach > 0 && report->reach > cache->reach;
+	int64_t now = clock->now, oldest = news_oldest(clock, report->times, report->points, newer);
+	struct arena *arena = request->call.arena;
+	size_t *known_of = arena_array(arena, report->count, sizeof *known_of);
+	bool *seen = arena_array(arena, known_count, sizeof *seen);
+
+	request->records.items = arena_array(arena, report->count, sizeof *request->records.items);
+	request->updates = arena_array(arena, report->count, sizeof *request->updates);
+	coalesce(report->shapes, report->count, list_known(arena, cache, known, known_count),
+		known_count, known_of);
+	for (size_t i = 0; i < report->count; i++) {
+		const struct shape *shape = &report->shapes[i];
+		size_t at = known_of[i];
+
+		changes[i] = at == COALESCE_NONE ? -1 - (int64_t)request->records.count
+						 : known[at].item.id;
+		if (at == COALESCE_NONE) {
+			struct change_record *record =
+				&request->records.items[request->records.count++];
+
+			*record = record_of(arena, group, shape, now);
+			if (shape->time < oldest) {
+				record->news = NOTIFY_SILENT;
+				record->reason = confirm_reasons[CONFIRM_AGE];
+			}
+		} else if (!seen[at]) {
+			seen[at] = true;
+			if (note_seen(cache, known[at].item.id, shape))
+				add_update(request, &known[at], shape, group, now);
+		}
+	}
+	set_covered(cache, report);
+}
 
 static void free_run(struct cluster_run *run)
 {
@@ -205,7 +479,7 @@ static void find(void *context)
 	join_pieces(run);
 	shapes_find(run->shapes, run->group->cluster->options, &parallel, run->arena, &run->report);
 	changes = arena_array(run->arena, run->report.count, sizeof *changes);
-	cluster_news(run->group->name, &run->report, run->known->records.items,
+	match_shapes(run->group->name, &run->report, run->known->records.items,
 		run->known->records.count, &run->clock, &run->cluster->cache, run->news, changes);
 	run->shown = cluster_shapes_new(&run->report, changes);
 	run->seconds = 1e-9 * (double)(clock_monotonic_ns() - start);
@@ -366,7 +640,7 @@ static void clear(struct scheduled_job *job)
 {
 	struct cluster *cluster = (struct cluster *)job;
 
-	cluster_cache_free(&cluster->cache);
+	free_cache(&cluster->cache);
 	cluster_rounds_clear(&cluster->rounds);
 	cluster->begun = NEVER_BEGUN;
 }
@@ -376,7 +650,7 @@ static void free_cluster(struct scheduled_job *job)
 	struct cluster *cluster = (struct cluster *)job;
 
 	free_run(cluster->run);
-	cluster_cache_free(&cluster->cache);
+	free_cache(&cluster->cache);
 	cluster_rounds_clear(&cluster->rounds);
 	arena_free(cluster->arena);
 	free(cluster);
@@ -441,7 +715,7 @@ struct decision cluster_judge(const struct scheduled_job *job, const struct chan
 		return (struct decision){0};
 	if (cluster->run || cluster->begun < since || too_early(cluster, record))
 		return (struct decision){HOLD, "waiting for the next run of its cluster", 0};
-	if (cluster_covers(&cluster->cache, record))
+	if (covers(&cluster->cache, record))
 		return (struct decision){DROP, "announced by its cluster", 0};
 	return (struct decision){0};
 }

@@ -48,7 +48,8 @@ struct cluster_shapes {
 	size_t count;
 };
 
-/* A copy of the report; `changes` as set by cluster_news. */
+/* A copy of the report; changes[i] is the id of the record that a shape is, or
+ * -1 - its index among those that are new. */
 struct cluster_shapes *cluster_shapes_new(
 	const struct shape_report *report, const int64_t *changes);
 void cluster_shapes_free(struct cluster_shapes *shapes); /* accepts NULL */

@@ -136,114 +136,6 @@ static struct test_health *test_of(
 	return test;
 }
 
-/*
- * The sentences that receivers read about a condition: one for each kind, when it begins and when
- * it ends. Error texts are truncated, since servers may return long ones.
- */
-
-/* The data of the condition's test. */
-struct condition_data {
-	int64_t newest; /* ms, of the newest point ever seen; WHEN_ALWAYS: none */
-	int64_t limit;  /* ms, how long it may be without a new point; or WHEN_NEVER */
-};
-
-enum { PROBLEM_MAX = 300 };
-
-static int cut(const char *problem)
-{
-	return (int)utf8_cut(problem, PROBLEM_MAX);
-}
-
-static void begun(const struct condition *condition, const struct outcome *outcome,
-	const struct condition_data *data, struct buf *out)
-{
-	const char *name = condition_name(condition);
-	char since[WHEN_TEXT], limit[WHEN_TEXT];
-
-	when_format(condition->since, since);
-	when_format_duration(data->limit, limit);
-	switch (condition->kind) {
-	case CONDITION_SOURCE:
-		buf_printf(out,
-			"source %s is down: no run has succeeded since %s; test \"%s\": %.*s", name,
-			since, outcome->test, cut(outcome->problem), outcome->problem);
-		break;
-	case CONDITION_TEST:
-		buf_printf(out, "test \"%s\" has failed since %s: %.*s", name, since,
-			cut(outcome->problem), outcome->problem);
-		break;
-	case CONDITION_STALE:
-		if (data->newest == WHEN_ALWAYS)
-			buf_printf(
-				out, "test \"%s\" has had no data for more than %s", name, limit);
-		else
-			buf_printf(out,
-				"test \"%s\" has had no new data for more than %s: its last point "
-				"is from %s",
-				name, limit, since);
-		break;
-	case CONDITION_MANY_FAIL:
-	case CONDITION_MANY_STALE:
-		buf_printf(out,
-			"source %s: more than %d tests %s; further ones are not reported "
-			"individually",
-			name, CONDITION_TOLD_SINGLY,
-			condition->kind == CONDITION_MANY_FAIL ? "fail" : "have no new data");
-		break;
-	}
-}
-
-static void over(const struct condition *condition, const struct outcome *outcome, struct buf *out)
-{
-	const char *name = condition_name(condition);
-	char time[WHEN_TEXT];
-
-	when_format_rough(
-		outcome->now > condition->since ? outcome->now - condition->since : 0, time);
-	switch (condition->kind) {
-	case CONDITION_SOURCE:
-		buf_printf(out, "source %s is up again, after %s", name, time);
-		break;
-	case CONDITION_TEST:
-		buf_printf(out, "test \"%s\" has recovered, after %s", name, time);
-		break;
-	case CONDITION_STALE:
-		if (outcome->stale_after == WHEN_NEVER)
-			buf_printf(out, "test \"%s\" is no longer checked for new data", name);
-		else
-			buf_printf(out, "test \"%s\" has new data again, after %s", name, time);
-		break;
-	case CONDITION_MANY_FAIL:
-	case CONDITION_MANY_STALE:
-		buf_printf(out, "source %s: the tests not reported individually have %s, after %s",
-			name,
-			condition->kind == CONDITION_MANY_FAIL ? "recovered" : "new data again",
-			time);
-		break;
-	}
-}
-
-/* Appends one sentence: a condition ended because its test or source is not configured any more. */
-static void condition_text_gone(const struct condition *condition, struct buf *out)
-{
-	const char *name = condition_name(condition);
-
-	if (condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE)
-		buf_printf(out, "test \"%s\" is no longer configured", name);
-	else
-		buf_printf(out, "source %s is no longer used", name);
-}
-
-/* Appends one sentence about a condition. */
-static void condition_text(const struct condition *condition, const struct outcome *outcome,
-	const struct condition_data *data, struct buf *out)
-{
-	if (condition->over)
-		over(condition, outcome, out);
-	else
-		begun(condition, outcome, data, out);
-}
-
 enum { FAILURES = 3, OUTAGE = 300000 };
 
 /* State of one conditions_note call: its arguments, and the conditions it returns. */
@@ -305,10 +197,121 @@ void condition_subject(enum condition_kind kind, const char *name, struct buf *o
 	buf_printf(out, "%s%s", prefixes[kind], name);
 }
 
+static int64_t limit_of(const struct note *note)
+{
+	int64_t given = note->outcome->stale_after, usual = note->test->usual;
+
+	return given > 0 ? given : usual > 0 ? usual : WHEN_NEVER;
+}
+
+/*
+ * The sentences that receivers read about a condition: one for each kind, when it begins and when
+ * it ends. Error texts are truncated, since servers may return long ones.
+ */
+
+enum { PROBLEM_MAX = 300 };
+
+static int cut(const char *problem)
+{
+	return (int)utf8_cut(problem, PROBLEM_MAX);
+}
+
+static void begun(const struct condition *condition, const struct note *note, struct buf *out)
+{
+	const char *name = condition_name(condition);
+	const struct outcome *outcome = note->outcome;
+	char since[WHEN_TEXT], limit[WHEN_TEXT];
+
+	when_format(condition->since, since);
+	when_format_duration(limit_of(note), limit);
+	switch (condition->kind) {
+	case CONDITION_SOURCE:
+		buf_printf(out,
+			"source %s is down: no run has succeeded since %s; test \"%s\": %.*s", name,
+			since, outcome->test, cut(outcome->problem), outcome->problem);
+		break;
+	case CONDITION_TEST:
+		buf_printf(out, "test \"%s\" has failed since %s: %.*s", name, since,
+			cut(outcome->problem), outcome->problem);
+		break;
+	case CONDITION_STALE:
+		if (note->test->newest == WHEN_ALWAYS)
+			buf_printf(
+				out, "test \"%s\" has had no data for more than %s", name, limit);
+		else
+			buf_printf(out,
+				"test \"%s\" has had no new data for more than %s: its last point "
+				"is from %s",
+				name, limit, since);
+		break;
+	case CONDITION_MANY_FAIL:
+	case CONDITION_MANY_STALE:
+		buf_printf(out,
+			"source %s: more than %d tests %s; further ones are not reported "
+			"individually",
+			name, CONDITION_TOLD_SINGLY,
+			condition->kind == CONDITION_MANY_FAIL ? "fail" : "have no new data");
+		break;
+	}
+}
+
+static void over(const struct condition *condition, const struct outcome *outcome, struct buf *out)
+{
+	const char *name = condition_name(condition);
+	char time[WHEN_TEXT];
+
+	when_format_rough(
+		outcome->now > condition->since ? outcome->now - condition->since : 0, time);
+	switch (condition->kind) {
+	case CONDITION_SOURCE:
+		buf_printf(out, "source %s is up again, after %s", name, time);
+		break;
+	case CONDITION_TEST:
+		buf_printf(out, "test \"%s\" has recovered, after %s", name, time);
+		break;
+	case CONDITION_STALE:
+		if (outcome->stale_after == WHEN_NEVER)
+			buf_printf(out, "test \"%s\" is no longer checked for new data", name);
+		else
+			buf_printf(out, "test \"%s\" has new data again, after %s", name, time);
+		break;
+	case CONDITION_MANY_FAIL:
+	case CONDITION_MANY_STALE:
+		buf_printf(out, "source %s: the tests not reported individually have %s, after %s",
+			name,
+			condition->kind == CONDITION_MANY_FAIL ? "recovered" : "new data again",
+			time);
+		break;
+	}
+}
+
+/* Appends one sentence: a condition ended because its test or source is not configured any more. */
+static void condition_text_gone(const struct condition *condition, struct buf *out)
+{
+	const char *name = condition_name(condition);
+
+	if (condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE)
+		buf_printf(out, "test \"%s\" is no longer configured", name);
+	else
+		buf_printf(out, "source %s is no longer used", name);
+}
+
+/* Appends one sentence about a condition. */
+static void condition_text(
+	const struct condition *condition, const struct note *note, struct buf *out)
+{
+	if (condition->over)
+		over(condition, note->outcome, out);
+	else
+		begun(condition, note, out);
+}
+
 void condition_say(const struct condition *condition, int64_t now, struct buf *out)
 {
-	condition_text(condition, &(struct outcome){.now = now},
-		&(struct condition_data){WHEN_ALWAYS, WHEN_NEVER}, out);
+	condition_text(condition,
+		&(struct note){
+			.outcome = &(struct outcome){.now = now}, .test = &(struct test_health){0}},
+		out);
 }
 
 /* The current or former condition of a subject; the subject's text is in the buffer. */
@@ -324,23 +327,15 @@ static struct condition condition_of(struct buf *subject, enum condition_kind ki
 		.over = state->state == HEALTH_OK};
 }
 
-static int64_t limit_of(const struct note *note)
-{
-	int64_t given = note->outcome->stale_after, usual = note->test->usual;
-
-	return given > 0 ? given : usual > 0 ? usual : WHEN_NEVER;
-}
-
 static void report(struct note *note, enum condition_kind kind, const char *name,
 	const struct health_state *state)
 {
 	size_t at = note->count++;
 	struct buf *text = &note->conditions->texts[at];
-	struct condition_data data = {note->test->newest, limit_of(note)};
 
 	note->turns[at] = condition_of(&note->conditions->subjects[at], kind, name, state);
 	buf_clear(text);
-	condition_text(&note->turns[at], note->outcome, &data, text);
+	condition_text(&note->turns[at], note, text);
 	note->turns[at].text = text->data;
 }
 

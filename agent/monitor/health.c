@@ -21,18 +21,12 @@ enum { LOOK_AGAIN = 3600000 }; /* ms: the wall clock may be set */
 /* A test, and its series that were reported as vanished. */
 struct lost {
 	char *test;
+	struct lost *next;
 	bool ours;     /* this agent has it: what is stored of it is known here */
 	bool fresh;    /* it has just become so */
 	int64_t since; /* ms, wall clock, of the first look at its series; 0: none yet */
 	struct vanished *series;
 	size_t count;
-};
-
-/* A condition whose notice a silence holds back; not stored, so that the next process finds it
- * anew. */
-struct held {
-	struct condition condition; /* owns its texts */
-	char *subject, *text;
 };
 
 struct health {
@@ -46,9 +40,10 @@ struct health {
 	bool since; /* conditions_since is set */
 	struct arena *arena;
 	struct dict names; /* identity -> struct vanished, in the arena */
-	struct lost **lost;
-	size_t lost_count, lost_room;
-	struct held *held;
+	struct lost *lost;
+	/* Conditions whose notice a silence holds back, with their own texts; not stored, so that
+	 * the next process finds them anew. */
+	struct condition *held;
 	size_t held_count;
 	struct alarm alarm;     /* when the first of them may be told, ... */
 	int64_t held_until;     /* ... ms, wall clock */
@@ -81,17 +76,31 @@ static void lost_clear(struct lost *lost)
 	lost->count = 0;
 }
 
+/* Forgets it; false: it is not held. */
+static bool held_drop(struct health *health, const char *subject)
+{
+	size_t at = 0;
+
+	while (at < health->held_count && strcmp(health->held[at].subject, subject) != 0)
+		at++;
+	if (at == health->held_count)
+		return false;
+	free((char *)(uintptr_t)health->held[at].subject);
+	free((char *)(uintptr_t)health->held[at].text);
+	health->held_count--;
+	memmove(health->held + at, health->held + at + 1,
+		(health->held_count - at) * sizeof *health->held);
+	return true;
+}
+
 void health_free(struct health *health)
 {
 	if (!health)
 		return;
-	for (size_t i = 0; i < health->lost_count; i++)
-		lost_clear(health->lost[i]);
-	free(health->lost);
-	for (size_t i = 0; i < health->held_count; i++) {
-		free(health->held[i].subject);
-		free(health->held[i].text);
-	}
+	for (struct lost *lost = health->lost; lost; lost = lost->next)
+		lost_clear(lost);
+	while (health->held_count > 0)
+		(void)held_drop(health, health->held[0].subject);
 	free(health->held);
 	arena_free(health->arena);
 	views_free(health->views);
@@ -164,23 +173,6 @@ static void notify_about(const struct health *health, const struct condition *co
 	arena_free(arena);
 }
 
-/* Forgets it; false: it is not held. */
-static bool held_drop(struct health *health, const char *subject)
-{
-	size_t at = 0;
-
-	while (at < health->held_count && strcmp(health->held[at].subject, subject) != 0)
-		at++;
-	if (at == health->held_count)
-		return false;
-	free(health->held[at].subject);
-	free(health->held[at].text);
-	health->held_count--;
-	memmove(health->held + at, health->held + at + 1,
-		(health->held_count - at) * sizeof *health->held);
-	return true;
-}
-
 static bool is_silenced(
 	const struct health *health, const struct condition *condition, int64_t *until)
 {
@@ -208,7 +200,7 @@ static void tell_at(struct health *health, int64_t time)
 
 static void hold(struct health *health, const struct condition *condition, int64_t until)
 {
-	struct held *held;
+	struct condition *held;
 
 	if (health->held_count == 0)
 		health->held_silences = dispatcher_silences_version(health->dispatcher);
@@ -216,10 +208,9 @@ static void hold(struct health *health, const struct condition *condition, int64
 		until = health->held_until;
 	health->held = memory_resize(health->held, health->held_count + 1, sizeof *health->held);
 	held = &health->held[health->held_count++];
-	*held = (struct held){
-		*condition, memory_strdup(condition->subject), memory_strdup(condition->text)};
-	held->condition.subject = held->subject;
-	held->condition.text = held->text;
+	*held = *condition;
+	held->subject = memory_strdup(condition->subject);
+	held->text = memory_strdup(condition->text);
 	log_event(LEVEL_INFO, "notice held", LOG_TEXT("subject", condition->subject),
 		LOG_TEXT("text", condition->text));
 	tell_at(health, until);
@@ -246,13 +237,13 @@ static void tell_held(void *context)
 
 	health->held_silences = dispatcher_silences_version(health->dispatcher);
 	for (size_t i = health->held_count; i > 0 && !health->agent->stopping; i--) {
-		struct held *held = &health->held[i - 1];
+		const struct condition *held = &health->held[i - 1];
 
-		if (is_silenced(health, &held->condition, &until)) {
+		if (is_silenced(health, held, &until)) {
 			first = until < first ? until : first;
 			continue;
 		}
-		notify_about(health, &held->condition);
+		notify_about(health, held);
 		(void)held_drop(health, held->subject);
 	}
 	if (health->held_count > 0)
@@ -329,9 +320,8 @@ static struct lost *lost_of(struct health *health, const char *test)
 	lost = arena_alloc(health->arena, sizeof *lost);
 	lost->test = arena_strdup(health->arena, test);
 	*dict_place(&health->names, lost->test) = lost;
-	health->lost = memory_grow(
-		health->lost, &health->lost_room, health->lost_count + 1, sizeof *health->lost);
-	health->lost[health->lost_count++] = lost;
+	lost->next = health->lost;
+	health->lost = lost;
 	return lost;
 }
 
@@ -359,8 +349,8 @@ static void count_lost(const struct health *health)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < health->lost_count; i++)
-		count += health->lost[i]->count;
+	for (const struct lost *lost = health->lost; lost; lost = lost->next)
+		count += lost->count;
 	metrics_set(health->agent->metrics, METRIC_VANISHED_SERIES, (double)count, NULL, NULL);
 }
 
@@ -515,8 +505,7 @@ static bool is_gone(const struct health *health, const char *test)
 /* Forgets tests that are not configured any more. */
 static void forget_lost(struct health *health, const struct dict *tests)
 {
-	for (size_t i = 0; i < health->lost_count; i++) {
-		struct lost *lost = health->lost[i];
+	for (struct lost *lost = health->lost; lost; lost = lost->next) {
 		struct store_queue *request;
 
 		if (lost->count == 0 || dict_get(tests, lost->test) || !is_gone(health, lost->test))
@@ -605,11 +594,12 @@ static void rename_tests(struct health *health)
 		if (heir->since != 0)
 			continue;
 		*heir = (struct lost){.test = heir->test,
+			.next = heir->next,
 			.ours = old->ours,
 			.since = old->since,
 			.series = old->series,
 			.count = old->count};
-		*old = (struct lost){.test = old->test};
+		*old = (struct lost){.test = old->test, .next = old->next};
 	}
 }
 
@@ -664,7 +654,7 @@ static void forget_silently(void *context, const struct condition *condition)
 static void forget_held(struct health *health, const struct ours *ours)
 {
 	for (size_t i = health->held_count; i > 0; i--) {
-		const struct condition *condition = &health->held[i - 1].condition;
+		const struct condition *condition = &health->held[i - 1];
 
 		if (about_test(condition->kind)
 				? !is_ours((void *)(uintptr_t)ours, true, condition_name(condition))
@@ -680,13 +670,12 @@ static void drop_others(struct health *health)
 	struct arena *arena = arena_new();
 	struct ours ours = {health, {.arena = arena}};
 
-	for (size_t i = 0; i < health->lost_count; i++) {
-		struct lost *lost = health->lost[i];
+	for (struct lost *lost = health->lost; lost; lost = lost->next) {
 
 		if (!lost->ours || fleet_has(health->agent, lost->test))
 			continue;
 		lost_clear(lost);
-		*lost = (struct lost){.test = lost->test};
+		*lost = (struct lost){.test = lost->test, .next = lost->next};
 	}
 	for (size_t i = 0; i < config_ref->test_count; i++) {
 		const struct test *test = config_ref->tests[i];
@@ -716,8 +705,8 @@ static const char *claim_all(struct health *health, const struct health_rows *ro
 	const struct config_ref *config_ref = health->agent->config_ref;
 	const char *one = NULL, *test;
 
-	for (size_t i = 0; i < health->lost_count; i++)
-		health->lost[i]->fresh = false;
+	for (struct lost *lost = health->lost; lost; lost = lost->next)
+		lost->fresh = false;
 	for (size_t i = 0; i < config_ref->test_count; i++) {
 		test = config_ref->tests[i]->name;
 		if (!config_ref->tests[i]->unsupported && (test = claim(health, test)))

@@ -22,7 +22,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/bisect/plan.h"
 #include "detectors/stats.h"
 #include "tests/bench/generate.h"
 #include "tests/bench/simulate_bisect.h"

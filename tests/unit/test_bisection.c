@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "agent/bisect/bisection.h"
-#include "agent/bisect/plan.h"
 #include "tests/bench/generate.h"
 #include "tests/bench/simulate_bisect.h"
 #include "tests/unit/sanitized.h"
