@@ -1,7 +1,5 @@
-/*
- * `bisect`: shared by its files. bisect.c has the flags and displays journals, bisect_change.c
- * reads the range of a recorded change, bisect_search.c searches.
- */
+/* `bisect`: shared by its files. bisect.c has the flags, reads a recorded change and displays
+ * journals, bisect_search.c searches. */
 #ifndef AGENT_COMMANDS_BISECT_H
 #define AGENT_COMMANDS_BISECT_H
 
@@ -10,8 +8,6 @@
 #include "agent/bisect/verdict_text.h"
 #include "agent/cli/cli.h"
 #include "agent/commands/state_file.h"
-#include "agent/model/announcement.h"
-#include "agent/model/change_record.h"
 
 enum bisect_output { BISECT_TEXT, BISECT_JSON };
 
@@ -27,10 +23,6 @@ struct bisect_flags {
 	int direction, output;
 	bool merges, clean, resume, discard, log, show;
 };
-
-/* A recorded change, of the state or the running agent; copied to the command's arena. */
-bool bisect_change_read(
-	struct cli *cli, const char *id, struct change_record *out, struct error *error) MUST_USE;
 
 /* Runs a new bisection, or without a setup goes on with the folder's. Returns the exit code. */
 int bisect_search(struct cli *cli, const char *folder, struct journal_setup *setup);

@@ -72,7 +72,7 @@ struct series_state {
 
 /* The examination of one answer. */
 struct look {
-	int64_t range, front; /* ms; range 0: none */
+	const struct series_cache *cache;
 	struct arena *arena;
 	struct scratch *scratch;
 	const struct sampling *sampling;
@@ -89,7 +89,7 @@ struct look {
 struct series_cache {
 	bool restored;
 	uint64_t run;
-	int64_t range, front;         /* start of the range; WHEN_ALWAYS if there is none */
+	int64_t range, front;         /* ms; range 0: there is none; front: its start */
 	struct series_state **states; /* sorted by series, except those new in this run */
 	size_t count, room, sorted;
 	bool restless;
@@ -221,7 +221,8 @@ static bool detect_before(const struct look *look, size_t start, struct error *e
 
 static bool is_too_old(const struct look *look)
 {
-	return look->range > 0 && look->state->anchor < look->front - look->range;
+	return look->cache->range > 0 &&
+	       look->state->anchor < look->cache->front - look->cache->range;
 }
 
 /* The first point that counts. A series that began within the range has no front to leave out. */
@@ -229,9 +230,9 @@ static size_t start_of(const struct look *look)
 {
 	int64_t anchor = look->state->anchor;
 
-	if (look->range <= 0 || anchor >= look->front)
+	if (look->cache->range <= 0 || anchor >= look->cache->front)
 		return 0;
-	return axis_lower_bound(look->series->axis, is_too_old(look) ? look->front : anchor);
+	return axis_lower_bound(look->series->axis, is_too_old(look) ? look->cache->front : anchor);
 }
 
 /* A full run. `elsewhere`: its windows are aligned differently than before, for the same points. */
@@ -261,8 +262,8 @@ static void move_anchor(const struct look *look)
 	const struct axis *axis = look->series->axis;
 	size_t chunk, need = state->need;
 
-	if (state->stream && look->range > 0) {
-		size_t front = axis_lower_bound(axis, look->front);
+	if (state->stream && look->cache->range > 0) {
+		size_t front = axis_lower_bound(axis, look->cache->front);
 
 		chunk = state->detector->stream_chunk(
 			state->stream, (size_t)((ptrdiff_t)front + look->shift));
@@ -373,7 +374,7 @@ static bool examine(struct look *look, struct error *error)
 	bool first = state->hashes.n == 0, newer = axis->times[axis->n - 1] > state->recorded_last;
 	bool anew;
 
-	state->realignment.range = look->range;
+	state->realignment.range = look->cache->range;
 	apply_control(look);
 	if (!look_at_new(look, first, &anew, error)) {
 		shed(state);
@@ -685,8 +686,7 @@ bool series_cache_detect(struct series_cache *cache, struct arena *arena, const 
 	cache->found = HASH_START;
 	for (size_t i = 0; i < data->count; i++) {
 		const struct series *series = &data->series[i];
-		struct look look = {.range = cache->range,
-			.front = cache->front,
+		struct look look = {.cache = cache,
 			.arena = arena,
 			.scratch = scratch,
 			.detection = analysis_configured(test, series->metric),
