@@ -126,6 +126,7 @@ static struct hold hold_of(const struct confirm_case *at)
 	double percent = fabs(change->level_before) / 100;
 	struct hold hold = {.seen = at->seen,
 		.until = at->until,
+		.off = at->off,
 		.confirmed = at->decision.verdict != HOLD || at->on_hold,
 		.level_before = change->level_before,
 		.level_after = change->level_after,

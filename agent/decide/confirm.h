@@ -60,7 +60,8 @@ struct confirm_case {
 	double share;             /* `fdr`; 0: off */
 	size_t series;            /* that have the same share, found or not */
 	const void *of;           /* its series. Cases of one series are adjacent */
-	int64_t seen, until;      /* ms, as in struct hold */
+	int64_t seen, until;      /* ms, as in struct hold, ... */
+	bool off;                 /* ... and this */
 	int64_t clock;            /* ms, the series' own (hold_clock) */
 	bool on_hold;             /* out: it waits for more than the rule */
 	struct decision decision; /* out: PASS: to be told. HOLD: a candidate, `until` if it is held

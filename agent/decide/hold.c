@@ -50,6 +50,14 @@ static int64_t end_of_days(const struct season *season, int64_t first, int64_t a
 	return time_of_local(clock, at, end) + DAY;
 }
 
+bool hold_is_off(const struct season *season, int64_t time, int64_t seen)
+{
+	const struct season_clock *clock = &season->clock;
+
+	return season_is_off(clock, season_day(season_local(clock, time) - DAY)) ||
+	       season_is_off(clock, season_day(season_local(clock, seen)));
+}
+
 int64_t hold_until(
 	const struct season *season, int64_t range, int64_t first, int64_t time, int64_t seen)
 {
@@ -94,21 +102,29 @@ static bool is_back(const struct hold *first, const struct hold *last)
 		       (last->low <= first->level_before && first->level_before <= last->high));
 }
 
-static bool all_confirmed(const struct hold *changes, size_t count)
+/*
+ * If a later one brings the first of the changes back, they and all in between come to nothing.
+ * They wait for those of them that are held, and for those that are not confirmed yet a day at
+ * most.
+ */
+static void cancel(struct hold *changes, size_t count, int64_t now)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!changes[i].confirmed)
-			return false;
-	return true;
-}
+	size_t last = count - 1;
+	bool sure = true, wait = now < changes[0].until + DAY;
 
-/* How many changes, from the first on, cancel each other out; 0: none do. */
-static size_t count_over(const struct hold *changes, size_t count)
-{
-	for (size_t i = count; i > 1; i--)
-		if (changes[i - 1].seen < changes[0].until && is_back(&changes[0], &changes[i - 1]))
-			return i;
-	return 0;
+	while (last > 0 &&
+		(changes[last].verdict == DROP || changes[last].seen >= changes[0].until ||
+			!is_back(&changes[0], &changes[last])))
+		last--;
+	for (size_t i = 0; i <= last; i++) {
+		sure = sure && changes[i].confirmed && changes[i].verdict != HOLD;
+		wait = wait || changes[i].verdict == HOLD;
+	}
+	for (size_t i = 0; last > 0 && i <= last; i++)
+		if (sure)
+			changes[i].verdict = DROP;
+		else if (wait && changes[i].verdict != DROP)
+			changes[i].verdict = HOLD;
 }
 
 void hold_judge(struct hold *changes, size_t count, int64_t now)
@@ -121,17 +137,9 @@ void hold_judge(struct hold *changes, size_t count, int64_t now)
 		until = changes[i].until > until ? changes[i].until : until;
 		changes[i].verdict = now < changes[i].until ? HOLD : PASS;
 	}
-	for (size_t i = 0; i < count;) {
-		bool held = changes[i].until > changes[i].seen;
-		size_t over =
-			held && changes[i].verdict == PASS ? count_over(changes + i, count - i) : 0;
-		bool sure = all_confirmed(changes + i, over);
-
-		for (size_t j = i; j < i + over; j++)
-			if (sure)
-				changes[j].verdict = DROP;
-			else if (now < changes[i].until + DAY)
-				changes[j].verdict = HOLD;
-		i += over > 0 ? over : 1;
-	}
+	for (int later = 0; later < 2; later++)
+		for (size_t i = 0; i < count; i++)
+			if (changes[i].off != later && changes[i].verdict == PASS &&
+				changes[i].until > changes[i].seen)
+				cancel(changes + i, count - i, now);
 }

@@ -29,6 +29,10 @@
 int64_t hold_until(
 	const struct season *season, int64_t range, int64_t first, int64_t time, int64_t seen);
 
+/* Whether a change at `time` that is first seen at `seen` is one of days off: begins on them or on
+ * the first working day behind, or is seen on them. */
+bool hold_is_off(const struct season *season, int64_t time, int64_t seen);
+
 /* The index of the point at which a change at `time` was first seen, given how many points followed
  * it then. `times` are those of the existing points, at least one. */
 size_t hold_seen(const int64_t *times, size_t n, int64_t time, size_t followed);
@@ -40,6 +44,7 @@ int64_t hold_clock(const int64_t *times, size_t n, int64_t now);
 /* A change of a series that has not been announced. */
 struct hold {
 	int64_t seen, until; /* ms; until: from hold_until */
+	bool off;            /* from hold_is_off */
 	bool confirmed;
 	double level_before, level_after, low, high; /* low, high: 95% interval of level_after */
 	enum verdict verdict; /* set by hold_judge; DROP: it was held, and the previous level came
@@ -50,8 +55,9 @@ struct hold {
  * Judges the changes of one series, in order of time, at `now` by the series' clock. A change
  * first seen while an earlier one is held is held as long as that one. Changes may cancel each
  * other out: if a later level is nearer the one before the first change by more than half of the
- * step, and not distinguishable from it, all in between are over. If that later change is not
- * confirmed yet they wait for it, a day at most.
+ * step, and not distinguishable from it, all in between are over. What is of days off is
+ * compared first: they take nothing back that began before them if the days behind do not. If that
+ * later change is held they wait for it; if it is not confirmed yet, a day at most.
  */
 void hold_judge(struct hold *changes, size_t count, int64_t now);
 

@@ -121,6 +121,7 @@ static void set_hold(
 	at->seen = times[last];
 	at->until = hold_until(&subject->findings->season, realignment->range,
 		at->service ? times[0] : 0, time, at->seen);
+	at->off = hold_is_off(&subject->findings->season, time, at->seen);
 	candidate->first_count = last >= now ? last - now + 1 : 1;
 }
 

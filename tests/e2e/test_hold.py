@@ -255,18 +255,32 @@ def test_a_spike_in_two_hours(tmp_path, hunter, first, second, daily):
         assert len(replayed(hunter, tmp_path, "p99: {direction: -1, unit: ms}")) == stays
 
 
-def test_the_second_weekend_ends_no_change(hunter, tmp_path):
-    """Its lower level is not the one from before the change, which has been announced, and stands."""
-    noise, begin, at = random.Random(1), datetime.datetime(2026, 11, 10, 3), datetime.datetime(2026, 11, 19, 14)
+def replayed_step(hunter, tmp_path, begin, at, first, days=15, weekend=.7):
+    """What the replay from `first` on prints of hours with lower weekends, and a step of 20% at `at`."""
+    noise = random.Random(1)
     with open(tmp_path / "web.csv", "w", newline="") as out:
         rows = csv.writer(out)
         rows.writerow(["time", "p99"])
-        for time_of in (begin + i * HOUR for i in range(24 * 15)):
-            value = 100 * (.7 if time_of.weekday() > 4 else 1) * (1.2 if time_of >= at else 1)
+        for time_of in (begin + i * HOUR for i in range(24 * days)):
+            value = 100 * (weekend if time_of.weekday() > 4 else 1) * (1.2 if time_of >= at else 1)
             rows.writerow([f"{time_of.isoformat()}Z", f"{value * math.exp(noise.gauss(0, .03)):.3f}"])
     path = written(tmp_path)
     path.write_text(path.read_text().replace("interval: 1s", "interval: 1h"))
-    done = hunter("replay", "--config", path, "--from", "2026-11-18", "--to", "2026-11-27")
+    done = hunter("replay", "--config", path, "--from", f"{first.isoformat()}Z", "--to", f"{(begin + 24 * days * HOUR).isoformat()}Z")
     assert done.code == 0, done.err
     assert re.findall(r"(\d+ \w+) in web since (\S+ \S+)", done.out) == [("1 regression", f"{at:%Y-%m-%d %H:%M:%S}")], done.out
-    assert "recovered" not in done.out and "back" not in done.out, done.out
+    return done.out
+
+
+def test_the_second_weekend_ends_no_change(hunter, tmp_path):
+    """Its lower level is not the one from before the change, which has been announced, and stands."""
+    out = replayed_step(hunter, tmp_path, datetime.datetime(2026, 11, 10, 3), datetime.datetime(2026, 11, 19, 14), datetime.datetime(2026, 11, 18))
+    assert "recovered" not in out and "back" not in out, out
+
+
+@pytest.mark.parametrize(("begin", "at"), [(13, datetime.datetime(2026, 11, 20, 1)), (11, datetime.datetime(2026, 11, 13, 10))],
+                         ids=["the second", "the first"])
+def test_a_weekend_as_low_as_before_is_no_end(hunter, tmp_path, begin, at):
+    """Nor is the Monday behind it news, when no whole working day is known from before the weekend."""
+    begin = datetime.datetime(2026, 11, begin, 3)
+    replayed_step(hunter, tmp_path, begin, at, begin + 12 * HOUR, days=13, weekend=1 / 1.2)

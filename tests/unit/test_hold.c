@@ -213,6 +213,25 @@ static void test_unbelieved_partner(void **state)
 	expect(pair, 2, 41, "OO");
 }
 
+/* Days off that take back what began on working days are over on Monday. */
+static void test_days_off_in_between(void **state)
+{
+	struct hold weekend[] = {
+		held(10, 40, 100, 130, 2), held(30, 60, 130, 101, 2), held(50, 60, 101, 130, 2)};
+	struct hold over[] = {held(10, 40, 100, 130, 2), held(30, 60, 130, 101, 2)};
+	struct hold again[] = {
+		held(10, 60, 100, 130, 2), held(20, 60, 130, 100, 2), held(50, 60, 100, 130, 2)};
+
+	(void)state;
+	weekend[1].off = weekend[2].off = over[1].off = again[0].off = again[1].off = true;
+	expect(weekend, 2, 40, "WW");
+	expect(weekend, 2, 59, "WW");
+	expect(weekend, 3, 60, "NOO");
+	expect(over, 2, 59, "WW");
+	expect(over, 2, 60, "OO");
+	expect(again, 3, 60, "OON");
+}
+
 /* An agent and a series of hours that begins on a Monday. */
 struct growing {
 	struct scratch *scratch;
@@ -584,6 +603,7 @@ int main(void)
 		cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_more_than_pairs),
 		cmocka_unit_test(test_unbelieved_partner),
+		cmocka_unit_test(test_days_off_in_between),
 		cmocka_unit_test(test_a_step_of_saturday),
 		cmocka_unit_test(test_a_pair_is_recorded),
 		cmocka_unit_test(test_weekends_are_no_news),
