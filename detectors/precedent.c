@@ -20,6 +20,7 @@ enum {
 	LEAST_HISTORY = 50, /* below which nothing is known */
 	NEAR = 24,          /* values before the step that are of the same kind of day */
 	LEAST_BEFORE = 20,
+	NEW = 14,   /* days: no weekly cycle can be known yet */
 	YOUNG = 21, /* days: a weekly cycle may not be known yet */
 };
 
@@ -161,9 +162,10 @@ static bool has_episode(const double *heights, const double *innovations, size_t
 	return false;
 }
 
-/* Whether the first n heights of a step have an episode that compares with the m behind them;
- * `innovations` has room for all. A step that does not show waits. */
-static bool is_like_before(const double *heights, size_t n, size_t m, double *innovations)
+/* Whether the first n heights of a step have an episode of `width` that compares with the m behind
+ * them; `innovations` has room for all. A step that does not show waits. */
+static bool is_like_before(
+	const double *heights, size_t n, size_t m, size_t width, double *innovations)
 {
 	double r = correlation_of(heights, n), before = 0, sum = 0;
 
@@ -175,8 +177,7 @@ static bool is_like_before(const double *heights, size_t n, size_t m, double *in
 		before = height;
 	}
 	double size = size_of(innovations[n], sum, m, r);
-	return !(size > 0) ||
-	       has_episode(heights, innovations, n, m > ONE ? m - 1 : 1, r, LEAST_SHARE * size);
+	return !(size > 0) || has_episode(heights, innovations, n, width, r, LEAST_SHARE * size);
 }
 
 /* Moving medians of the k values of z before a step whose level before, from `low` on, is `level`.
@@ -195,9 +196,9 @@ static void follow(const double *z, size_t low, size_t k, size_t width, double l
 		out[i] = level;
 }
 
-/* Whether what passed before `place` is like the m values behind it; its level before begins at
- * `low`. */
-static bool has_passed(const double *values, size_t low, size_t place, size_t m)
+/* Whether what passed before `place`, and lasted for `width` values, is like the m values behind
+ * it; its level before begins at `low`. */
+static bool has_passed(const double *values, size_t low, size_t place, size_t m, size_t width)
 {
 	size_t first = place > MOST ? place - MOST : 0, k = place - first;
 	double *z, *heights, *buffer, level, step;
@@ -212,15 +213,28 @@ static bool has_passed(const double *values, size_t low, size_t place, size_t m)
 	scale(values + first, k + m, z);
 	level = median_of(z + low, k - low, buffer);
 	step = median_of(z + k, m, buffer) - level;
-	for (size_t width = m < PRECEDENT_SHORT ? NARROW : WIDE;
-		fabs(step) > 1e-9 && !passed && width <= WIDE; width += WIDE - NARROW) {
-		follow(z, low, k, width, level, buffer, heights);
+	for (size_t median = m < PRECEDENT_SHORT ? NARROW : WIDE;
+		fabs(step) > 1e-9 && !passed && median <= WIDE; median += WIDE - NARROW) {
+		follow(z, low, k, median, level, buffer, heights);
 		for (size_t i = 0; i < k + m; i++)
 			heights[i] = fmax((z[i] - (i < k ? heights[i] : level)) / step, -1);
-		passed = is_like_before(heights, k, m, buffer);
+		passed = is_like_before(heights, k, m, width, buffer);
 	}
 	free(z);
 	return passed;
+}
+
+/*
+ * How long what passed before must have lasted to be like a step at `place`: nearly as long as the
+ * step by now. Two weeks have seen too little to tell by that: until a day is over single values
+ * count.
+ */
+static size_t width_of(const int64_t *times, size_t n, size_t place)
+{
+	size_t m = n - place;
+	bool early = times[place] < times[0] + NEW * DAY && times[n - 1] < times[place] + DAY;
+
+	return early || m <= ONE ? 1 : m - 1;
 }
 
 static size_t at_time(const int64_t *times, size_t n, int64_t time)
@@ -315,5 +329,7 @@ enum precedent_verdict precedent_of(const double *values, const int64_t *times, 
 		return verdict;
 	if (is_weekly(values, times, n, place))
 		return PRECEDENT_WEEKLY;
-	return has_passed(values, low, place, n - place) ? PRECEDENT_PASSED : PRECEDENT_NONE;
+	return has_passed(values, low, place, n - place, width_of(times, n, place))
+		       ? PRECEDENT_PASSED
+		       : PRECEDENT_NONE;
 }

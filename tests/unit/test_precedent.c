@@ -108,6 +108,24 @@ static void test_young(void **state)
 		}
 }
 
+/* In the first two weeks what passed before may have been shorter, for a day. */
+static void test_new(void **state)
+{
+	(void)state;
+	fill();
+	raise(300, 1, 1.4);
+	raise(BEFORE, MOST, 1.3);
+	for (size_t from = 240; from < 300; from += 12)
+		for (size_t m = 4; m < 40; m++) {
+			enum precedent_verdict found = precedent_of(values + from, times + from,
+				BEFORE + m - from, 0, BEFORE - from, NULL);
+
+			assert_int_equal(found, BEFORE - from < 14 * 24 && m <= 24
+							? PRECEDENT_PASSED
+							: PRECEDENT_NONE);
+		}
+}
+
 /* What lasted for days hardly shows against a narrow median. */
 static void test_days(void **state)
 {
@@ -235,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_as_long_as_before),
 		cmocka_unit_test(test_spikes),
 		cmocka_unit_test(test_young),
+		cmocka_unit_test(test_new),
 		cmocka_unit_test(test_sunday),
 		cmocka_unit_test(test_days),
 		cmocka_unit_test(test_other_movements),
