@@ -1,11 +1,20 @@
 /*
- * The interface of a storage backend, used by store.c; SQL stays behind it. A handle begins with a
- * struct tx, has at most one transaction at a time, and is used by one thread at a time.
+ * What store.c and the calls in SQL need of a database. A handle begins with a struct tx, has at
+ * most one transaction at a time, and is used by one thread at a time.
+ *
+ * A statement is used from `statement_of` to `reset`; others may be used meanwhile. Parameters and
+ * columns are counted as SQLite's own interface does: parameters from 1, columns from 0.
  */
 #ifndef AGENT_STORE_BACKEND_H
 #define AGENT_STORE_BACKEND_H
 
 #include "agent/store/tx.h"
+#include "agent/store/value.h"
+
+struct sql_statement; /* the backend's */
+struct sql_words;     /* see agent/store/sql/schema.h */
+
+enum sql_step { SQL_ROW, SQL_DONE, SQL_FAILED };
 
 struct store_backend {
 	/* NULL and an ERROR_STATE if it is locked, damaged, foreign, of another version or not
@@ -32,6 +41,43 @@ struct store_backend {
 	 * calls of a fleet are in no transaction: each of their statements is one. */
 	bool is_shared;
 
+	/* All rows of an answer are in memory before the first one can be read: a long one is
+	 * better asked for in pieces. */
+	bool answers_whole;
+
+	const struct sql_words *words;
+
+	/* Takes the text of one statement. NULL if it cannot be prepared: all functions below but
+	 * `step` accept that. */
+	struct sql_statement *(*prepare)(struct tx *tx, const char *text);
+	void (*finish)(struct sql_statement *statement);
+
+	/* It is ready to be bound, all parameters NULL. */
+	void (*reset)(struct sql_statement *statement);
+
+	/* Texts and bytes are borrowed until `reset`. */
+	void (*bind)(struct sql_statement *statement, int parameter, const struct value *value);
+
+	/* The next row, if there is one. A statement without result columns is run by the first
+	 * step. */
+	enum sql_step (*step)(struct sql_statement *statement);
+
+	/* Of the row. Texts and bytes last until the next step. */
+	struct value (*column)(struct sql_statement *statement, int column);
+
+	/* How many rows the last statement that was run inserted, updated or deleted. */
+	int64_t (*changed)(struct tx *tx);
+
+	/* NULL, or: rows that the statement, an insert with all its columns, adds from now on may
+	 * be kept back until `load_end`, which finds out what fails; no other statement is used
+	 * meanwhile. */
+	bool (*load_begin)(struct tx *tx, struct sql_statement *insert);
+	bool (*load_end)(struct tx *tx);
+
+	/* Sets tx->error from the label, what was being done and the database's message. Always
+	 * false. */
+	bool (*fail)(struct tx *tx, const char *doing);
+
 	/* store_check and store_backup; a backend without them fails with ERROR_STATE. */
 	bool (*check)(const char *path, struct arena *arena, struct store_report *report,
 		struct error *error);
@@ -46,8 +92,9 @@ struct store_backend {
 	bool (*is_held)(const char *path);  /* see store_is_held */
 	bool (*is_there)(const char *path); /* see store_is_there */
 	int64_t (*size)(const char *path);  /* bytes on the disk */
-	/* For any thread; NULL: the state is a file. */
-	void (*traffic)(const struct tx *tx, struct store_traffic *traffic);
+	/* Of all connections of this process, which has one state open. For any thread; NULL: the
+	 * state is a file. */
+	void (*traffic)(struct store_traffic *traffic);
 	/* The same of what is open, for any thread: does not wait. NULL: by `size`. */
 	int64_t (*size_now)(const struct tx *tx);
 };

@@ -30,7 +30,6 @@ struct call_queue {
 };
 
 struct store {
-	const struct store_backend *backend;
 	struct tx *tx;
 	store_post *post;
 	void *loop;
@@ -97,17 +96,17 @@ static void keep(struct store_call *call)
 }
 
 /* Whether each of its statements is a transaction. */
-static bool is_alone(const struct store_backend *backend, const struct store_call *call)
+static bool is_alone(const struct tx *tx, const struct store_call *call)
 {
-	return backend->is_shared && call->work->lane >= STORE_TURNS;
+	return tx->backend->is_shared && call->work->lane >= STORE_TURNS;
 }
 
 /* One transaction with all calls of the list, or with the first. */
-static bool perform_once(const struct store_backend *backend, struct tx *tx,
-	struct store_call *first, bool all, struct error *error)
+static bool perform_once(struct tx *tx, struct store_call *first, bool all, struct error *error)
 {
+	const struct store_backend *backend = tx->backend;
 	struct store_call *end = all ? NULL : first->next;
-	bool alone = is_alone(backend, first), writes = false;
+	bool alone = is_alone(tx, first), writes = false;
 
 	for (struct store_call *at = first; at != end; at = at->next)
 		writes |= at->work->writes;
@@ -133,11 +132,10 @@ static bool perform_once(const struct store_backend *backend, struct tx *tx,
 	return !tx->failed;
 }
 
-static bool perform_some(const struct store_backend *backend, struct tx *tx,
-	struct store_call *first, bool all, struct error *error)
+static bool perform_some(struct tx *tx, struct store_call *first, bool all, struct error *error)
 {
-	for (int tries = 0; !perform_once(backend, tx, first, all, error); tries++)
-		if (is_alone(backend, first) || !backend->again(tx, tries))
+	for (int tries = 0; !perform_once(tx, first, all, error); tries++)
+		if (is_alone(tx, first) || !tx->backend->again(tx, tries))
 			return false;
 	return true;
 }
@@ -159,7 +157,7 @@ static struct tx *tx_of(struct call_queue *queue, struct error *error)
 	struct store *store = queue->store;
 
 	if (!queue->tx)
-		queue->tx = store->backend->open(store->tx->path, STORE_READ, error);
+		queue->tx = store->tx->backend->open(store->tx->path, STORE_READ, error);
 	return queue->tx;
 }
 
@@ -168,11 +166,10 @@ static void perform(struct call_queue *queue, struct store_call *first)
 {
 	struct error all, own;
 	struct store *store = queue->store;
-	const struct store_backend *backend = store->backend;
 	struct tx *tx = tx_of(queue, &all);
 	bool many = tx && first->next && queue == &store->queues[STORE_WORK];
-	bool together = many && perform_some(backend, tx, first, true, &all);
-	bool stuck = many && !together && backend->is_stuck(tx);
+	bool together = many && perform_some(tx, first, true, &all);
+	bool stuck = many && !together && tx->backend->is_stuck(tx);
 
 	for (struct store_call *next; first; first = next) {
 		const struct error *failure = NULL;
@@ -180,12 +177,12 @@ static void perform(struct call_queue *queue, struct store_call *first)
 		next = first->next;
 		if (!tx || (stuck && first->work->writes))
 			failure = &all;
-		else if (!together && !perform_some(backend, tx, first, false, &own))
+		else if (!together && !perform_some(tx, first, false, &own))
 			failure = &own;
 		answer(store, first, failure);
 	}
-	if (tx && tx != store->tx && !backend->is_shared) {
-		backend->close(tx);
+	if (tx && tx != store->tx && !tx->backend->is_shared) {
+		tx->backend->close(tx);
 		queue->tx = NULL;
 	}
 }
@@ -251,18 +248,13 @@ static void make_end(struct store *store)
 
 struct store *store_open(const char *path, store_post *post, void *loop, struct error *error)
 {
-	const struct store_backend *backend = backend_of(path);
-	struct tx *tx = backend->open(path, STORE_OWN, error);
+	struct tx *tx = backend_of(path)->open(path, STORE_OWN, error);
 	struct store *store;
 
 	if (!tx)
 		return NULL;
 	store = memory_new(1, sizeof *store);
-	*store = (struct store){.backend = backend,
-		.tx = tx,
-		.queues[STORE_WORK].tx = tx,
-		.post = post,
-		.loop = loop};
+	*store = (struct store){.tx = tx, .queues[STORE_WORK].tx = tx, .post = post, .loop = loop};
 	pthread_mutex_init(&store->mutex, NULL);
 	make_end(store);
 	if (start_queues(store))
@@ -313,7 +305,7 @@ bool store_close(struct store *store)
 	pthread_mutex_destroy(&store->mutex);
 	for (size_t i = STORE_LANES; i-- > 0;) /* the first has the path of all */
 		if (store->queues[i].tx)
-			store->backend->close(store->queues[i].tx);
+			store->tx->backend->close(store->queues[i].tx);
 	free(store);
 	return true;
 }
@@ -325,19 +317,19 @@ void store_last(struct store *store, struct store_call *call)
 
 bool store_traffic(const struct store *store, struct store_traffic *traffic)
 {
+	void (*read)(struct store_traffic * out) = store->tx->backend->traffic;
+
 	*traffic = (struct store_traffic){0};
-	if (store->backend->traffic)
-		store->backend->traffic(store->tx, traffic);
-	return store->backend->traffic != NULL;
+	if (read)
+		read(traffic);
+	return read != NULL;
 }
 
 int64_t store_size(const struct store *store)
 {
-	const struct store_backend *backend = store->backend;
+	const struct tx *tx = store->tx;
 
-	if (backend->size_now)
-		return backend->size_now(store->tx);
-	return backend->size(store->tx->path);
+	return tx->backend->size_now ? tx->backend->size_now(tx) : tx->backend->size(tx->path);
 }
 
 void store_call_free(struct store_call *call)
@@ -348,14 +340,14 @@ void store_call_free(struct store_call *call)
 
 bool store_is_shared(const struct store *store)
 {
-	return store->backend->is_shared;
+	return store->tx->backend->is_shared;
 }
 
 bool store_turn_now(struct store *store, struct store_turn *turn, struct error *error)
 {
 	struct tx *tx = tx_of(&store->queues[STORE_TURNS], error);
 
-	return tx && perform_once(store->backend, tx, &turn->call, false, error);
+	return tx && perform_once(tx, &turn->call, false, error);
 }
 
 void store_submit(struct store *store, struct store_call *call)
@@ -382,14 +374,13 @@ static bool is_set(const char *path, struct error *error)
 
 bool store_tx(const char *path, enum store_use use, struct store_call *call, struct error *error)
 {
-	const struct store_backend *backend = backend_of(path);
 	bool there = use == STORE_OWN ? is_set(path, error) : store_expect(path, error);
-	struct tx *tx = there ? backend->open(path, use, error) : NULL;
-	bool done = tx && perform_some(backend, tx, call, false, error);
+	struct tx *tx = there ? backend_of(path)->open(path, use, error) : NULL;
+	bool done = tx && perform_some(tx, call, false, error);
 
 	keep(call);
 	if (tx)
-		backend->close(tx);
+		tx->backend->close(tx);
 	return done;
 }
 
@@ -444,31 +435,29 @@ static bool check_free(const char *state, struct error *error)
 
 static struct tx *begin_copy(const char *state, enum store_use use, struct error *error)
 {
-	const struct store_backend *backend = backend_of(state);
-	struct tx *tx = backend->open(state, use, error);
+	struct tx *tx = backend_of(state)->open(state, use, error);
 
 	if (!tx)
 		return NULL;
 	tx->error = error;
-	backend->begin(tx, use == STORE_OWN);
-	if (!tx->failed && backend->reserve)
-		backend->reserve(tx);
+	tx->backend->begin(tx, use == STORE_OWN);
+	if (!tx->failed && tx->backend->reserve)
+		tx->backend->reserve(tx);
 	return tx;
 }
 
-static void end_copy(const char *state, struct tx *tx)
+static void end_copy(struct tx *tx)
 {
 	if (!tx)
 		return;
-	backend_of(state)->rollback(tx);
-	backend_of(state)->close(tx);
+	tx->backend->rollback(tx);
+	tx->backend->close(tx);
 }
 
 /* What agents are kept off. */
 static bool copy_held(
 	const char *from, const char *to, struct store_copied *copied, struct error *error)
 {
-	const struct store_backend *writing = backend_of(to);
 	struct arena *arena = arena_new();
 	struct tx *source = begin_copy(from, STORE_TRY, error), *target = NULL;
 	bool done = false;
@@ -480,15 +469,15 @@ static bool copy_held(
 		if (!target->failed)
 			sql_copy(target, source, copied);
 		if (!target->failed && !source->failed)
-			writing->commit(target);
+			target->backend->commit(target);
 		if (!target->failed && !source->failed) {
-			writing->begin(target, false);
+			target->backend->begin(target, false);
 			sql_compare(target, source);
 		}
 		done = !target->failed && !source->failed;
 	}
-	end_copy(to, target);
-	end_copy(from, source);
+	end_copy(target);
+	end_copy(source);
 	arena_free(arena);
 	return done;
 }

@@ -4,7 +4,7 @@
 
 #include "agent/store/store.h"
 
-struct sql_driver;     /* see agent/store/sql/driver.h */
+struct store_backend;  /* see agent/store/backend.h */
 struct statement_slot; /* see agent/store/sql/statements.c */
 
 /*
@@ -14,7 +14,7 @@ struct statement_slot; /* see agent/store/sql/statements.c */
  * back.
  */
 struct tx {
-	const struct sql_driver *driver;
+	const struct store_backend *backend;
 	const char *path;
 	const char *label; /* "state file /var/lib/hunter-c/state.db": how errors begin */
 	struct arena *arena;

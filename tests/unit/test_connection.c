@@ -183,14 +183,14 @@ static void run(struct connection *connection, const char *sql)
 {
 	struct error error;
 
-	if (!connection_run(connection, sql, NULL, &error))
+	if (!connection_run(connection, sql, NULL))
 		fail_msg("%s", error.text);
 }
 
 static int64_t number(struct connection *connection, const char *sql)
 {
 	struct error error;
-	PGresult *result = connection_ask(connection, sql, NULL, &error);
+	PGresult *result = connection_ask(connection, sql, NULL);
 	int64_t found;
 
 	if (!result)
@@ -272,21 +272,21 @@ static int teardown(void **state)
 			skip("HUNTER_TEST_POSTGRES names no server");                              \
 	while (0)
 
-static bool write_mark(struct connection *connection, int64_t mark, struct error *error)
+static bool write_mark(struct connection *connection, int64_t mark)
 {
 	struct parameters parameters = {0};
 
 	parameter_add(&parameters, v_id(mark));
-	return connection_begin(connection, true, error) &&
-	       connection_send(connection, "INSERT INTO marks VALUES ($1)", &parameters, error) &&
-	       connection_commit(connection, error);
+	return connection_begin(connection, true) &&
+	       connection_send(connection, "INSERT INTO marks VALUES ($1)", &parameters) &&
+	       connection_commit(connection);
 }
 
 static void must_write(struct fixture *f, int64_t mark)
 {
 	struct error error;
 
-	if (!write_mark(f->connection, mark, &error))
+	if (!write_mark(f->connection, mark))
 		fail_msg("%s", error.text);
 }
 
@@ -387,7 +387,7 @@ static void test_a_standby_is_not_taken(void **state)
 		strrchr(f->state, '/') + 1);
 	state_administer(sql);
 	connection = connected(f->state);
-	assert_false(connection_run(connection, "SELECT 1", NULL, &error));
+	assert_false(connection_run(connection, "SELECT 1", NULL));
 	assert_int_equal(connection_trouble(connection), TROUBLE_AWAY);
 	connection_free(connection);
 }
@@ -416,15 +416,15 @@ static void test_a_transaction_ends_with_its_connection(void **state)
 	char end[80];
 
 	SERVER_IS_NEEDED(f);
-	assert_true(connection_begin(f->connection, true, &error));
-	assert_true(connection_run(f->connection, sql, NULL, &error));
+	assert_true(connection_begin(f->connection, true));
+	assert_true(connection_run(f->connection, sql, NULL));
 	snprintf(end, sizeof end, "SELECT pg_terminate_backend(%lld)",
 		(long long)number(f->connection, "SELECT pg_backend_pid()"));
 	run(f->direct, end);
-	assert_false(connection_run(f->connection, sql, NULL, &error));
-	assert_false(connection_run(f->connection, sql, NULL, &error));
-	assert_false(connection_send(f->connection, sql, NULL, &error));
-	assert_false(connection_commit(f->connection, &error));
+	assert_false(connection_run(f->connection, sql, NULL));
+	assert_false(connection_run(f->connection, sql, NULL));
+	assert_false(connection_send(f->connection, sql, NULL));
+	assert_false(connection_commit(f->connection));
 	connection_rollback(f->connection);
 	assert_int_equal(marks(f), 0);
 	must_write(f, 2);
@@ -439,7 +439,7 @@ static void test_a_lost_commit_is_not_committed(void **state)
 	SERVER_IS_NEEDED(f);
 	must_write(f, 1);
 	f->proxy.loses = COMMITS;
-	assert_false(write_mark(f->connection, 2, &error));
+	assert_false(write_mark(f->connection, 2));
 	assert_int_equal(connection_trouble(f->connection), TROUBLE_CONFLICT);
 	assert_int_equal(marks(f), 1);
 	must_write(f, 2);
@@ -468,7 +468,7 @@ static void test_a_late_commit_is_refused(void **state)
 	SERVER_IS_NEEDED(f);
 	must_write(f, 1);
 	f->proxy.loses = LATE;
-	assert_false(write_mark(f->connection, 2, &error));
+	assert_false(write_mark(f->connection, 2));
 	assert_int_equal(connection_trouble(f->connection), TROUBLE_CONFLICT);
 	f->proxy.pass = true;
 	wait_until(f->proxy.passed);
@@ -486,16 +486,15 @@ static void test_doubt_lasts_until_somebody_can_be_asked(void **state)
 	SERVER_IS_NEEDED(f);
 	must_write(f, 1);
 	f->proxy.loses = NEWCOMERS;
-	assert_true(connection_begin(f->connection, true, &error));
+	assert_true(connection_begin(f->connection, true));
 	doubtful = connection_transaction(f->connection);
-	assert_true(connection_send(f->connection, "INSERT INTO marks VALUES (2)", NULL, &error));
-	assert_false(connection_commit(f->connection, &error));
+	assert_true(connection_send(f->connection, "INSERT INTO marks VALUES (2)", NULL));
+	assert_false(connection_commit(f->connection));
 	assert_int_equal(connection_trouble(f->connection), TROUBLE_DOUBT);
 	connection_rollback(f->connection);
 	assert_false(connection_has_committed(f->connection, doubtful));
 	f->proxy.loses = NOTHING;
-	wait_until(write_mark(
-		f->connection, 3, &error)); /* nothing is tried for a while after a failure */
+	wait_until(write_mark(f->connection, 3)); /* nothing is tried for a while after a failure */
 	assert_true(connection_has_committed(f->connection, doubtful));
 	assert_int_equal(marks(f), 3);
 }
@@ -509,7 +508,7 @@ static void test_silence_has_an_end(void **state)
 	must_write(f, 1);
 	connection_patience(f->connection, 500);
 	f->proxy.loses = EVERYTHING;
-	assert_false(connection_run(f->connection, "SELECT 1", NULL, &error));
+	assert_false(connection_run(f->connection, "SELECT 1", NULL));
 	assert_int_equal(connection_trouble(f->connection), TROUBLE_AWAY);
 }
 
@@ -527,20 +526,18 @@ static void test_nothing_is_left_waiting(void **state)
 	SERVER_IS_NEEDED(f);
 	watcher = connected(f->state);
 	connection_patience(f->direct, 60000);
-	assert_true(connection_begin_plain(f->direct, &error));
+	assert_true(connection_begin_plain(f->direct));
 	run(f->direct, "LOCK TABLE marks");
 	connection_patience(f->connection, 200);
 	for (int i = 0; i < 3; i++) {
-		assert_false(connection_run(
-			f->connection, "INSERT INTO marks VALUES (1)", NULL, &error));
+		assert_false(connection_run(f->connection, "INSERT INTO marks VALUES (1)", NULL));
 		assert_non_null(strstr(connection_problem(f->connection), "SQLSTATE 57014"));
 		assert_int_equal(connection_trouble(f->connection), TROUBLE_AWAY);
 	}
 	assert_int_equal(number(watcher, waiting), 0);
 	run(f->connection, "SELECT 1");
 	for (int i = 0; i < 3; i++) {
-		assert_false(connection_run(
-			f->connection, "INSERT INTO marks VALUES (1)", NULL, &error));
+		assert_false(connection_run(f->connection, "INSERT INTO marks VALUES (1)", NULL));
 		assert_int_equal(
 			!strstr(connection_problem(f->connection), "SQLSTATE 57014"), i == 0);
 	}
@@ -561,18 +558,18 @@ static void test_a_statement_that_is_sent_again(void **state)
 	parameter_add(&text, v_text("four"));
 	parameter_add(&whole, v_id(123456));
 	parameter_add(&missing, v_text(NULL));
-	assert_true(connection_begin(f->connection, true, &error));
+	assert_true(connection_begin(f->connection, true));
 	for (int i = 0; i < 20; i++)
-		assert_true(connection_send(f->connection, sql, &text, &error));
-	assert_true(connection_send(f->connection, sql, &missing, &error));
-	assert_true(connection_send(f->connection, sql, &whole, &error));
+		assert_true(connection_send(f->connection, sql, &text));
+	assert_true(connection_send(f->connection, sql, &missing));
+	assert_true(connection_send(f->connection, sql, &whole));
 	assert_int_equal(
 		number(f->connection, "SELECT CAST(sum(mark) AS BIGINT) FROM marks"), 20 * 4 + 6);
-	assert_true(connection_send(f->connection, sql, &whole, &error));
-	assert_true(connection_commit(f->connection, &error));
-	assert_true(connection_begin(f->connection, true, &error));
-	assert_true(connection_send(f->connection, sql, &whole, &error));
-	assert_true(connection_commit(f->connection, &error));
+	assert_true(connection_send(f->connection, sql, &whole));
+	assert_true(connection_commit(f->connection));
+	assert_true(connection_begin(f->connection, true));
+	assert_true(connection_send(f->connection, sql, &whole));
+	assert_true(connection_commit(f->connection));
 	assert_int_equal(
 		number(f->direct, "SELECT CAST(sum(mark) AS BIGINT) FROM marks"), 20 * 4 + 3 * 6);
 	assert_int_equal(number(f->direct, "SELECT count(*) FROM marks WHERE mark IS NULL"), 1);
@@ -582,8 +579,7 @@ static void load_marks(struct fixture *f, int64_t count)
 {
 	struct error error;
 
-	if (!connection_load_begin(
-		    f->connection, "COPY marks (mark) FROM STDIN (FORMAT binary)", &error))
+	if (!connection_load_begin(f->connection, "COPY marks (mark) FROM STDIN (FORMAT binary)"))
 		fail_msg("%s", error.text);
 	for (int64_t i = 0; i < count; i++) {
 		struct parameters row = {0};
@@ -592,7 +588,7 @@ static void load_marks(struct fixture *f, int64_t count)
 			parameter_add(&row, v_null());
 		else
 			parameter_add(&row, v_id(i));
-		assert_true(connection_load_row(f->connection, &row, &error));
+		assert_true(connection_load_row(f->connection, &row));
 	}
 }
 
@@ -603,40 +599,40 @@ static void test_rows_are_loaded(void **state)
 	struct error error;
 
 	SERVER_IS_NEEDED(f);
-	assert_true(connection_begin(f->connection, true, &error));
+	assert_true(connection_begin(f->connection, true));
 	run(f->connection, "INSERT INTO marks VALUES (-1)");
 	load_marks(f, ROWS);
-	assert_true(connection_load_end(f->connection, &error));
+	assert_true(connection_load_end(f->connection));
 	run(f->connection, "INSERT INTO marks VALUES (-2)");
 	load_marks(f, 2);
-	assert_true(connection_load_end(f->connection, &error));
-	assert_true(connection_commit(f->connection, &error));
+	assert_true(connection_load_end(f->connection));
+	assert_true(connection_commit(f->connection));
 	assert_int_equal(number(f->direct, "SELECT count(*) FROM marks"), ROWS + 4);
 	assert_int_equal(number(f->direct, "SELECT CAST(sum(mark) AS BIGINT) FROM marks"),
 		(int64_t)ROWS * (ROWS - 1) / 2 - 3 + 1);
 
 	/* Given up in the middle. */
-	assert_true(connection_begin(f->connection, true, &error));
+	assert_true(connection_begin(f->connection, true));
 	load_marks(f, 100);
 	connection_rollback(f->connection);
 	must_write(f, 7);
 	/* Refused in the middle, and at the beginning. */
 	run(f->direct, "ALTER TABLE marks ADD CHECK (mark < 1000000)");
-	assert_true(connection_begin(f->connection, true, &error));
+	assert_true(connection_begin(f->connection, true));
 	load_marks(f, 3);
 	for (int64_t i = 0; i < ROWS; i++) {
 		struct parameters row = {0};
 
 		parameter_add(&row, v_id(2000000));
-		if (!connection_load_row(f->connection, &row, &error))
+		if (!connection_load_row(f->connection, &row))
 			break;
 	}
-	assert_false(connection_load_end(f->connection, &error));
+	assert_false(connection_load_end(f->connection));
 	assert_non_null(strstr(error.text, "check constraint"));
 	connection_rollback(f->connection);
-	assert_true(connection_begin(f->connection, true, &error));
-	assert_false(connection_load_begin(
-		f->connection, "COPY nothing FROM STDIN (FORMAT binary)", &error));
+	assert_true(connection_begin(f->connection, true));
+	assert_false(
+		connection_load_begin(f->connection, "COPY nothing FROM STDIN (FORMAT binary)"));
 	assert_non_null(strstr(connection_problem(f->connection), "SQLSTATE 42P01"));
 	connection_rollback(f->connection);
 	must_write(f, 8);
@@ -649,24 +645,24 @@ static void test_conflicts_are_told_from_mistakes(void **state)
 	struct error error;
 
 	SERVER_IS_NEEDED(f);
-	assert_true(connection_begin(f->direct, true, &error));
-	assert_true(connection_begin(f->connection, true, &error));
+	assert_true(connection_begin(f->direct, true));
+	assert_true(connection_begin(f->connection, true));
 	assert_int_equal(number(f->direct, "SELECT count(*) FROM marks"), 0);
 	assert_int_equal(number(f->connection, "SELECT count(*) FROM marks"), 0);
 	run(f->direct, "INSERT INTO marks VALUES (1)");
 	run(f->connection, "INSERT INTO marks VALUES (2)");
-	assert_true(connection_commit(f->direct, &error));
-	assert_false(connection_commit(f->connection, &error));
+	assert_true(connection_commit(f->direct));
+	assert_false(connection_commit(f->connection));
 	assert_int_equal(connection_trouble(f->connection), TROUBLE_CONFLICT);
 	connection_rollback(f->connection);
-	assert_false(connection_run(f->connection, "SELECT nothing", NULL, &error));
+	assert_false(connection_run(f->connection, "SELECT nothing", NULL));
 	assert_int_equal(connection_trouble(f->connection), TROUBLE_STATEMENT);
 	assert_non_null(strstr(connection_problem(f->connection), "SQLSTATE 42703"));
 	/* An error of a statement that nobody waited for. */
-	assert_true(connection_begin(f->connection, true, &error));
-	assert_true(connection_send(f->connection, "SELECT 1 / 0", NULL, &error));
-	assert_true(connection_send(f->connection, "INSERT INTO marks VALUES (3)", NULL, &error));
-	assert_false(connection_commit(f->connection, &error));
+	assert_true(connection_begin(f->connection, true));
+	assert_true(connection_send(f->connection, "SELECT 1 / 0", NULL));
+	assert_true(connection_send(f->connection, "INSERT INTO marks VALUES (3)", NULL));
+	assert_false(connection_commit(f->connection));
 	assert_non_null(strstr(error.text, "division by zero"));
 	connection_rollback(f->connection);
 	assert_int_equal(marks(f), 1);
@@ -688,8 +684,7 @@ static void test_values_come_back(void **state)
 	parameter_add(&parameters, v_text(NULL));
 	parameter_add(&parameters, v_bytes(bytes, sizeof bytes));
 	result = connection_ask(f->connection,
-		"SELECT $1, $2, $3, $4, $5, $6, true, CAST(-3 AS SMALLINT), -4", &parameters,
-		&error);
+		"SELECT $1, $2, $3, $4, $5, $6, true, CAST(-3 AS SMALLINT), -4", &parameters);
 	if (!result)
 		fail_msg("%s", error.text);
 	assert_true(cell_integer(result, 0, 0) == INT64_MIN);
@@ -731,8 +726,8 @@ static void test_patterns(void **state)
 
 			parameter_add(&parameters, v_text(texts[k]));
 			parameter_add(&parameters, v_text(patterns[i]));
-			result = connection_ask(f->direct, "SELECT $1 ~ (SELECT pattern_of($2))",
-				&parameters, &error);
+			result = connection_ask(
+				f->direct, "SELECT $1 ~ (SELECT pattern_of($2))", &parameters);
 			if (!result)
 				fail_msg("%s: %s", patterns[i], error.text);
 			if ((cell_integer(result, 0, 0) == 1) != expected)

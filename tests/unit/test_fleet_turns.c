@@ -298,14 +298,13 @@ static void test_a_writer_is_fenced(void **state)
 {
 	NEEDS_SERVER();
 	struct tx *connection = connect(), *writer = connect();
-	struct error error;
 	struct store_turn *turn;
 
 	(void)state;
 	end(join(connection, 1));
 	end(join(connection, 2));
 	end(take(connection, 1, 256));
-	assert_true(connection_begin(postgresql_connection(writer), true, &error));
+	assert_true(connection_begin(postgresql_connection(writer), true));
 	assert_true(lock_as(writer, 1, 9, 1));
 	assert_false(lock_as(writer, 1, 9, 2));
 	assert_false(lock_as(writer, 2, 9, 1));
@@ -317,11 +316,11 @@ static void test_a_writer_is_fenced(void **state)
 	assert_int_equal(held(turn, 2), 255);
 	assert_int_equal(turn->shards[9].holder, 1);
 	end(turn);
-	assert_true(connection_commit(postgresql_connection(writer), &error));
+	assert_true(connection_commit(postgresql_connection(writer)));
 	turn = take(connection, 2, 256);
 	assert_int_equal(turn->shards[9].term, 2);
 	end(turn);
-	assert_true(connection_begin(postgresql_connection(writer), true, &error));
+	assert_true(connection_begin(postgresql_connection(writer), true));
 	assert_false(lock_as(writer, 1, 9, 1));
 	assert_true(lock_as(writer, 2, 9, 2));
 	connection_rollback(postgresql_connection(writer));
@@ -390,10 +389,9 @@ static int64_t singles(struct tx *connection)
 
 static bool writes_as(struct tx *writer, int64_t instance, int64_t term)
 {
-	struct error error;
 	bool holds;
 
-	assert_true(connection_begin(postgresql_connection(writer), true, &error));
+	assert_true(connection_begin(postgresql_connection(writer), true));
 	holds = lock_test_as(writer, instance, 9, "t", true, term);
 	connection_rollback(postgresql_connection(writer));
 	return holds;
@@ -455,7 +453,6 @@ static void test_a_test_outlives_its_holder(void **state)
 	NEEDS_SERVER();
 	struct tx *connection = connect(), *writer = connect();
 	struct store_turn *turn;
-	struct error error;
 	int64_t term;
 
 	(void)state;
@@ -464,7 +461,7 @@ static void test_a_test_outlives_its_holder(void **state)
 	end(take(connection, 1, 256));
 	done(move(connection, 1, LEAVES, 9));
 	term = assert_moved(connection, 2, CLAIMS, 2);
-	assert_true(connection_begin(postgresql_connection(writer), true, &error));
+	assert_true(connection_begin(postgresql_connection(writer), true));
 	assert_true(lock_test_as(writer, 2, 9, "t", true, term));
 	sql("UPDATE agents SET until = renewed - 1 WHERE instance = 2");
 	assert_moved(connection, 1, CLAIMS, 2); /* its lease is over, but it is not gone */
@@ -478,7 +475,7 @@ static void test_a_test_outlives_its_holder(void **state)
 	perform(connection, &turn->call);
 	assert_int_not_equal(turn->singles, 0);
 	end(turn);
-	assert_true(connection_commit(postgresql_connection(writer), &error));
+	assert_true(connection_commit(postgresql_connection(writer)));
 
 	/* Its row stays as long as that is how one knows that it is gone. */
 	sql("UPDATE agents SET gone = 1 WHERE instance = 2");
@@ -509,19 +506,18 @@ static void test_a_test_leaves_while_its_shard_is_taken(void **state)
 	NEEDS_SERVER();
 	struct tx *connection = connect(), *leaving = connect();
 	struct store_turn *turn;
-	struct error error;
 
 	(void)state;
 	end(join(connection, 1));
 	end(join(connection, 2));
 	end(take(connection, 1, 256));
-	assert_true(connection_begin_plain(postgresql_connection(leaving), &error));
+	assert_true(connection_begin_plain(postgresql_connection(leaving)));
 	done(move(leaving, 1, LEAVES, 9));
 	sql("UPDATE agents SET gone = 1 WHERE instance = 1");
 	turn = take(connection, 2, 256);
 	assert_int_not_equal(turn->shards[9].holder, 2);
 	end(turn);
-	assert_true(connection_commit(postgresql_connection(leaving), &error));
+	assert_true(connection_commit(postgresql_connection(leaving)));
 	turn = take(connection, 2, 256);
 	assert_int_equal(turn->shards[9].holder, 2);
 	end(turn);
@@ -545,24 +541,23 @@ static void test_a_write_does_not_overtake_a_leaving_test(void **state)
 	NEEDS_SERVER();
 	struct tx *connection = connect(), *writer = connect(), *leaving = connect();
 	struct connection *of_writer = postgresql_connection(writer);
-	struct error error;
 	pthread_t thread;
 
 	(void)state;
 	end(join(connection, 1));
 	end(take(connection, 1, 256));
-	assert_true(connection_begin(of_writer, true, &error));
+	assert_true(connection_begin(of_writer, true));
 	assert_true(lock_test_as(writer, 1, 9, "t", false, 1));
 	pthread_create(&thread, NULL, leave_shard, leaving);
 	wait_until(sql(waiting) == 1);
 	assert_int_equal(sql("SELECT count(*) FROM singles"), 0);
-	assert_true(connection_commit(of_writer, &error));
+	assert_true(connection_commit(of_writer));
 	pthread_join(thread, NULL);
 	assert_int_equal(sql("SELECT count(*) FROM singles"), 1);
-	assert_true(connection_begin(of_writer, true, &error));
+	assert_true(connection_begin(of_writer, true));
 	assert_false(lock_test_as(writer, 1, 9, "t", false, 1));
 	connection_rollback(of_writer);
-	assert_true(connection_begin(of_writer, true, &error));
+	assert_true(connection_begin(of_writer, true));
 	assert_true(lock_test_as(writer, 1, 9, "u", false, 1));
 	assert_true(lock_as(writer, 1, 9, 1));
 	connection_rollback(of_writer);
@@ -938,14 +933,13 @@ static void test_a_turn_does_not_wait(void **state)
 	struct store *store = open_store();
 	struct store_configuration *call = store_configuration_new(answered_other, NULL);
 	struct store_turn *turn;
-	struct error error;
 
 	(void)state;
 	answered_turns = answered_others = 0;
 	end(join(connection, 1));
-	assert_true(connection_begin_plain(postgresql_connection(connection), &error));
-	assert_true(connection_run(
-		postgresql_connection(connection), "LOCK TABLE fingerprints", NULL, &error));
+	assert_true(connection_begin_plain(postgresql_connection(connection)));
+	assert_true(
+		connection_run(postgresql_connection(connection), "LOCK TABLE fingerprints", NULL));
 	call->announce = true;
 	call->configuration = 7;
 	call->tests = &test;
@@ -976,15 +970,13 @@ static void test_the_last_call_comes_last(void **state)
 	struct tx *connection = connect();
 	struct store *store = open_store();
 	struct store_turn *turn = turn_of(1);
-	struct error error;
 	pthread_t closer;
 	void *closed;
 
 	(void)state;
 	end(join(connection, 1));
-	assert_true(connection_begin_plain(postgresql_connection(connection), &error));
-	assert_true(connection_run(
-		postgresql_connection(connection), "LOCK TABLE schema", NULL, &error));
+	assert_true(connection_begin_plain(postgresql_connection(connection)));
+	assert_true(connection_run(postgresql_connection(connection), "LOCK TABLE schema", NULL));
 	store_submit(store, store_probe_new());
 	turn->leave = true;
 	store_last(store, &turn->call);

@@ -7,7 +7,7 @@
 #include <semaphore.h>
 #include <sys/stat.h>
 
-#include "agent/store/sqlite/statements.h"
+#include "agent/store/sqlite/file.h"
 #include "tests/unit/store_talk.h"
 
 static void update(struct fixture *fixture, struct change_record_update update)

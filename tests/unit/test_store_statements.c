@@ -32,11 +32,11 @@ static bool prepare_with(
 		buf_printf(
 			&whole, "%s%s%s", i == 0 ? "(" : ", ", types[i], i + 1 == count ? ")" : "");
 	buf_printf(&whole, " AS %s", translated.data);
-	done = connection_run(postgresql_connection(tx), whole.data, NULL, error) &&
-	       connection_run(postgresql_connection(tx), "DEALLOCATE statement", NULL, error);
+	done = connection_run(postgresql_connection(tx), whole.data, NULL) &&
+	       connection_run(postgresql_connection(tx), "DEALLOCATE statement", NULL);
 	buf_free(&translated);
 	buf_free(&whole);
-	return done;
+	return done || connection_fail(postgresql_connection(tx), error);
 }
 
 /* A type that is not known beside the text, and that the server asks for, is one of two. */
@@ -65,8 +65,9 @@ static bool prepare(struct tx *tx, const char *types, const char *text, struct e
 {
 	tx->error = error;
 	tx->failed = false;
-	return state_is_database() ? prepare_on_server(tx, types, text, error)
-				   : statement_of(tx, text) || (tx->driver->fail)(tx, "prepare it");
+	return state_is_database()
+		       ? prepare_on_server(tx, types, text, error)
+		       : statement_of(tx, text) || (tx->backend->fail)(tx, "prepare it");
 }
 
 static void test_each_statement_is_understood(void **state)

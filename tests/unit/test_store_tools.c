@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "agent/store/sqlite/file.h"
-#include "agent/store/sqlite/statements.h"
 #include "tests/unit/store_talk.h"
 
 /* The names of the files there are, sorted. */

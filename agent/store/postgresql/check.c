@@ -28,13 +28,13 @@ bool postgresql_check(
 	connection = postgresql_connection(tx);
 	connection_patience(connection, CONNECTION_PATIENCE_LONG);
 	tx->error = error;
-	tx->failed = !connection_begin(connection, false, error);
+	tx->failed = !connection_begin(connection, false) && !connection_fail(connection, error);
 	check_content(&check, tx);
 	check_shards(&check, tx);
 	done = !tx->failed &&
 	       postgresql_ask_number(
 		       tx, "SELECT pg_database_size(current_database())", &report->size, error) &&
-	       connection_commit(connection, error);
+	       (connection_commit(connection) || connection_fail(connection, error));
 	postgresql_close(tx);
 	return done;
 }

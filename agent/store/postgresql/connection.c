@@ -442,44 +442,42 @@ static bool begin(struct connection *connection, const char *sql, bool numbered)
 	       (numbered ? send_number(connection) : send_limits(connection));
 }
 
-bool connection_begin(struct connection *connection, bool writes, struct error *error)
+bool connection_begin(struct connection *connection, bool writes)
 {
 	static const char *const sql[] = {"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
 		"BEGIN ISOLATION LEVEL SERIALIZABLE, READ WRITE"};
 
 	connection->reads = !writes;
-	return begin(connection, sql[writes], writes && connection->numbered) ||
-	       connection_fail(connection, error);
+	return begin(connection, sql[writes], writes && connection->numbered);
 }
 
-bool connection_begin_plain(struct connection *connection, struct error *error)
+bool connection_begin_plain(struct connection *connection)
 {
 	connection->reads = false;
-	return begin(connection, "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", false) ||
-	       connection_fail(connection, error);
+	return begin(connection, "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", false);
 }
 
 /* The answer to COMMIT is lost. */
-static bool find_out(struct connection *connection, struct error *error)
+static bool find_out(struct connection *connection)
 {
 	if (!settle(connection)) {
 		connection->trouble = TROUBLE_DOUBT;
-		return connection_fail(connection, error);
+		return false;
 	}
 	if (connection_has_committed(connection, connection->number))
 		return true;
 	connection_note(connection, TROUBLE_CONFLICT, NULL, "connection lost before the commit");
-	return connection_fail(connection, error);
+	return false;
 }
 
-bool connection_commit(struct connection *connection, struct error *error)
+bool connection_commit(struct connection *connection)
 {
 	PGresult *result;
 	bool done;
 
 	if (!connection->reads &&
 		!exchange_queue(connection, "SET LOCAL statement_timeout = 0", NULL))
-		return connection_fail(connection, error);
+		return false;
 	/* A part of what is queued may be sent at once. */
 	connection->committing = connection->number_sent;
 	result = exchange_queue(connection, "COMMIT", NULL) ? exchange_drain(connection) : NULL;
@@ -488,16 +486,14 @@ bool connection_commit(struct connection *connection, struct error *error)
 	if (!connection->link || PQtransactionStatus(connection->link) == PQTRANS_IDLE)
 		connection->open = false;
 	if (!result)
-		return connection->doubtful != 0 ? find_out(connection, error)
-						 : connection_fail(connection, error);
+		return connection->doubtful != 0 && find_out(connection);
 	connection->open = false;
 	/* A transaction that is in an error is rolled back by COMMIT, which says so. */
 	done = strcmp(PQcmdStatus(result), "COMMIT") == 0;
 	PQclear(result);
-	if (done)
-		return true;
-	connection_note(connection, TROUBLE_STATEMENT, NULL, "the transaction failed");
-	return connection_fail(connection, error);
+	if (!done)
+		connection_note(connection, TROUBLE_STATEMENT, NULL, "the transaction failed");
+	return done;
 }
 
 void connection_rollback(struct connection *connection)
@@ -530,19 +526,17 @@ bool connection_has_committed(const struct connection *connection, int64_t numbe
 	return false;
 }
 
-bool connection_send(struct connection *connection, const char *sql,
-	const struct parameters *parameters, struct error *error)
+bool connection_send(
+	struct connection *connection, const char *sql, const struct parameters *parameters)
 {
 	if (!connection->open)
-		return connection_run(connection, sql, parameters, error);
-	if (!exchange_queue(connection, sql, parameters))
-		return connection_fail(connection, error);
-	return connection->pending < PENDING_MOST || exchange_drained(connection) ||
-	       connection_fail(connection, error);
+		return connection_run(connection, sql, parameters);
+	return exchange_queue(connection, sql, parameters) &&
+	       (connection->pending < PENDING_MOST || exchange_drained(connection));
 }
 
-PGresult *connection_ask(struct connection *connection, const char *sql,
-	const struct parameters *parameters, struct error *error)
+PGresult *connection_ask(
+	struct connection *connection, const char *sql, const struct parameters *parameters)
 {
 	PGresult *result = NULL;
 	int tries = 0;
@@ -552,25 +546,21 @@ PGresult *connection_ask(struct connection *connection, const char *sql,
 			result = exchange_drain(connection);
 	while (!result && !connection->open && connection->trouble == TROUBLE_CONFLICT &&
 		++tries < ATTEMPTS);
-	if (!result)
-		connection_fail(connection, error);
 	return result;
 }
 
-bool connection_run(struct connection *connection, const char *sql,
-	const struct parameters *parameters, struct error *error)
+bool connection_run(
+	struct connection *connection, const char *sql, const struct parameters *parameters)
 {
-	PGresult *result = connection_ask(connection, sql, parameters, error);
+	PGresult *result = connection_ask(connection, sql, parameters);
 
 	PQclear(result);
 	return result != NULL;
 }
 
-int64_t connection_changed(struct connection *connection, struct error *error)
+int64_t connection_changed(struct connection *connection)
 {
-	if (connection->pending > 0 && !exchange_drained(connection)) {
-		connection_fail(connection, error);
-		return -1;
-	}
+	if (connection->pending > 0 && !exchange_drained(connection))
+		return 0;
 	return connection->changed;
 }

@@ -51,13 +51,13 @@ void connection_number(struct connection *connection);
  * waited for, so that errors may come later. After a failure connection_rollback, which accepts
  * that no transaction is open.
  */
-bool connection_begin(struct connection *connection, bool writes, struct error *error) MUST_USE;
-bool connection_commit(struct connection *connection, struct error *error) MUST_USE;
+bool connection_begin(struct connection *connection, bool writes) MUST_USE;
+bool connection_commit(struct connection *connection) MUST_USE;
 void connection_rollback(struct connection *connection);
 
 /* One that sees what others have committed meanwhile, statement by statement; it may write, and is
  * not numbered. */
-bool connection_begin_plain(struct connection *connection, struct error *error) MUST_USE;
+bool connection_begin_plain(struct connection *connection) MUST_USE;
 
 /* The number of the open transaction that writes; 0: none, or not numbered. */
 int64_t connection_transaction(const struct connection *connection);
@@ -69,33 +69,33 @@ bool connection_has_committed(const struct connection *connection, int64_t numbe
 /* Sends a statement of the open transaction without waiting for its answer. The parameters are
  * copied. Outside of transactions it waits. */
 bool connection_send(struct connection *connection, const char *sql,
-	const struct parameters *parameters, struct error *error) MUST_USE;
+	const struct parameters *parameters) MUST_USE;
 
 /* Runs a statement, in the open transaction or else in one of its own, which is repeated a few
  * times if it meets others, and returns its result, for PQclear; NULL if it failed. Parameters may
  * be NULL. */
 PGresult *connection_ask(struct connection *connection, const char *sql,
-	const struct parameters *parameters, struct error *error) MUST_USE;
+	const struct parameters *parameters) MUST_USE;
 
 /* The same without a result. */
 bool connection_run(struct connection *connection, const char *sql,
-	const struct parameters *parameters, struct error *error) MUST_USE;
+	const struct parameters *parameters) MUST_USE;
 
 /* Many rows at once, in the open transaction: "COPY table (columns) FROM STDIN (FORMAT binary)",
  * then rows whose values have exactly the columns' types. Nothing else is sent until the end, which
  * waits for the answer. Values are copied. */
-bool connection_load_begin(
-	struct connection *connection, const char *sql, struct error *error) MUST_USE;
-bool connection_load_row(
-	struct connection *connection, const struct parameters *row, struct error *error) MUST_USE;
-bool connection_load_end(struct connection *connection, struct error *error) MUST_USE;
+bool connection_load_begin(struct connection *connection, const char *sql) MUST_USE;
+bool connection_load_row(struct connection *connection, const struct parameters *row) MUST_USE;
+bool connection_load_end(struct connection *connection) MUST_USE;
 
-/* How many rows the last statement of the open transaction wrote; -1 with an error. */
-int64_t connection_changed(struct connection *connection, struct error *error) MUST_USE;
+/* How many rows the last statement of the open transaction wrote; 0, too, if something failed. */
+int64_t connection_changed(struct connection *connection);
 
-/* Of the last failure, and its message without the address, never NULL. */
+/* Of the last failure, and its message without the address, never NULL; and that as an error with
+ * it: always false. */
 enum trouble connection_trouble(const struct connection *connection);
 const char *connection_problem(const struct connection *connection);
+bool connection_fail(const struct connection *connection, struct error *error);
 
 /* The address as people may see it. */
 const char *connection_shown(const struct connection *connection);

@@ -249,7 +249,7 @@ static bool take_until(struct connection *connection, ExecStatusType status, int
 	return true;
 }
 
-static bool begin_load(struct connection *connection, const char *sql)
+bool connection_load_begin(struct connection *connection, const char *sql)
 {
 	static const char header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0"; /* and a NUL */
 	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
@@ -270,29 +270,22 @@ static bool begin_load(struct connection *connection, const char *sql)
 	return connection->loading;
 }
 
-bool connection_load_begin(struct connection *connection, const char *sql, struct error *error)
-{
-	return begin_load(connection, sql) || connection_fail(connection, error);
-}
-
-bool connection_load_row(
-	struct connection *connection, const struct parameters *row, struct error *error)
+bool connection_load_row(struct connection *connection, const struct parameters *row)
 {
 	struct buf *rows = &connection->rows;
 
 	if (!connection->loading)
-		return connection_fail(connection, error);
+		return false;
 	put_bits(rows, (uint32_t)row->count, 2);
 	for (int i = 0; i < row->count; i++) {
 		put_bits(rows, row->values[i] ? (uint32_t)row->lengths[i] : UINT32_MAX, 4);
 		if (row->values[i] && row->lengths[i] > 0)
 			buf_append(rows, row->values[i], (size_t)row->lengths[i]);
 	}
-	return rows->length < LOAD_BYTES || send_rows(connection) ||
-	       connection_fail(connection, error);
+	return rows->length < LOAD_BYTES || send_rows(connection);
 }
 
-static bool end_load(struct connection *connection)
+bool connection_load_end(struct connection *connection)
 {
 	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
 	bool good;
@@ -312,9 +305,4 @@ static bool end_load(struct connection *connection)
 	if (connection->link && !PQenterPipelineMode(connection->link))
 		return connection_lost(connection);
 	return good;
-}
-
-bool connection_load_end(struct connection *connection, struct error *error)
-{
-	return end_load(connection) || connection_fail(connection, error);
 }

@@ -49,9 +49,6 @@ void connection_note(
 	struct connection *connection, enum trouble trouble, const char *state, const char *text);
 void connection_note_result(struct connection *connection, const PGresult *result);
 
-/* That, as an error. Always false. */
-bool connection_fail(const struct connection *connection, struct error *error);
-
 /* Gives the connection up. What was being committed is in doubt. A transaction stays open, so that
  * nothing else of it is sent, which would be outside of it on the next connection. */
 void connection_drop(struct connection *connection);

@@ -69,7 +69,7 @@ static struct postgresql_file *of(struct tx *tx)
 	return (struct postgresql_file *)tx;
 }
 
-/* The driver */
+/* Statements */
 
 /* "?7" becomes "$7"; returns how many parameters there are. */
 static int translate(char *text)
@@ -94,7 +94,7 @@ static bool has_rows(const char *text)
 	       !strstr(text, "UPDATE ") && !strstr(text, "DELETE FROM");
 }
 
-static struct sql_statement *driver_prepare(struct tx *tx, const char *text)
+static struct sql_statement *prepare(struct tx *tx, const char *text)
 {
 	struct sql_statement *statement = memory_new(1, sizeof *statement);
 
@@ -107,7 +107,7 @@ static struct sql_statement *driver_prepare(struct tx *tx, const char *text)
 	return statement;
 }
 
-static void driver_reset(struct sql_statement *statement)
+static void reset(struct sql_statement *statement)
 {
 	if (!statement->borrowed)
 		PQclear(statement->result);
@@ -115,23 +115,18 @@ static void driver_reset(struct sql_statement *statement)
 	statement->borrowed = false;
 	while (statement->copy_count > 0)
 		free(statement->copies[--statement->copy_count]);
-}
-
-static void driver_finish(struct sql_statement *statement)
-{
-	driver_reset(statement);
-	free(statement->text);
-	free(statement);
-}
-
-static void driver_clear(struct sql_statement *statement)
-{
-	driver_reset(statement);
 	for (int i = 0; i < statement->count; i++) {
 		statement->parameters.values[i] = NULL;
 		statement->parameters.types[i] = 0;
 		statement->parameters.formats[i] = 1;
 	}
+}
+
+static void finish(struct sql_statement *statement)
+{
+	reset(statement);
+	free(statement->text);
+	free(statement);
 }
 
 static bool is_utf8(const char *text)
@@ -165,7 +160,7 @@ static const char *clean(struct sql_statement *statement, const char *text)
 	return statement->copies[statement->copy_count - 1];
 }
 
-static void driver_bind(struct sql_statement *statement, int parameter, const struct value *value)
+static void bind_value(struct sql_statement *statement, int parameter, const struct value *value)
 {
 	struct value clear = *value;
 
@@ -178,7 +173,7 @@ static void driver_bind(struct sql_statement *statement, int parameter, const st
 /* The rows of long lists are read in the order of an index, up to a limit. Without statistics,
  * which come a minute after many changes, a planner takes all rows for few, reads them and sorts
  * them. */
-static PGresult *ask_in_order(struct sql_statement *statement, struct error *error)
+static PGresult *ask_in_order(struct sql_statement *statement)
 {
 	static const char *const plans[] = {"SELECT set_config('enable_seqscan', 'off', true),"
 					    " set_config('enable_bitmapscan', 'off', true)",
@@ -187,60 +182,55 @@ static PGresult *ask_in_order(struct sql_statement *statement, struct error *err
 	struct connection *connection = statement->file->connection;
 	PGresult *result;
 
-	if (statement->in_order && !connection_send(connection, plans[0], NULL, error))
+	if (statement->in_order && !connection_send(connection, plans[0], NULL))
 		return NULL;
-	result = connection_ask(connection, statement->text, &statement->parameters, error);
+	result = connection_ask(connection, statement->text, &statement->parameters);
 	if (statement->in_order && result)
-		(void)!connection_send(connection, plans[1], NULL, error);
+		(void)!connection_send(connection, plans[1], NULL);
 	return result;
 }
 
 static enum sql_step run(struct sql_statement *statement)
 {
 	struct postgresql_file *file = statement->file;
-	struct error error;
+	struct connection *connection = file->connection;
+	bool done;
 
 	statement->parameters.count = statement->count;
-	if (file->loading)
-		return connection_load_row(file->connection, &statement->parameters, &error)
-			       ? SQL_DONE
-			       : SQL_FAILED;
-	if (!statement->has_rows)
-		return connection_send(
-			       file->connection, statement->text, &statement->parameters, &error)
-			       ? SQL_DONE
-			       : SQL_FAILED;
+	if (file->loading || !statement->has_rows) {
+		done = file->loading ? connection_load_row(connection, &statement->parameters)
+				     : connection_send(
+					       connection, statement->text, &statement->parameters);
+		return done ? SQL_DONE : SQL_FAILED;
+	}
 	if (statement->counts && file->counting_count < COUNTING_MOST)
 		file->counting[file->counting_count++] = file->tx.call;
 	statement->borrowed = statement->counts && file->counts;
-	statement->result = statement->borrowed ? file->counts : ask_in_order(statement, &error);
+	statement->result = statement->borrowed ? file->counts : ask_in_order(statement);
 	statement->row = -1;
 	return statement->result ? SQL_ROW : SQL_FAILED;
 }
 
-static enum sql_step driver_step(struct sql_statement *statement)
+static enum sql_step step(struct sql_statement *statement)
 {
 	if (!statement->result) {
-		enum sql_step step = run(statement);
+		enum sql_step first = run(statement);
 
-		if (step != SQL_ROW)
-			return step;
+		if (first != SQL_ROW)
+			return first;
 	}
 	return ++statement->row < PQntuples(statement->result) ? SQL_ROW : SQL_DONE;
 }
 
-static struct value driver_column(struct sql_statement *statement, int column)
+static struct value column_of(struct sql_statement *statement, int column)
 {
 	return cell_value(statement->result, statement->row, column);
 }
 
 /* Of what has failed nothing was changed; the failure itself is seen by the next that waits. */
-static int64_t driver_changed(struct tx *tx)
+static int64_t changed(struct tx *tx)
 {
-	struct error error;
-	int64_t changed = connection_changed(of(tx)->connection, &error);
-
-	return changed > 0 ? changed : 0;
+	return connection_changed(of(tx)->connection);
 }
 
 static bool fail(struct postgresql_file *file, const char *doing, struct error *error)
@@ -249,13 +239,13 @@ static bool fail(struct postgresql_file *file, const char *doing, struct error *
 		connection_problem(file->connection));
 }
 
-static bool driver_fail(struct tx *tx, const char *doing)
+static bool fail_in(struct tx *tx, const char *doing)
 {
 	return fail(of(tx), doing, tx->error);
 }
 
 /* "INSERT INTO table (columns) VALUES ..." */
-static bool driver_load_begin(struct tx *tx, struct sql_statement *insert)
+static bool load_begin(struct tx *tx, struct sql_statement *insert)
 {
 	struct postgresql_file *file = of(tx);
 	const char *text = insert->text + strlen("INSERT INTO ");
@@ -265,44 +255,30 @@ static bool driver_load_begin(struct tx *tx, struct sql_statement *insert)
 	if (!end || asprintf(&copy, "COPY %.*s FROM STDIN (FORMAT binary)", (int)(end - text),
 			    text) < 0)
 		abort();
-	file->loading = connection_load_begin(file->connection, copy, tx->error);
+	file->loading = connection_load_begin(file->connection, copy);
 	free(copy);
 	return file->loading;
 }
 
-static bool driver_load_end(struct tx *tx)
+static bool load_end(struct tx *tx)
 {
 	of(tx)->loading = false;
-	return connection_load_end(of(tx)->connection, tx->error);
+	return connection_load_end(of(tx)->connection);
 }
-
-static const struct sql_driver driver = {
-	.answers_whole = true,
-	.words = &postgresql_words,
-	.prepare = driver_prepare,
-	.finish = driver_finish,
-	.clear = driver_clear,
-	.bind = driver_bind,
-	.step = driver_step,
-	.reset = driver_reset,
-	.column = driver_column,
-	.changed = driver_changed,
-	.load_begin = driver_load_begin,
-	.load_end = driver_load_end,
-	.fail = driver_fail,
-};
 
 /* Opening */
 
 bool postgresql_ask_number(struct tx *tx, const char *sql, int64_t *number, struct error *error)
 {
-	PGresult *result = connection_ask(of(tx)->connection, sql, NULL, error);
+	PGresult *result = connection_ask(of(tx)->connection, sql, NULL);
 	bool done = result && PQntuples(result) == 1;
 
 	if (done)
 		*number = cell_integer(result, 0, 0);
 	else if (result)
 		error_set(error, ERROR_STATE, "%s: a row is missing", tx->label);
+	else
+		connection_fail(of(tx)->connection, error);
 	PQclear(result);
 	return done;
 }
@@ -340,7 +316,7 @@ static bool check_server(struct postgresql_file *file, struct error *error)
 }
 
 /* Statements end with a semicolon at the end of a line. */
-static bool run_script(struct connection *connection, const char *sql, struct error *error)
+static bool run_script(struct connection *connection, const char *sql)
 {
 	while (*sql) {
 		const char *end = strstr(sql, ";\n");
@@ -350,7 +326,7 @@ static bool run_script(struct connection *connection, const char *sql, struct er
 
 		if (!statement)
 			abort();
-		done = connection_run(connection, statement, NULL, error);
+		done = connection_run(connection, statement, NULL);
 		free(statement);
 		if (!done)
 			return false;
@@ -368,17 +344,18 @@ static bool make_locked(struct postgresql_file *file, struct error *error)
 	char *text, made[64];
 	bool done;
 
-	if (!connection_run(connection, "SELECT pg_advisory_xact_lock(5208909)", NULL, error) ||
-		!read_version(file, &version, error))
+	if (!connection_run(connection, "SELECT pg_advisory_xact_lock(5208909)", NULL))
+		return connection_fail(connection, error);
+	if (!read_version(file, &version, error))
 		return false;
-	if (version != 0)
-		return true;
 	text = schema_text_new(&postgresql_words);
 	snprintf(made, sizeof made, "INSERT INTO schema VALUES (1, %d, 0)",
 		(int)schema_version(&postgresql_words));
-	done = run_script(connection, text, error) && connection_run(connection, made, NULL, error);
+	done = (version != 0 ||
+		       (run_script(connection, text) && connection_run(connection, made, NULL))) &&
+	       connection_commit(connection);
 	free(text);
-	return done;
+	return done || connection_fail(connection, error);
 }
 
 static bool make_tables(struct postgresql_file *file, struct error *error)
@@ -387,11 +364,11 @@ static bool make_tables(struct postgresql_file *file, struct error *error)
 	struct error first;
 	int64_t version;
 
-	if (connection_begin_plain(connection, &first)) {
-		if (make_locked(file, &first) && connection_commit(connection, &first))
-			return true;
-		connection_rollback(connection);
-	}
+	if (!connection_begin_plain(connection))
+		connection_fail(connection, &first);
+	else if (make_locked(file, &first))
+		return true;
+	connection_rollback(connection);
 	if (read_version(file, &version, error) && version != 0)
 		return true; /* another has done it */
 	*error = first;
@@ -419,7 +396,8 @@ static struct postgresql_file *file_new(const char *address, struct error *error
 	if (asprintf(&file->label, "state database %s", database_shown(scratch, address)) < 0)
 		abort();
 	arena_free(scratch);
-	file->tx = (struct tx){.driver = &driver, .path = file->address, .label = file->label};
+	file->tx = (struct tx){
+		.backend = &postgresql_backend, .path = file->address, .label = file->label};
 	file->connection = connection_new(address, error);
 	if (file->connection)
 		return file;
@@ -492,13 +470,13 @@ static void begin(struct tx *tx, bool writes)
 
 	file->counting_count = 0;
 	connection_patience(file->connection, CONNECTION_PATIENCE);
-	tx->failed = !connection_begin(file->connection, writes, tx->error);
+	tx->failed = !connection_begin(file->connection, writes) &&
+		     !connection_fail(file->connection, tx->error);
 }
 
 static void count(struct postgresql_file *file)
 {
-	struct error error;
-	PGresult *counts = connection_ask(file->connection, POSTGRESQL_COUNTS, NULL, &error);
+	PGresult *counts = connection_ask(file->connection, POSTGRESQL_COUNTS, NULL);
 
 	file->counted = clock_monotonic();
 	if (!counts)
@@ -548,10 +526,10 @@ static void commit(struct tx *tx)
 
 	if (file->copy)
 		rollback(tx);
-	else if (connection_commit(file->connection, tx->error))
+	else if (connection_commit(file->connection))
 		count_for_calls(file);
 	else
-		tx->failed = true;
+		tx->failed = !connection_fail(file->connection, tx->error);
 }
 
 static bool is_stuck(const struct tx *tx)
@@ -647,9 +625,10 @@ static void reserve(struct tx *tx)
 	int64_t alive = 0;
 
 	connection_patience(file->connection, CONNECTION_PATIENCE_LONG);
-	tx->failed = !connection_run(file->connection, "LOCK TABLE agents IN SHARE MODE", NULL,
-			     tx->error) ||
-		     !count_agents(file->address, &alive, tx->error);
+	if (connection_run(file->connection, "LOCK TABLE agents IN SHARE MODE", NULL))
+		tx->failed = !count_agents(file->address, &alive, tx->error);
+	else
+		tx->failed = !connection_fail(file->connection, tx->error);
 	if (alive > 0)
 		tx_fail(tx, ERROR_STATE, "%s is in use by an agent: stop it first",
 			connection_shown(file->connection));
@@ -658,13 +637,6 @@ static void reserve(struct tx *tx)
 static int64_t size_now(const struct tx *tx)
 {
 	return ((const struct postgresql_file *)tx)->size;
-}
-
-/* Of all connections of this process, which has one state open. */
-static void traffic(const struct tx *tx, struct store_traffic *out)
-{
-	(void)tx;
-	connection_traffic(out);
 }
 
 static bool is_there(const char *address)
@@ -716,6 +688,18 @@ const struct store_backend postgresql_backend = {
 	.commit = commit,
 	.rollback = rollback,
 	.enter = enter,
+	.answers_whole = true,
+	.words = &postgresql_words,
+	.prepare = prepare,
+	.finish = finish,
+	.reset = reset,
+	.bind = bind_value,
+	.step = step,
+	.column = column_of,
+	.changed = changed,
+	.load_begin = load_begin,
+	.load_end = load_end,
+	.fail = fail_in,
 	.is_stuck = is_stuck,
 	.again = again,
 	.is_shared = true,
@@ -726,5 +710,5 @@ const struct store_backend postgresql_backend = {
 	.is_there = is_there,
 	.size = size_at,
 	.size_now = size_now,
-	.traffic = traffic,
+	.traffic = connection_traffic,
 };

@@ -1,12 +1,12 @@
 /*
- * A state on PostgreSQL: the driver for its statements, its transactions. For the files of this
+ * A state on PostgreSQL: its statements, its transactions. For the files of this
  * folder.
  */
 #ifndef AGENT_STORE_POSTGRESQL_FILE_H
 #define AGENT_STORE_POSTGRESQL_FILE_H
 
 #include "agent/store/postgresql/connection.h"
-#include "agent/store/sql/driver.h"
+#include "agent/store/tx.h"
 
 /* Opens what is there, of this version. */
 struct tx *postgresql_open_as_it_is(const char *address, struct error *error);

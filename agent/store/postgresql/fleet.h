@@ -2,7 +2,7 @@
 #ifndef AGENT_STORE_POSTGRESQL_FLEET_H
 #define AGENT_STORE_POSTGRESQL_FLEET_H
 
-#include "agent/store/sql/driver.h"
+#include "agent/store/tx.h"
 
 /* The time by the database's clock. */
 #define MOMENT                                                                                     \

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/store/sql/driver.h"
+#include "agent/store/value.h"
 
 enum { PARAMETERS_MOST = 64 };
 

@@ -6,9 +6,7 @@
 #include <inttypes.h>
 
 #include "agent/base/buf.h"
-#include "agent/store/sql/events.h"
-#include "agent/store/sql/rows.h"
-#include "agent/store/sql/triage.h"
+#include "agent/store/sql/read.h"
 
 /* The columns of a bisection, in the order of read_row; from BISECTIONS JOIN CHANGES. */
 #define BISECTION_COLUMNS                                                                          \

@@ -6,11 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/store/sql/events.h"
 #include "agent/store/sql/read.h"
-#include "agent/store/sql/rows.h"
-#include "agent/store/sql/schema.h"
-#include "agent/store/sql/triage.h"
 
 static void known(struct tx *tx, struct store_known *call)
 {

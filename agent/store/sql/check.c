@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "agent/store/sql/read.h"
-#include "agent/store/sql/schema.h"
 
 enum { PROBLEMS_MOST = 100, PAGE = 1000 };
 

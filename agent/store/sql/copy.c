@@ -11,7 +11,6 @@
 
 #include "agent/base/utf8.h"
 #include "agent/store/sql/read.h"
-#include "agent/store/sql/schema.h"
 
 enum { PAGE = 2000, LOAD = 5 * PAGE, KEYS_MOST = 3 };
 
@@ -59,14 +58,14 @@ static struct walk walk_over(struct tx *tx, const struct sql_table *table)
 
 static void walk_end(struct walk *walk)
 {
-	walk->tx->driver->reset(walk->query.statement);
+	walk->tx->backend->reset(walk->query.statement);
 	arena_free(walk->page);
 }
 
 /* The value of the row's column. */
 static struct value value_of(const struct walk *walk, int column)
 {
-	return walk->tx->driver->column(walk->query.statement, column);
+	return walk->tx->backend->column(walk->query.statement, column);
 }
 
 static void note_keys(struct walk *walk)

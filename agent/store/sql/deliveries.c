@@ -6,9 +6,6 @@
 #include <string.h>
 
 #include "agent/store/sql/read.h"
-#include "agent/store/sql/rows.h"
-#include "agent/store/sql/schema.h"
-#include "agent/store/sql/triage.h"
 
 bool delivery_is_of(const struct delivery *delivery, const char *kind)
 {

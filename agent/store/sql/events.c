@@ -3,11 +3,9 @@
  * the last is deleted, and all but whom it was told. Of what people say it has all, until it is
  * pruned, and a change's history the last.
  */
-#include "agent/store/sql/events.h"
+#include "agent/store/sql/read.h"
 
 #include <string.h>
-
-#include "agent/store/sql/schema.h"
 
 enum { EVENTS_KEPT = 50 };
 

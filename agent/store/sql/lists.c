@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/store/sql/events.h"
 #include "agent/store/sql/read.h"
-#include "agent/store/sql/silences.h"
 
 _Static_assert(CHANGE_TOLERANCE == 5, "ENDS in words.h has it, too");
 
@@ -173,7 +171,7 @@ static struct pages open_pages(struct tx *tx, const struct store_list *call, uns
 		.test = test,
 		.names = json_of_names(tx, &call->filter, test),
 		.left = most,
-		.size = tx->driver->answers_whole ? expected : most,
+		.size = tx->backend->answers_whole ? expected : most,
 		.before = before > 0 ? before : INT64_MAX};
 
 	open_page(&pages);

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "agent/store/sql/read.h"
-#include "agent/store/sql/schema.h"
-#include "agent/store/sql/silences.h"
 
 static const char sql_queued[] =
 	"SELECT @message{created} FROM deliveries WHERE state = @delivery{queued} ORDER BY id";

@@ -9,7 +9,6 @@
  * come and go would leave rows forever.
  */
 #include "agent/store/sql/read.h"
-#include "agent/store/sql/rows.h"
 
 _Static_assert(CHANGE_CONFIRMED < CHANGE_MOVED && CHANGE_MOVED < CHANGE_WITHDRAWN &&
 		       CHANGE_WITHDRAWN < CHANGE_CANDIDATE && CHANGE_CANDIDATE < CHANGE_RECOVERED,

@@ -1,4 +1,4 @@
-/* What several calls read. */
+/* What several calls read, and what follows from what they write. */
 #ifndef AGENT_STORE_SQL_READ_H
 #define AGENT_STORE_SQL_READ_H
 
@@ -36,5 +36,34 @@ void store_due(struct tx *tx, struct store_due *due);
 
 /* Counts changes and what is to be announced, for the call. */
 void store_counts(struct tx *tx);
+
+/* The log of events. Without a subject, an entry of the audit log about a change is about its test
+ * and metric. */
+void event_add(struct tx *tx, const struct event *event);
+
+/* "; owner: ann": part of a detail; quoted if it could be taken for several. */
+void event_put_text(struct buf *detail, const char *name, const char *text);
+
+/* Loads the records' histories. */
+void events_load(struct tx *tx, struct change_record *records, size_t count);
+
+/* Those that are not over, or not summed yet. */
+void silences_load(struct tx *tx, struct silence_rows *out);
+
+/* Opens a triaged change that has outgrown its size then, and makes it news. Both this and the next
+ * add to `pending` how many changes are to be announced again. */
+void triage_open_outgrown(struct tx *tx, int64_t id, const struct triage *accepted,
+	const struct change *change, int64_t now, size_t *pending);
+
+/* Settles the news of accepted changes, and makes that of those pending that are so no longer.
+ * After all that can change either. */
+void triage_settle(struct tx *tx, size_t *pending);
+
+/* What messages say of the changes, whose ids are a JSON array, is to be edited. */
+void triage_amend(struct tx *tx, const char *changes);
+
+/* What is new of the changes, the same, is to be shown in their messages, and
+ * receivers that have them are to be told it: bits of enum said_kind. */
+void triage_announce(struct tx *tx, const char *changes, unsigned what);
 
 #endif

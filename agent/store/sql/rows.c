@@ -32,10 +32,10 @@ bool tx_fail(struct tx *tx, enum error_kind kind, const char *format, ...)
 static enum sql_step step(struct sql_query *query, const char *doing)
 {
 	struct tx *tx = query->tx;
-	enum sql_step result = tx->failed ? SQL_FAILED : tx->driver->step(query->statement);
+	enum sql_step result = tx->failed ? SQL_FAILED : tx->backend->step(query->statement);
 
 	if (result == SQL_FAILED && !tx->failed)
-		tx->failed = !tx->driver->fail(tx, doing);
+		tx->failed = !tx->backend->fail(tx, doing);
 	return result;
 }
 
@@ -44,14 +44,14 @@ struct sql_query sql_query_of(struct tx *tx, const char *statement)
 	struct sql_query query = {.tx = tx, .statement = statement_of(tx, statement)};
 
 	if (!query.statement && !tx->failed)
-		tx->failed = !tx->driver->fail(tx, "read it");
+		tx->failed = !tx->backend->fail(tx, "read it");
 	return query;
 }
 
 void query_bind(struct sql_query *query, struct value value)
 {
 	query->strange |= value.strange;
-	query->tx->driver->bind(query->statement, ++query->parameter, &value);
+	query->tx->backend->bind(query->statement, ++query->parameter, &value);
 }
 
 /* NULL for an optional 0. */
@@ -94,14 +94,15 @@ void bind_row(struct sql_query *query, const struct stored_column *columns, unsi
 
 void rows_load_begin(struct tx *tx, const char *insert)
 {
-	if (tx->driver->load_begin && !tx->failed)
-		tx->failed = !tx->driver->load_begin(tx, statement_of(tx, insert));
+	if (tx->backend->load_begin && !tx->failed)
+		tx->failed = !tx->backend->load_begin(tx, statement_of(tx, insert)) &&
+			     !tx->backend->fail(tx, "write to it");
 }
 
 void rows_load_end(struct tx *tx)
 {
-	if (tx->driver->load_end && !tx->failed)
-		tx->failed = !tx->driver->load_end(tx);
+	if (tx->backend->load_end && !tx->failed)
+		tx->failed = !tx->backend->load_end(tx) && !tx->backend->fail(tx, "write to it");
 }
 
 int64_t query_insert(struct sql_query *query)
@@ -111,10 +112,10 @@ int64_t query_insert(struct sql_query *query)
 	if (query->strange)
 		tx_fail(query->tx, ERROR_DATA, "time or count out of range");
 	if (step(query, "write to it") == SQL_ROW) {
-		id = query->tx->driver->column(query->statement, 0).integer;
+		id = query->tx->backend->column(query->statement, 0).integer;
 		(void)step(query, "write to it");
 	}
-	query->tx->driver->reset(query->statement);
+	query->tx->backend->reset(query->statement);
 	return id;
 }
 
@@ -148,7 +149,7 @@ void rows_run(struct tx *tx, const char *statement, const struct value *values, 
 
 int64_t tx_changed(struct tx *tx)
 {
-	return tx->failed ? 0 : tx->driver->changed(tx);
+	return tx->failed ? 0 : tx->backend->changed(tx);
 }
 
 int64_t query_ask(struct sql_query query)
@@ -170,18 +171,18 @@ bool query_next(struct sql_query *query)
 			tx->label);
 	if (step(query, "read it") == SQL_ROW)
 		return true;
-	tx->driver->reset(query->statement);
+	tx->backend->reset(query->statement);
 	return false;
 }
 
 static struct value take(struct sql_query *query)
 {
-	return query->tx->driver->column(query->statement, query->column++);
+	return query->tx->backend->column(query->statement, query->column++);
 }
 
 static bool is_null(struct sql_query *query)
 {
-	return query->tx->driver->column(query->statement, query->column).type == SQL_NULL;
+	return query->tx->backend->column(query->statement, query->column).type == SQL_NULL;
 }
 
 int64_t read_integer(struct sql_query *query)

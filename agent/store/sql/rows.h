@@ -5,7 +5,7 @@
 #define AGENT_STORE_SQL_ROWS_H
 
 #include "agent/model/columns.h"
-#include "agent/store/sql/driver.h"
+#include "agent/store/backend.h"
 #include "agent/store/sql/words.h"
 
 /* A statement of a transaction, the values bound so far, and the columns read of its row. What is

@@ -2,12 +2,9 @@
  * A silence is never changed except that it ends, and that its reminder and its summary were
  * queued.
  */
-#include "agent/store/sql/silences.h"
+#include "agent/store/sql/read.h"
 
 #include "agent/base/when.h"
-#include "agent/store/sql/events.h"
-#include "agent/store/sql/rows.h"
-#include "agent/store/sql/schema.h"
 
 /* With id 0 all: all there are, or those that are not over at `now` or not summed. */
 static void read_silences(

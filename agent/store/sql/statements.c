@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/model/event.h"
+#include "agent/store/backend.h"
 
 enum { SLOTS = 512, ARGUMENTS = 2 }; /* SLOTS: many more than there are texts */
 
@@ -222,12 +223,12 @@ struct sql_statement *statement_of(struct tx *tx, const char *text)
 		struct buf whole = {0};
 
 		slot->text = text;
-		statement_put(&whole, tx->driver->words, text);
-		slot->statement = tx->driver->prepare(tx, whole.data);
+		statement_put(&whole, tx->backend->words, text);
+		slot->statement = tx->backend->prepare(tx, whole.data);
 		buf_free(&whole);
 	}
 	if (slot->statement)
-		tx->driver->clear(slot->statement);
+		tx->backend->reset(slot->statement);
 	return slot->statement;
 }
 
@@ -235,7 +236,7 @@ void statements_free(struct tx *tx)
 {
 	for (size_t i = 0; tx->slots && i < SLOTS; i++)
 		if (tx->slots[i].statement)
-			tx->driver->finish(tx->slots[i].statement);
+			tx->backend->finish(tx->slots[i].statement);
 	free(tx->slots);
 	tx->slots = NULL;
 }

@@ -5,8 +5,8 @@
 #ifndef AGENT_STORE_SQL_STATEMENTS_H
 #define AGENT_STORE_SQL_STATEMENTS_H
 
-#include "agent/store/sql/driver.h"
 #include "agent/store/sql/schema.h"
+#include "agent/store/tx.h"
 
 /* Ready to be bound, all parameters NULL. NULL if it cannot be prepared. */
 struct sql_statement *statement_of(struct tx *tx, const char *text);

@@ -4,10 +4,7 @@
  */
 
 #include "agent/base/when.h"
-#include "agent/store/sql/events.h"
 #include "agent/store/sql/read.h"
-#include "agent/store/sql/rows.h"
-#include "agent/store/sql/silences.h"
 
 const char *const relation_names[RELATIONS] = {"commit", "message", "cluster", "environment"};
 

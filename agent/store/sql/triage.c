@@ -2,7 +2,7 @@
  * An accepted change that was to be announced is settled, and `owed`: when it is open again, it is
  * pending again. All that follows from what was said is in the same transaction.
  */
-#include "agent/store/sql/triage.h"
+#include "agent/store/sql/read.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,8 +11,6 @@
 
 #include "agent/base/order.h"
 #include "agent/base/when.h"
-#include "agent/store/sql/events.h"
-#include "agent/store/sql/read.h"
 
 /* In the audit log, where nobody has said it. */
 static const struct actor itself = {"hunter-c", "agent"};

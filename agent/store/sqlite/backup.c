@@ -16,7 +16,6 @@
 
 #include "agent/base/log.h"
 #include "agent/store/sqlite/file.h"
-#include "agent/store/sqlite/reader.h"
 
 enum {
 	RANDOM_LENGTH = 6, /* of mkostemp's template */

@@ -10,8 +10,6 @@
 #include "agent/store/backend.h"
 #include "agent/store/sql/check.h"
 #include "agent/store/sqlite/file.h"
-#include "agent/store/sqlite/reader.h"
-#include "agent/store/sqlite/statements.h"
 
 struct file_check {
 	struct check all;

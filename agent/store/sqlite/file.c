@@ -15,9 +15,6 @@
 #include "agent/base/log.h"
 #include "agent/store/backend.h"
 #include "agent/store/sql/statements.h"
-#include "agent/store/sqlite/lock.h"
-#include "agent/store/sqlite/reader.h"
-#include "agent/store/sqlite/statements.h"
 
 enum {
 	BUSY_MS = 5000,
@@ -118,7 +115,7 @@ static sqlite3_stmt *native(struct sql_statement *statement)
 	return (sqlite3_stmt *)statement;
 }
 
-static struct sql_statement *driver_prepare(struct tx *tx, const char *text)
+static struct sql_statement *prepare(struct tx *tx, const char *text)
 {
 	sqlite3_stmt *statement = NULL;
 
@@ -127,18 +124,20 @@ static struct sql_statement *driver_prepare(struct tx *tx, const char *text)
 	return (struct sql_statement *)statement;
 }
 
-static void driver_finish(struct sql_statement *statement)
+static void finish(struct sql_statement *statement)
 {
 	sqlite3_finalize(native(statement));
 }
 
-static void driver_clear(struct sql_statement *statement)
+static void reset(struct sql_statement *statement)
 {
+	if (!statement)
+		return;
 	sqlite3_reset(native(statement));
 	sqlite3_clear_bindings(native(statement));
 }
 
-static void driver_bind(struct sql_statement *statement, int parameter, const struct value *value)
+static void bind_value(struct sql_statement *statement, int parameter, const struct value *value)
 {
 	sqlite3_stmt *into = native(statement);
 
@@ -152,7 +151,7 @@ static void driver_bind(struct sql_statement *statement, int parameter, const st
 	}
 }
 
-static enum sql_step driver_step(struct sql_statement *statement)
+static enum sql_step step(struct sql_statement *statement)
 {
 	switch (sqlite3_step(native(statement))) {
 	case SQLITE_ROW: return SQL_ROW;
@@ -161,12 +160,7 @@ static enum sql_step driver_step(struct sql_statement *statement)
 	}
 }
 
-static void driver_reset(struct sql_statement *statement)
-{
-	sqlite3_reset(native(statement));
-}
-
-static struct value driver_column(struct sql_statement *statement, int column)
+static struct value column_of(struct sql_statement *statement, int column)
 {
 	sqlite3_stmt *row = native(statement);
 	struct value value = {.type = SQL_NULL};
@@ -192,28 +186,15 @@ static struct value driver_column(struct sql_statement *statement, int column)
 	return value;
 }
 
-static int64_t driver_changed(struct tx *tx)
+static int64_t changed(struct tx *tx)
 {
 	return sqlite3_changes64(of(tx)->database);
 }
 
-static bool driver_fail(struct tx *tx, const char *doing)
+static bool fail_in(struct tx *tx, const char *doing)
 {
 	return fail(of(tx), doing, tx->error);
 }
-
-static const struct sql_driver driver = {
-	.words = &sqlite_words,
-	.prepare = driver_prepare,
-	.finish = driver_finish,
-	.clear = driver_clear,
-	.bind = driver_bind,
-	.step = driver_step,
-	.reset = driver_reset,
-	.column = driver_column,
-	.changed = driver_changed,
-	.fail = driver_fail,
-};
 
 static bool execute(
 	struct sqlite_file *file, const char *sql, const char *doing, struct error *error)
@@ -451,7 +432,7 @@ static struct sqlite_file *file_new(char *path)
 	*file = (struct sqlite_file){.path = path, .lock = -1};
 	if (path && asprintf(&file->label, "state file %s", path) < 0)
 		abort();
-	file->tx = (struct tx){.driver = &driver, .path = path, .label = file->label};
+	file->tx = (struct tx){.backend = &sqlite_backend, .path = path, .label = file->label};
 	return file;
 }
 
@@ -640,6 +621,15 @@ const struct store_backend sqlite_backend = {
 	.commit = commit,
 	.rollback = roll_back,
 	.enter = enter,
+	.words = &sqlite_words,
+	.prepare = prepare,
+	.finish = finish,
+	.reset = reset,
+	.bind = bind_value,
+	.step = step,
+	.column = column_of,
+	.changed = changed,
+	.fail = fail_in,
 	.is_stuck = is_stuck,
 	.again = again,
 	.check = store_file_check,

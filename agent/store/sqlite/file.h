@@ -1,10 +1,10 @@
 /*
- * The state file: lock, schema and statements. Used by one thread at a time, see store.h.
+ * The state file: lock, readers, schema and statements. Used by one thread at a time, see store.h.
  */
 #ifndef AGENT_STORE_SQLITE_FILE_H
 #define AGENT_STORE_SQLITE_FILE_H
 
-#include "agent/store/store.h"
+#include "agent/store/sql/schema.h"
 
 struct sqlite3;
 
@@ -29,5 +29,48 @@ bool store_file_check_copy(const char *path, const char *shown, struct arena *ar
 	struct store_report *report, struct error *error) MUST_USE;
 bool store_file_backup(
 	const char *path, const char *target, bool force, struct error *error) MUST_USE;
+
+/*
+ * Returns a read-only connection, to be closed with sqlite3_close. Sets `settled` if no agent has
+ * the file open: no agent may open it while the connection is in use, see store_reader_overtaken.
+ */
+struct sqlite3 *store_reader_connect(const char *path, bool *settled, struct error *error);
+
+/* True if an agent has opened the file since: results may be wrong and have to be read again. */
+bool store_reader_overtaken(const char *path, bool settled);
+
+/*
+ * The file's path without links; the caller frees it. The file need not exist; its folder is
+ * created if the parent exists. NULL and an ERROR_STATE for a dangling link or a missing folder.
+ */
+char *store_path_new(const char *path, struct error *error);
+
+/*
+ * Takes the lock and returns the descriptor that holds it until closed. -1 and an ERROR_STATE if
+ * another process (named in the error) has it, if it is a symbolic link, or if it cannot be
+ * created.
+ */
+int store_lock(const char *path, struct error *error);
+
+/* Whether somebody has the lock; true if this user may not look. */
+bool store_is_locked(const char *path);
+
+/*
+ * Creates an empty file if there is none, for owner and group only. False and an ERROR_STATE if it
+ * is not a regular file, has several hard links (each name would have its own lock), or is too
+ * small for a database but not empty.
+ */
+bool store_claim(const char *path, struct error *error) MUST_USE;
+
+/* The size check of store_claim, for reading. */
+bool store_check_size(const char *path, struct error *error) MUST_USE;
+
+/* Restricts the permissions of the file, and of SQLite's files next to it, to 0640. */
+void store_tighten(const char *path);
+
+enum { STORE_APPLICATION = 0x48554e54 };
+
+/* SQLite's words for statements and tables. The version of the tables is its user_version. */
+extern const struct sql_words sqlite_words;
 
 #endif

@@ -1,8 +1,15 @@
 /*
+ * Resolves the path of the state file and locks it for one agent.
+ *
+ * The lock is a flock on a separate file next to the database, so that a second agent is refused,
+ * with the first one's process id, while tools can still read the database. SQLite's own locks only
+ * last for a transaction. Symbolic links are resolved first, so that two names of a file share a
+ * lock.
+ *
  * The lock file holds the process id of the agent. It stays behind when the process ends; only the
  * flock counts.
  */
-#include "agent/store/sqlite/lock.h"
+#include "agent/store/sqlite/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

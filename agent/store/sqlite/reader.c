@@ -1,9 +1,12 @@
 /*
+ * Read-only access to the state file, whether or not an agent has it open: writes nothing, takes no
+ * lock that the agent would notice, creates no file.
+ *
  * A WAL-mode file that no process has open lacks its log and shared-memory index, and SQLite would
  * create them even for a reader. Such a file is opened as immutable; whether an agent has opened it
  * in the meantime is checked afterwards. If there is an index, the file is opened read-only.
  */
-#include "agent/store/sqlite/reader.h"
+#include "agent/store/sqlite/file.h"
 
 #include <errno.h>
 #include <sqlite3.h>
@@ -13,8 +16,6 @@
 #include <unistd.h>
 
 #include "agent/base/buf.h"
-#include "agent/store/sqlite/file.h"
-#include "agent/store/sqlite/lock.h"
 
 enum { BUSY_MS = 5000 };
 

@@ -1,7 +1,9 @@
 /*
  * Statements that list changes name their index, as SQLite, without statistics here, would guess.
+ * Only SQLite has triggers that count the changes by state, so that a start need not scan a million
+ * rows.
  */
-#include "agent/store/sqlite/statements.h"
+#include "agent/store/sqlite/file.h"
 
 static const struct sql_word words[] = {
 	{"indexed", "INDEXED BY $1"},
