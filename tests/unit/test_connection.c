@@ -181,20 +181,18 @@ static struct connection *connected(const char *address)
 
 static void run(struct connection *connection, const char *sql)
 {
-	struct error error;
 
 	if (!connection_run(connection, sql, NULL))
-		fail_msg("%s", error.text);
+		fail_msg("%s", connection_problem(connection));
 }
 
 static int64_t number(struct connection *connection, const char *sql)
 {
-	struct error error;
 	PGresult *result = connection_ask(connection, sql, NULL);
 	int64_t found;
 
 	if (!result)
-		fail_msg("%s", error.text);
+		fail_msg("%s", connection_problem(connection));
 	found = cell_integer(result, 0, 0);
 	PQclear(result);
 	return found;
@@ -284,10 +282,9 @@ static bool write_mark(struct connection *connection, int64_t mark)
 
 static void must_write(struct fixture *f, int64_t mark)
 {
-	struct error error;
 
 	if (!write_mark(f->connection, mark))
-		fail_msg("%s", error.text);
+		fail_msg("%s", connection_problem(f->connection));
 }
 
 static int64_t marks(struct fixture *f)
@@ -379,7 +376,6 @@ static void test_a_standby_is_not_taken(void **state)
 {
 	struct fixture *f = *state;
 	struct connection *connection;
-	struct error error;
 	char sql[128];
 
 	SERVER_IS_NEEDED(f);
@@ -412,7 +408,6 @@ static void test_a_transaction_ends_with_its_connection(void **state)
 {
 	static const char sql[] = "INSERT INTO marks VALUES (1)";
 	struct fixture *f = *state;
-	struct error error;
 	char end[80];
 
 	SERVER_IS_NEEDED(f);
@@ -434,7 +429,6 @@ static void test_a_transaction_ends_with_its_connection(void **state)
 static void test_a_lost_commit_is_not_committed(void **state)
 {
 	struct fixture *f = *state;
-	struct error error;
 
 	SERVER_IS_NEEDED(f);
 	must_write(f, 1);
@@ -463,7 +457,6 @@ static void test_a_lost_answer_is_asked_for(void **state)
 static void test_a_late_commit_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	struct error error;
 
 	SERVER_IS_NEEDED(f);
 	must_write(f, 1);
@@ -480,7 +473,6 @@ static void test_a_late_commit_is_refused(void **state)
 static void test_doubt_lasts_until_somebody_can_be_asked(void **state)
 {
 	struct fixture *f = *state;
-	struct error error;
 	int64_t doubtful;
 
 	SERVER_IS_NEEDED(f);
@@ -502,7 +494,6 @@ static void test_doubt_lasts_until_somebody_can_be_asked(void **state)
 static void test_silence_has_an_end(void **state)
 {
 	struct fixture *f = *state;
-	struct error error;
 
 	SERVER_IS_NEEDED(f);
 	must_write(f, 1);
@@ -521,7 +512,6 @@ static void test_nothing_is_left_waiting(void **state)
 		" AND wait_event_type = 'Lock'";
 	struct fixture *f = *state;
 	struct connection *watcher;
-	struct error error;
 
 	SERVER_IS_NEEDED(f);
 	watcher = connected(f->state);
@@ -552,7 +542,6 @@ static void test_a_statement_that_is_sent_again(void **state)
 	static const char sql[] = "INSERT INTO marks VALUES (length(CAST($1 AS TEXT)))";
 	struct fixture *f = *state;
 	struct parameters text = {0}, whole = {0}, missing = {0};
-	struct error error;
 
 	SERVER_IS_NEEDED(f);
 	parameter_add(&text, v_text("four"));
@@ -577,10 +566,9 @@ static void test_a_statement_that_is_sent_again(void **state)
 
 static void load_marks(struct fixture *f, int64_t count)
 {
-	struct error error;
 
 	if (!connection_load_begin(f->connection, "COPY marks (mark) FROM STDIN (FORMAT binary)"))
-		fail_msg("%s", error.text);
+		fail_msg("%s", connection_problem(f->connection));
 	for (int64_t i = 0; i < count; i++) {
 		struct parameters row = {0};
 
@@ -596,7 +584,6 @@ static void test_rows_are_loaded(void **state)
 {
 	enum { ROWS = 20000 }; /* more than goes at once */
 	struct fixture *f = *state;
-	struct error error;
 
 	SERVER_IS_NEEDED(f);
 	assert_true(connection_begin(f->connection, true));
@@ -628,7 +615,7 @@ static void test_rows_are_loaded(void **state)
 			break;
 	}
 	assert_false(connection_load_end(f->connection));
-	assert_non_null(strstr(error.text, "check constraint"));
+	assert_non_null(strstr(connection_problem(f->connection), "check constraint"));
 	connection_rollback(f->connection);
 	assert_true(connection_begin(f->connection, true));
 	assert_false(
@@ -642,7 +629,6 @@ static void test_rows_are_loaded(void **state)
 static void test_conflicts_are_told_from_mistakes(void **state)
 {
 	struct fixture *f = *state;
-	struct error error;
 
 	SERVER_IS_NEEDED(f);
 	assert_true(connection_begin(f->direct, true));
@@ -663,9 +649,38 @@ static void test_conflicts_are_told_from_mistakes(void **state)
 	assert_true(connection_send(f->connection, "SELECT 1 / 0", NULL));
 	assert_true(connection_send(f->connection, "INSERT INTO marks VALUES (3)", NULL));
 	assert_false(connection_commit(f->connection));
-	assert_non_null(strstr(error.text, "division by zero"));
+	assert_non_null(strstr(connection_problem(f->connection), "division by zero"));
 	connection_rollback(f->connection);
 	assert_int_equal(marks(f), 1);
+}
+
+/* What was read is there: only the statements are waited for, and what comes next passes over the
+ * answer to COMMIT. */
+static void test_the_end_of_reading_is_not_waited_for(void **state)
+{
+	struct fixture *f = *state;
+	struct store_traffic before, after;
+
+	SERVER_IS_NEEDED(f);
+	assert_true(write_mark(f->connection, 1));
+	connection_traffic(&before);
+	for (int i = 0; i < 10; i++) {
+		assert_true(connection_begin(f->connection, false));
+		assert_int_equal(number(f->connection, "SELECT count(*) FROM marks"), 1);
+		assert_true(connection_commit(f->connection));
+	}
+	connection_traffic(&after);
+	assert_int_equal(after.round_trips - before.round_trips, 10);
+	assert_true(connection_begin(f->connection, false));
+	assert_true(connection_send(f->connection, "SELECT 1 / 0", NULL));
+	assert_false(connection_commit(f->connection));
+	connection_rollback(f->connection);
+	assert_true(write_mark(f->connection, 2));
+	assert_int_equal(marks(f), 2);
+	assert_int_equal(number(f->connection, "SELECT count(*) FROM pg_stat_activity WHERE state ="
+					       " 'idle in transaction' AND datname ="
+					       " current_database()"),
+		0);
 }
 
 static void test_values_come_back(void **state)
@@ -673,7 +688,6 @@ static void test_values_come_back(void **state)
 	static const unsigned char bytes[] = {0, 255, 1};
 	struct fixture *f = *state;
 	struct parameters parameters = {0};
-	struct error error;
 	PGresult *result;
 
 	SERVER_IS_NEEDED(f);
@@ -686,7 +700,7 @@ static void test_values_come_back(void **state)
 	result = connection_ask(f->connection,
 		"SELECT $1, $2, $3, $4, $5, $6, true, CAST(-3 AS SMALLINT), -4", &parameters);
 	if (!result)
-		fail_msg("%s", error.text);
+		fail_msg("%s", connection_problem(f->connection));
 	assert_true(cell_integer(result, 0, 0) == INT64_MIN);
 	assert_int_equal(cell_value(result, 0, 0).type, SQL_INTEGER);
 	assert_int_equal(cell_value(result, 0, 1).type, SQL_NUMBER);
@@ -714,7 +728,6 @@ static void test_patterns(void **state)
 		"axb", "(a|b)", "a.b", "aab{1}", "a+b{1}", "7up", "[a", "^a$", "", "a\\b", "a/b",
 		"\xc3\xa9", "a\nb", "caf\xc3\xa9"};
 	struct fixture *f = *state;
-	struct error error;
 
 	SERVER_IS_NEEDED(f);
 	assert_non_null(setlocale(LC_ALL, "C.UTF-8")); /* a character is one, as for the server */
@@ -729,7 +742,7 @@ static void test_patterns(void **state)
 			result = connection_ask(
 				f->direct, "SELECT $1 ~ (SELECT pattern_of($2))", &parameters);
 			if (!result)
-				fail_msg("%s: %s", patterns[i], error.text);
+				fail_msg("%s: %s", patterns[i], connection_problem(f->connection));
 			if ((cell_integer(result, 0, 0) == 1) != expected)
 				fail_msg("\"%s\" and \"%s\"", patterns[i], texts[k]);
 			PQclear(result);
@@ -756,6 +769,7 @@ int main(void)
 		CASE(test_a_statement_that_is_sent_again),
 		CASE(test_rows_are_loaded),
 		CASE(test_conflicts_are_told_from_mistakes),
+		CASE(test_the_end_of_reading_is_not_waited_for),
 		CASE(test_values_come_back),
 		CASE(test_patterns),
 	};

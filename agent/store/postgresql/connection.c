@@ -96,7 +96,7 @@ void connection_drop(struct connection *connection)
 {
 	PQfinish(connection->link); /* does not wait: the connection does not block */
 	connection->link = NULL;
-	connection->pending = 0;
+	connection->pending = connection->ignored = 0;
 	connection->loading = false;
 	if (connection->committing && connection->number != 0) {
 		connection->doubtful = connection->number;
@@ -475,6 +475,11 @@ bool connection_commit(struct connection *connection)
 	PGresult *result;
 	bool done;
 
+	/* All that was read is there: nothing can fail that anybody needs to know. */
+	if (connection->reads && connection->pending == 0) {
+		connection->open = !exchange_ignore(connection, "COMMIT");
+		return !connection->open;
+	}
 	if (!connection->reads &&
 		!exchange_queue(connection, "SET LOCAL statement_timeout = 0", NULL))
 		return false;

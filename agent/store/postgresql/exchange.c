@@ -79,6 +79,16 @@ bool exchange_queue(
 	return true;
 }
 
+bool exchange_ignore(struct connection *connection, const char *sql)
+{
+	if (!exchange_queue(connection, sql, NULL))
+		return false;
+	connection->pending--;
+	connection->ignored++;
+	return (PQpipelineSync(connection->link) && PQflush(connection->link) >= 0) ||
+	       connection_lost(connection);
+}
+
 /* Who waits for minutes wants to know for what. */
 static void say_waiting(struct connection *connection, int64_t deadline)
 {
@@ -137,7 +147,7 @@ static bool take(struct connection *connection, PGresult *result, PGresult **las
 	return false;
 }
 
-/* Reads the answers to all that was sent, up to the synchronisation point. */
+/* Reads the answers to all that was sent, up to the last synchronisation point. */
 static bool read_all(struct connection *connection, int64_t deadline, PGresult **last)
 {
 	bool good = true;
@@ -148,8 +158,13 @@ static bool read_all(struct connection *connection, int64_t deadline, PGresult *
 			return false;
 		if (!result)
 			continue; /* between two statements */
-		if (PQresultStatus(result) == PGRES_PIPELINE_SYNC)
+		if (PQresultStatus(result) == PGRES_PIPELINE_SYNC && connection->ignored == 0)
 			break;
+		if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
+			connection->ignored--;
+			PQclear(result);
+			continue;
+		}
 		/* After an error the rest is skipped by the server. */
 		good = take(connection, result, last) && good;
 	}

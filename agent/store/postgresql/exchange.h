@@ -28,6 +28,7 @@ struct connection {
 	bool loading;     /* rows are being sent, outside of the pipeline */
 	bool said;        /* that it waits for an answer */
 	size_t pending;   /* statements that were sent and have no answer yet */
+	size_t ignored;   /* the same, before them, whose answers nobody waits for */
 	int64_t changed;
 	struct buf parsed; /* the statement that the server parsed last, in the open transaction */
 	struct buf rows;   /* to be loaded */
@@ -71,6 +72,9 @@ enum ready exchange_wait(PGconn *link, short events, int64_t deadline);
 /* A statement, whose answer comes later; parameters may be NULL. */
 bool exchange_queue(
 	struct connection *connection, const char *sql, const struct parameters *parameters);
+
+/* One without parameters, after all others were answered, whose answer nobody waits for. */
+bool exchange_ignore(struct connection *connection, const char *sql);
 
 /* Waits for the answers to all that was sent; the result of the last is for PQclear. NULL: one has
  * failed, or the connection is lost. */
