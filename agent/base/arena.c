@@ -47,6 +47,18 @@ char *memory_strdup(const char *text)
 	return memcpy(memory_new(size, 1), text, size);
 }
 
+char *memory_printf(const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		abort();
+	va_end(arguments);
+	return text;
+}
+
 void *memory_resize(void *memory, size_t count, size_t size)
 {
 	size_t bytes;

@@ -48,6 +48,7 @@ size_t arena_size(const struct arena *arena);
 /* malloc and realloc that abort instead of returning NULL, for memory outside an arena. */
 void *memory_new(size_t count, size_t size) __attribute__((returns_nonnull));
 char *memory_strdup(const char *text) __attribute__((returns_nonnull));
+char *memory_printf(const char *format, ...) PRINTF_LIKE(1, 2) __attribute__((returns_nonnull));
 void *memory_resize(void *memory, size_t count, size_t size) __attribute__((returns_nonnull));
 
 /*

@@ -27,6 +27,8 @@ struct store_backend {
 	void (*begin)(struct tx *tx, bool writes);
 	void (*commit)(struct tx *tx);
 	void (*rollback)(struct tx *tx);
+	/* How many changes there are of each state, zeros before; or were a moment ago. */
+	void (*count)(struct tx *tx, int64_t states[CHANGE_STATES]);
 	/* Before a call is run, in the transaction: false if it is not to be run, as that was
 	 * committed already, or with a failure. NULL: always true. */
 	bool (*enter)(struct tx *tx, struct store_call *call);
@@ -100,6 +102,9 @@ struct store_backend {
 };
 
 extern const struct store_backend sqlite_backend, postgresql_backend;
+
+/* Counts changes by state. */
+void sql_count(struct tx *tx, int64_t states[CHANGE_STATES]);
 
 /* For store_copy, whatever the two backends are. Writes all rows of `from`, and the last id of each
  * table whose ids are never used again, into the state `to`, which fails if that is not empty. */

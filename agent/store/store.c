@@ -101,6 +101,23 @@ static bool is_alone(const struct tx *tx, const struct store_call *call)
 	return tx->backend->is_shared && call->work->lane >= STORE_TURNS;
 }
 
+/* For those of the calls, which are committed, that have asked for it. */
+static void count(struct tx *tx, struct store_call *first, const struct store_call *end)
+{
+	int64_t states[CHANGE_STATES] = {0};
+	bool counted = false;
+
+	for (struct store_call *at = first; at != end; at = at->next) {
+		if (!at->counts)
+			continue;
+		if (!counted)
+			tx->backend->count(tx, states);
+		counted = true;
+		memcpy(at->counts->states, states, sizeof states);
+	}
+	tx->failed = false;
+}
+
 /* One transaction with all calls of the list, or with the first. */
 static bool perform_once(struct tx *tx, struct store_call *first, bool all, struct error *error)
 {
@@ -127,9 +144,12 @@ static bool perform_once(struct tx *tx, struct store_call *first, bool all, stru
 		backend->commit(tx);
 	if (!alone && tx->failed)
 		backend->rollback(tx);
-	for (struct store_call *at = first; at != end && !tx->failed; at = at->next)
+	if (tx->failed)
+		return false;
+	for (struct store_call *at = first; at != end; at = at->next)
 		keep(at);
-	return !tx->failed;
+	count(tx, first, end);
+	return true;
 }
 
 static bool perform_some(struct tx *tx, struct store_call *first, bool all, struct error *error)

@@ -3,8 +3,8 @@
  * that only writes takes few round trips; what fails is found by the next that waits, at the latest
  * by COMMIT.
  *
- * Changes are not counted by triggers: agents would wait for one another. They are counted after
- * the transaction, at most every COUNTED_MS if there are many.
+ * Changes are not counted by triggers: agents would wait for one another. If there are many they
+ * are counted at most every COUNTED_MS.
  */
 #include "agent/store/postgresql/file.h"
 
@@ -26,7 +26,6 @@
 enum {
 	COUNTED_MS = 10000,
 	FEW_CHANGES = 20000, /* are counted each time */
-	COUNTING_MOST = 64,  /* calls of a transaction that return counts */
 	COPIES_MOST = 8,
 	CONFLICTS_MOST = 60, /* tries */
 	AWAY_MOST = 2,
@@ -40,12 +39,11 @@ struct sql_statement {
 	char *text;
 	int count; /* of parameters */
 	bool has_rows;
-	bool counts, in_order; /* see statements.h */
+	bool in_order; /* see statements.h */
 	struct parameters parameters;
 	char *copies[COPIES_MOST]; /* of texts that are not as they were given */
 	size_t copy_count;
 	PGresult *result;
-	bool borrowed; /* the result is the file's */
 	int row;
 };
 
@@ -57,11 +55,8 @@ struct postgresql_file {
 	bool loading; /* what is inserted */
 	_Atomic int64_t size;
 
-	PGresult *counts;
-	int64_t counted;       /* ms, monotonic; 0: never */
-	int64_t counted_total; /* changes */
-	struct store_call *counting[COUNTING_MOST];
-	size_t counting_count;
+	int64_t states[CHANGE_STATES]; /* how many changes there were of each ... */
+	int64_t counted;               /* ... then: ms, monotonic; 0: never */
 };
 
 static struct postgresql_file *of(struct tx *tx)
@@ -101,7 +96,6 @@ static struct sql_statement *prepare(struct tx *tx, const char *text)
 	*statement = (struct sql_statement){.file = of(tx),
 		.text = memory_strdup(text),
 		.has_rows = has_rows(text),
-		.counts = strcmp(text, POSTGRESQL_COUNTS) == 0,
 		.in_order = strstr(text, POSTGRESQL_IN_ORDER) != NULL};
 	statement->count = translate(statement->text);
 	return statement;
@@ -109,10 +103,8 @@ static struct sql_statement *prepare(struct tx *tx, const char *text)
 
 static void reset(struct sql_statement *statement)
 {
-	if (!statement->borrowed)
-		PQclear(statement->result);
+	PQclear(statement->result);
 	statement->result = NULL;
-	statement->borrowed = false;
 	while (statement->copy_count > 0)
 		free(statement->copies[--statement->copy_count]);
 	for (int i = 0; i < statement->count; i++) {
@@ -203,10 +195,7 @@ static enum sql_step run(struct sql_statement *statement)
 					       connection, statement->text, &statement->parameters);
 		return done ? SQL_DONE : SQL_FAILED;
 	}
-	if (statement->counts && file->counting_count < COUNTING_MOST)
-		file->counting[file->counting_count++] = file->tx.call;
-	statement->borrowed = statement->counts && file->counts;
-	statement->result = statement->borrowed ? file->counts : ask_in_order(statement);
+	statement->result = ask_in_order(statement);
 	statement->row = -1;
 	return statement->result ? SQL_ROW : SQL_FAILED;
 }
@@ -233,15 +222,10 @@ static int64_t changed(struct tx *tx)
 	return connection_changed(of(tx)->connection);
 }
 
-static bool fail(struct postgresql_file *file, const char *doing, struct error *error)
+static bool fail(struct tx *tx, const char *doing)
 {
-	return error_set(error, ERROR_STATE, "%s: cannot %s: %s", file->label, doing,
-		connection_problem(file->connection));
-}
-
-static bool fail_in(struct tx *tx, const char *doing)
-{
-	return fail(of(tx), doing, tx->error);
+	return error_set(tx->error, ERROR_STATE, "%s: cannot %s: %s", tx->label, doing,
+		connection_problem(of(tx)->connection));
 }
 
 /* "INSERT INTO table (columns) VALUES ..." */
@@ -250,11 +234,8 @@ static bool load_begin(struct tx *tx, struct sql_statement *insert)
 	struct postgresql_file *file = of(tx);
 	const char *text = insert->text + strlen("INSERT INTO ");
 	const char *end = strstr(text, " VALUES ");
-	char *copy;
+	char *copy = memory_printf("COPY %.*s FROM STDIN (FORMAT binary)", (int)(end - text), text);
 
-	if (!end || asprintf(&copy, "COPY %.*s FROM STDIN (FORMAT binary)", (int)(end - text),
-			    text) < 0)
-		abort();
 	file->loading = connection_load_begin(file->connection, copy);
 	free(copy);
 	return file->loading;
@@ -321,12 +302,9 @@ static bool run_script(struct connection *connection, const char *sql)
 	while (*sql) {
 		const char *end = strstr(sql, ";\n");
 		size_t length = end ? (size_t)(end - sql) : strlen(sql);
-		char *statement = strndup(sql, length);
-		bool done;
+		char *statement = memory_printf("%.*s", (int)length, sql);
+		bool done = connection_run(connection, statement, NULL);
 
-		if (!statement)
-			abort();
-		done = connection_run(connection, statement, NULL);
 		free(statement);
 		if (!done)
 			return false;
@@ -393,8 +371,7 @@ static struct postgresql_file *file_new(const char *address, struct error *error
 	struct arena *scratch = arena_new();
 
 	*file = (struct postgresql_file){.address = memory_strdup(address)};
-	if (asprintf(&file->label, "state database %s", database_shown(scratch, address)) < 0)
-		abort();
+	file->label = memory_printf("state database %s", database_shown(scratch, address));
 	arena_free(scratch);
 	file->tx = (struct tx){
 		.backend = &postgresql_backend, .path = file->address, .label = file->label};
@@ -411,7 +388,6 @@ void postgresql_close(struct tx *tx)
 
 	connection_free(file->connection);
 	statements_free(tx);
-	PQclear(file->counts);
 	explicit_bzero(file->address, strlen(file->address)); /* which may have a password */
 	free(file->address);
 	free(file->label);
@@ -468,50 +444,28 @@ static void begin(struct tx *tx, bool writes)
 {
 	struct postgresql_file *file = of(tx);
 
-	file->counting_count = 0;
 	connection_patience(file->connection, CONNECTION_PATIENCE);
 	tx->failed = !connection_begin(file->connection, writes) &&
 		     !connection_fail(file->connection, tx->error);
 }
 
-static void count(struct postgresql_file *file)
+/* Within a transaction others would wait for one that counts. */
+static void count(struct tx *tx, int64_t states[CHANGE_STATES])
 {
-	PGresult *counts = connection_ask(file->connection, POSTGRESQL_COUNTS, NULL);
-
-	file->counted = clock_monotonic();
-	if (!counts)
-		return;
-	PQclear(file->counts);
-	file->counts = counts;
-	file->counted_total = 0;
-	for (int row = 0; row < PQntuples(counts); row++)
-		file->counted_total += cell_integer(counts, row, 1);
-}
-
-static void put_counts(const struct postgresql_file *file, struct store_counts *out)
-{
-	memset(out->states, 0, sizeof out->states);
-	for (int row = 0; file->counts && row < PQntuples(file->counts); row++) {
-		int64_t state = cell_integer(file->counts, row, 0);
-
-		if (state > 0 && state < CHANGE_STATES)
-			out->states[state] = cell_integer(file->counts, row, 1);
-	}
-}
-
-/* What calls return that would have others wait for them within the transaction. */
-static void count_for_calls(struct postgresql_file *file)
-{
+	struct postgresql_file *file = of(tx);
 	bool old = file->counted == 0 || clock_monotonic() - file->counted >= COUNTED_MS;
+	int64_t total = 0;
 
-	if (file->counting_count == 0)
-		return;
-	if (old || file->counted_total < FEW_CHANGES)
-		count(file);
+	for (int state = 1; state < CHANGE_STATES; state++)
+		total += file->states[state];
+	if (old || total < FEW_CHANGES) {
+		memset(file->states, 0, sizeof file->states);
+		sql_count(tx, file->states);
+		file->counted = clock_monotonic();
+	}
 	if (old)
 		file->size = size_of(file);
-	for (size_t i = 0; i < file->counting_count; i++)
-		put_counts(file, file->counting[i]->counts);
+	memcpy(states, file->states, sizeof file->states);
 }
 
 static void rollback(struct tx *tx)
@@ -526,22 +480,15 @@ static void commit(struct tx *tx)
 
 	if (file->copy)
 		rollback(tx);
-	else if (connection_commit(file->connection))
-		count_for_calls(file);
-	else
+	else if (!connection_commit(file->connection))
 		tx->failed = !connection_fail(file->connection, tx->error);
 }
 
 static bool is_stuck(const struct tx *tx)
 {
-	switch (connection_trouble(((const struct postgresql_file *)tx)->connection)) {
-	case TROUBLE_AWAY:
-	case TROUBLE_DOUBT: return true;
-	case TROUBLE_NONE:
-	case TROUBLE_STATEMENT:
-	case TROUBLE_CONFLICT: return false;
-	}
-	return true;
+	enum trouble trouble = connection_trouble(((const struct postgresql_file *)tx)->connection);
+
+	return trouble == TROUBLE_AWAY || trouble == TROUBLE_DOUBT;
 }
 
 /* A time that differs from agent to agent. */
@@ -555,20 +502,12 @@ static void pause_for(int tries)
 
 static bool again(struct tx *tx, int tries)
 {
-	switch (connection_trouble(of(tx)->connection)) {
-	case TROUBLE_CONFLICT:
-		if (tries >= CONFLICTS_MOST)
-			return false;
+	enum trouble trouble = connection_trouble(of(tx)->connection);
+
+	if (trouble == TROUBLE_CONFLICT && tries < CONFLICTS_MOST)
 		pause_for(tries);
-		break;
-	case TROUBLE_AWAY:
-		if (tries >= AWAY_MOST)
-			return false;
-		break;
-	case TROUBLE_NONE:
-	case TROUBLE_STATEMENT:
-	case TROUBLE_DOUBT: return false;
-	}
+	else if (trouble != TROUBLE_AWAY || tries >= AWAY_MOST)
+		return false;
 	connection_retried();
 	return true;
 }
@@ -687,6 +626,7 @@ const struct store_backend postgresql_backend = {
 	.begin = begin,
 	.commit = commit,
 	.rollback = rollback,
+	.count = count,
 	.enter = enter,
 	.answers_whole = true,
 	.words = &postgresql_words,
@@ -699,7 +639,7 @@ const struct store_backend postgresql_backend = {
 	.changed = changed,
 	.load_begin = load_begin,
 	.load_end = load_end,
-	.fail = fail_in,
+	.fail = fail,
 	.is_stuck = is_stuck,
 	.again = again,
 	.is_shared = true,

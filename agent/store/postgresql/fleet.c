@@ -42,8 +42,6 @@ enum { ROW_NUMBERS, ROW_AGENT, ROW_SHARD };
 static void enter(struct tx *tx, const struct store_agent *self)
 {
 	RUN(tx,
-		/* STATEMENT(NAME, TEXT) of a fleet, for PostgreSQL alone, in the words of its
-		   statements.c. */
 		"WITH" MOMENT
 		" INSERT INTO agents (instance, name, address, version, configuration, tests,"
 		" joined, renewed, until, late, gone) SELECT ?1, ?2, ?3, ?4, ?5, ?6, now, now,"

@@ -29,7 +29,7 @@ static const struct sql_word words[] = {
 	{"next_changes",
 		"SELECT id FROM (SELECT nextval('changes_id_seq') AS id FROM generate_series(1,"
 		" ?1)) AS next ORDER BY id"},
-	{"counts", POSTGRESQL_COUNTS},
+	{"counts", "SELECT state, count(*) FROM changes GROUP BY state"},
 	{"probe", "UPDATE schema SET probed = probed + 1"},
 	{0},
 };

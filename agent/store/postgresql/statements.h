@@ -9,8 +9,7 @@
 
 extern const struct sql_words postgresql_words;
 
-/* What the words @counts and @in_order are: file.c knows statements by them. */
-#define POSTGRESQL_COUNTS "SELECT state, count(*) FROM changes GROUP BY state"
+/* What the word @in_order is: file.c knows statements by it. */
 #define POSTGRESQL_IN_ORDER "/* in order */"
 
 #endif

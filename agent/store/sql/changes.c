@@ -63,7 +63,7 @@ static void amend(struct tx *tx, int64_t change)
 static void amend_size(struct tx *tx, int64_t change, double size)
 {
 	RUN(tx,
-		"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE" AMENDABLE " AND id"
+		"UPDATE deliveries SET @to_amend WHERE" AMENDABLE " AND id"
 		" IN (SELECT delivery FROM announced WHERE change = ?1" OTHER_SIZE ")",
 		v_id(change), v_number(size));
 	RUN(tx,

@@ -28,7 +28,7 @@ static void announce(struct tx *tx, const struct delivery *delivery, size_t numb
 	if (as)
 		RUN(tx,
 			/* Change ?1 was written after ?3, when delivery ?2 was written about it. */
-			"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE id = ?2 AND"
+			"UPDATE deliveries SET @to_amend WHERE id = ?2 AND"
 			" (SELECT updated FROM changes WHERE id = ?1) > ?3",
 			v_id(change), v_id(delivery->id), v_time(as->updated));
 }
@@ -60,7 +60,7 @@ static void queue_delivery(struct tx *tx, struct delivery *delivery)
 		RUN(tx,
 			/* Delivery ?1 is queued about changes of which something has been said, or
 			 * that are not what they were when it was written. */
-			"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE id = ?1 AND"
+			"UPDATE deliveries SET @to_amend WHERE id = ?1 AND"
 			" EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id ="
 			" announced.change" WITH_TRIAGE
 			" WHERE delivery = ?1 AND (coalesce(triage, @triage{open}) !="
@@ -69,8 +69,7 @@ static void queue_delivery(struct tx *tx, struct delivery *delivery)
 			v_id(delivery->id));
 	if (delivery->amends)
 		RUN(tx,
-			"UPDATE deliveries @indexed{deliveries_of_key} SET amend = coalesce(amend, "
-			"0) + 1"
+			"UPDATE deliveries @indexed{deliveries_of_key} SET @to_amend"
 			" WHERE key = ?1 AND" AMENDABLE,
 			v_text(delivery->thread));
 }

@@ -5,21 +5,23 @@
 /* The columns of a message that is followed up, in the order of read_followed. */
 #define FOLLOWED_COLUMNS "id, key, receiver, destination, receipt, updated, coalesce(amend, 0)"
 
+/* Of a message: it is about a change that stands and that nobody has decided about. */
+#define AWAITED                                                                                    \
+	" EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id = "                           \
+	"announced.change" WITH_TRIAGE                                                             \
+	" WHERE delivery = deliveries.id AND changes.state @standing AND @waiting)"
+
 static const char sql_to_read[] =
 	"SELECT " FOLLOWED_COLUMNS
 	" FROM deliveries @indexed{deliveries_settled} WHERE state != @delivery{queued} AND"
 	" updated >= ?3 AND state = @delivery{sent} AND receipt IS NOT NULL AND receiver IN"
-	" (SELECT value FROM @texts{?1}) AND (coalesce(reaction, '') != '' OR EXISTS (SELECT 1"
-	" FROM announced JOIN changes ON changes.id = announced.change" WITH_TRIAGE
-	" WHERE delivery = deliveries.id AND changes.state @standing AND @waiting)) ORDER BY"
+	" (SELECT value FROM @texts{?1}) AND (coalesce(reaction, '') != '' OR" AWAITED ") ORDER BY"
 	" updated DESC, id DESC LIMIT ?2";
 
 static const char sql_to_refresh[] =
 	"SELECT " FOLLOWED_COLUMNS
 	" FROM deliveries @indexed{deliveries_kept} WHERE state = @delivery{sent} AND receipt IS"
-	" NOT NULL AND receiver IN (SELECT value FROM @texts{?1}) AND EXISTS (SELECT 1 FROM"
-	" announced JOIN changes ON changes.id = announced.change" WITH_TRIAGE
-	" WHERE delivery = deliveries.id AND changes.state @standing AND @waiting)"
+	" NOT NULL AND receiver IN (SELECT value FROM @texts{?1}) AND" AWAITED
 	" ORDER BY id LIMIT ?2";
 
 static void read_followed(struct sql_query *query, struct followed_message *followed)
@@ -122,10 +124,8 @@ static void count_left(struct tx *tx, struct store_follow_ups *call)
 	struct sql_query query = sql_query_of(tx,
 		/* Of all receivers, how many messages of each they are. */
 		"SELECT receiver, count(*) FROM deliveries @indexed{deliveries_kept} WHERE state ="
-		" @delivery{sent} AND receipt IS NOT NULL AND EXISTS (SELECT 1 FROM announced JOIN"
-		" changes ON changes.id = announced.change" WITH_TRIAGE
-		" WHERE delivery = deliveries.id AND changes.state @standing AND @waiting) GROUP"
-		" BY receiver ORDER BY receiver");
+		" @delivery{sent} AND receipt IS NOT NULL AND" AWAITED
+		" GROUP BY receiver ORDER BY receiver");
 
 	while (query_next(&query)) {
 		struct standing_messages *at = ADD_ROW(tx, call->standing, call->standing_count);
@@ -176,7 +176,7 @@ static void follow_ups_send_anew(struct tx *tx, struct store_send_anew *call)
 			/* As if it had never been sent. */
 			"UPDATE deliveries SET state = @delivery{queued}, receipt = NULL, problem"
 			" = NULL, attempts = 0, attempt_started = NULL, not_before = NULL,"
-			" reaction = NULL, amend = coalesce(amend, 0) + 1 WHERE id = ?1 AND state"
+			" reaction = NULL, @to_amend WHERE id = ?1 AND state"
 			" = @delivery{sent}",
 			v_id(call->delivery)) > 0;
 }

@@ -127,7 +127,6 @@ static void read_delivery(struct sql_query *query, struct delivery *delivery)
 	delivery->key = read_name(query);
 	delivery->receiver = read_name(query);
 	delivery->destination = read_name(query);
-	delivery->payload = read_text(query);
 	delivery->thread = read_text(query);
 	delivery->state = (enum delivery_state)read_choice(query, 1, DELIVERY_ABANDONED);
 	delivery->receipt = read_text(query);
@@ -217,7 +216,7 @@ static void told_by(struct tx *tx, struct store_pending *call)
 		" FROM announced JOIN deliveries ON id = delivery WHERE change IN @ids{?1} AND"
 		" state != @delivery{abandoned} GROUP BY change, receiver, destination) AS told"
 		" JOIN deliveries ON id = told.first UNION ALL SELECT DISTINCT change, 1, 1, '',"
-		" person, origin, NULL, NULL, @delivery{sent}, NULL, 0, (SELECT updated FROM"
+		" person, origin, NULL, @delivery{sent}, NULL, 0, (SELECT updated FROM"
 		" changes WHERE id = change), 0, 0, NULL FROM events WHERE change IN @ids{?1} AND"
 		" kind = @event{announced} AND NOT EXISTS (SELECT 1 FROM announced JOIN deliveries"
 		" ON deliveries.id = delivery WHERE announced.change = events.change AND state !="
@@ -488,16 +487,19 @@ void store_due(struct tx *tx, struct store_due *due)
 
 void store_counts(struct tx *tx)
 {
-	struct store_counts *counts = arena_alloc(tx->arena, sizeof *counts);
+	tx->call->counts = arena_alloc(tx->arena, sizeof *tx->call->counts);
+	store_due(tx, &tx->call->counts->due);
+}
+
+void sql_count(struct tx *tx, int64_t states[CHANGE_STATES])
+{
 	struct sql_query query = sql_query_of(tx, "@counts");
 
 	while (query_next(&query)) {
 		int64_t state = read_choice(&query, 1, CHANGE_STATES - 1);
 
-		counts->states[state] = read_count(&query);
+		states[state] = read_count(&query);
 	}
-	store_due(tx, &counts->due);
-	tx->call->counts = counts;
 }
 
 void store_load_health(struct tx *tx, struct health_rows *health)

@@ -34,7 +34,7 @@ void store_worst(
 /* Counts what is to be announced. */
 void store_due(struct tx *tx, struct store_due *due);
 
-/* Counts changes and what is to be announced, for the call. */
+/* Counts what is to be announced, for the call, and has changes counted once it is committed. */
 void store_counts(struct tx *tx);
 
 /* The log of events. Without a subject, an entry of the audit log about a change is about its test

@@ -26,10 +26,11 @@ static bool is_named(const char *name, const char *mark, size_t length)
 /* The same for all databases. */
 static const struct sql_word common[] = {
 	{"standing", "IN (@state{confirmed}, @state{moved})"},
+	{"to_amend", "amend = coalesce(amend, 0) + 1"},
 	{"waiting", "coalesce(triage, @triage{open}) < @triage{expected}"},
 	{"ids", "(SELECT CAST(value AS BIGINT) FROM @texts{$1})"},
 	{"message",
-		"id, key, receiver, destination, NULL, thread, state, receipt, attempts, $1, CASE"
+		"id, key, receiver, destination, thread, state, receipt, attempts, $1, CASE"
 		" WHEN attempt_started IS NULL THEN 0 ELSE 1 END, coalesce(not_before, 0), kind"},
 	{0},
 };

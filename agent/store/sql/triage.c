@@ -36,7 +36,7 @@ void triage_settle(struct tx *tx, size_t *pending)
 void triage_amend(struct tx *tx, const char *changes)
 {
 	RUN(tx,
-		"UPDATE deliveries SET amend = coalesce(amend, 0) + 1 WHERE" AMENDABLE " AND id"
+		"UPDATE deliveries SET @to_amend WHERE" AMENDABLE " AND id"
 		" IN (SELECT delivery FROM announced WHERE change IN @ids{?1})",
 		v_text(changes));
 }

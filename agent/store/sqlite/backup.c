@@ -91,21 +91,9 @@ static bool sync_path(const char *path, int flags, struct error *error)
 	return done;
 }
 
-static char *folder_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char *folder = slash == path ? strdup("/")
-		       : slash       ? strndup(path, (size_t)(slash - path))
-				     : strdup(".");
-
-	if (!folder)
-		abort();
-	return folder;
-}
-
 static bool sync_folder(const char *path, struct error *error)
 {
-	char *folder = folder_of(path);
+	char *folder = store_folder_new(path);
 	bool done = sync_path(folder, O_RDONLY | O_DIRECTORY, error);
 	free(folder);
 	return done;
@@ -147,7 +135,7 @@ static const char *base_of(const char *path)
 /* Compares paths, too, as an agent may create the file at any moment. */
 static bool have_one_name(const char *path, const char *other)
 {
-	char *folder = folder_of(path), *others = folder_of(other);
+	char *folder = store_folder_new(path), *others = store_folder_new(other);
 	bool same = strcmp(base_of(path), base_of(other)) == 0 && are_one(folder, others);
 
 	free(folder);
@@ -164,10 +152,8 @@ static bool check_target(const char *path, const char *target, struct error *err
 	bool good = true;
 
 	for (size_t i = 0; real && good && i < sizeof suffixes / sizeof *suffixes; i++) {
-		char *name;
+		char *name = memory_printf("%s%s", real, suffixes[i]);
 
-		if (asprintf(&name, "%s%s", real, suffixes[i]) < 0)
-			abort();
 		good = !are_one(name, target) && !have_one_name(name, target);
 		free(name);
 	}
@@ -209,7 +195,7 @@ static void remove_leftover(int folder, const char *name)
 
 static void remove_leftovers(const char *target)
 {
-	char *path = folder_of(target);
+	char *path = store_folder_new(target);
 	DIR *folder = opendir(path);
 	const struct dirent *entry;
 
@@ -233,8 +219,7 @@ bool store_file_backup(const char *path, const char *target, bool force, struct 
 	if (!force && access(target, F_OK) == 0)
 		return fail(target, "file exists (--force replaces it)", error);
 	remove_leftovers(target);
-	if (asprintf(&copied, "%s.new-XXXXXX", target) < 0)
-		abort();
+	copied = memory_printf("%s.new-XXXXXX", target);
 	file = mkostemp(copied, O_CLOEXEC);
 	if (file < 0) {
 		fail(target, strerror(errno), error);

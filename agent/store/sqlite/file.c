@@ -46,12 +46,9 @@ struct sqlite_file {
 
 static bool look_at(const char *path, const char *suffix, struct stat *status)
 {
-	char *name;
-	bool there;
+	char *name = memory_printf("%s%s", path, suffix);
+	bool there = stat(name, status) == 0;
 
-	if (asprintf(&name, "%s%s", path, suffix) < 0)
-		abort();
-	there = stat(name, status) == 0;
 	free(name);
 	return there;
 }
@@ -430,8 +427,7 @@ static struct sqlite_file *file_new(char *path)
 	struct sqlite_file *file = memory_new(1, sizeof *file);
 
 	*file = (struct sqlite_file){.path = path, .lock = -1};
-	if (path && asprintf(&file->label, "state file %s", path) < 0)
-		abort();
+	file->label = path ? memory_printf("state file %s", path) : NULL;
 	file->tx = (struct tx){.backend = &sqlite_backend, .path = path, .label = file->label};
 	return file;
 }
@@ -620,6 +616,7 @@ const struct store_backend sqlite_backend = {
 	.begin = begin,
 	.commit = commit,
 	.rollback = roll_back,
+	.count = sql_count,
 	.enter = enter,
 	.words = &sqlite_words,
 	.prepare = prepare,

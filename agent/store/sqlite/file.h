@@ -39,6 +39,9 @@ struct sqlite3 *store_reader_connect(const char *path, bool *settled, struct err
 /* True if an agent has opened the file since: results may be wrong and have to be read again. */
 bool store_reader_overtaken(const char *path, bool settled);
 
+/* The folder part of a path, "." without a slash; the caller frees it. */
+char *store_folder_new(const char *path);
+
 /*
  * The file's path without links; the caller frees it. The file need not exist; its folder is
  * created if the parent exists. NULL and an ERROR_STATE for a dangling link or a missing folder.

@@ -27,37 +27,28 @@ enum {
 	SMALLEST = 512, /* bytes of the smallest database, one page */
 };
 
-static void *no_memory_is_fatal(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
-/* The folder part of a path; "." without a slash. */
-static char *folder_of(const char *path)
+char *store_folder_new(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	size_t length = slash ? (size_t)(slash - path) : 0;
 
-	if (slash == path)
-		length = 1;
-	return no_memory_is_fatal(slash ? strndup(path, length) : strdup("."));
+	if (!slash)
+		return memory_strdup(".");
+	return memory_printf("%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
 /* Resolves the path of a file that does not exist yet. */
 static char *future_path(const char *path, struct error *error)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	char *folder = folder_of(path), *real, *whole = NULL;
+	char *folder = store_folder_new(path), *real, *whole = NULL;
 
 	(void)mkdir(folder, 0750);
 	real = realpath(folder, NULL);
 	if (!real)
 		error_set(error, ERROR_STATE, "state file %s: folder %s: %s", path, folder,
 			strerror(errno));
-	else if (asprintf(&whole, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name) < 0)
-		abort();
+	else
+		whole = memory_printf("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
 	free(real);
 	free(folder);
 	return whole;
@@ -131,7 +122,7 @@ static void tighten(const char *path)
 /* What root writes before the agent's first run is the agent's: the owner's of the folder. */
 static void give(int file, const char *path)
 {
-	char *folder = folder_of(path);
+	char *folder = store_folder_new(path);
 	struct stat status;
 
 	if (geteuid() == 0 && stat(folder, &status) == 0 &&
@@ -172,12 +163,9 @@ static int open_lock(const char *name, const char *path, struct error *error)
 
 int store_lock(const char *path, struct error *error)
 {
-	char *name;
-	int lock;
+	char *name = memory_printf("%s.lock", path);
+	int lock = open_lock(name, path, error);
 
-	if (asprintf(&name, "%s.lock", path) < 0)
-		abort();
-	lock = open_lock(name, path, error);
 	if (lock >= 0 && !(is_own(lock, name, error) && take(lock, path, error))) {
 		close(lock);
 		lock = -1;
@@ -196,8 +184,7 @@ bool store_is_locked(const char *path)
 
 	if (!real)
 		return errno == EACCES;
-	if (asprintf(&name, "%s.lock", real) < 0)
-		abort();
+	name = memory_printf("%s.lock", real);
 	lock = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	locked = lock < 0 ? errno == EACCES : flock(lock, LOCK_SH | LOCK_NB) != 0;
 	if (lock >= 0)
@@ -252,10 +239,8 @@ void store_tighten(const char *path)
 	static const char *const suffixes[] = {"", "-wal", "-shm"};
 
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-		char *name;
+		char *name = memory_printf("%s%s", path, suffixes[i]);
 
-		if (asprintf(&name, "%s%s", path, suffixes[i]) < 0)
-			abort();
 		tighten(name);
 		free(name);
 	}
