@@ -11,13 +11,6 @@
 
 enum { PROBE_AGAIN = 5000 };
 
-/* The call's original reply and context. */
-struct ticket {
-	struct agent *agent;
-	void (*reply)(struct store_call *call);
-	void *context;
-};
-
 /* The store may otherwise not be used for a long time, while /-/ready waits for it to work. */
 static void probe(void *context)
 {
@@ -104,8 +97,7 @@ static void note_fence(struct agent *agent, const struct store_call *call)
 
 static void answered(struct store_call *call)
 {
-	struct ticket *ticket = call->context;
-	struct agent *agent = ticket->agent;
+	struct agent *agent = call->owner;
 
 	engine_release(agent->engine);
 	agent->asked--;
@@ -116,19 +108,14 @@ static void answered(struct store_call *call)
 	events_store(agent, call);
 	if (agent->seen)
 		agent->seen(agent->seer, call);
-	call->context = ticket->context;
-	call->reply = ticket->reply;
 	call->reply(call);
 	agent_ended(agent);
 }
 
 void store_client_call(struct agent *agent, struct store_call *call)
 {
-	struct ticket *ticket = arena_alloc(call->arena, sizeof *ticket);
-
-	*ticket = (struct ticket){agent, call->reply, call->context};
-	call->context = ticket;
-	call->reply = answered;
+	call->first = answered;
+	call->owner = agent;
 	if (agent->shared_state)
 		agent->shared_state->begins(agent, call);
 	agent->asked++;

@@ -38,6 +38,8 @@ struct store_call {
 	struct arena *arena;                    /* owns the call and all its content */
 	void (*reply)(struct store_call *call); /* on the loop; takes over the call */
 	void *context;                          /* the client's */
+	void (*first)(struct store_call *call); /* or NULL: is given the call instead, ... */
+	void *owner;                            /* ... and hands it over; the context of that */
 	bool failed;                            /* nothing was written; see error */
 	struct error *error;                    /* if it failed; else not to be read */
 	int shard;        /* with a term: what the call is about (see agent/fleet/fleet.h), ... */

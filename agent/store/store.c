@@ -45,7 +45,7 @@ static void reply(void *argument)
 {
 	struct store_call *call = argument;
 
-	call->reply(call);
+	(call->first ? call->first : call->reply)(call);
 }
 
 static void drop(void *argument)
