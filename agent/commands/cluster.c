@@ -13,10 +13,10 @@
 #include "agent/io/parallel.h"
 #include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
+#include "agent/report/document.h"
 #include "agent/report/table.h"
-#include "notifiers/text.h"
 
-enum { MEMBERS_SHOWN = 5, LONGEST_NAME = 200 };
+enum { MEMBERS_SHOWN = 5 };
 
 struct cluster_flags {
 	int output;
@@ -71,75 +71,6 @@ static void ready(void *context, struct task *const *tasks)
 
 	if (gather_log(tasks[0]))
 		shapes_add(cluster->shapes, tasks[0]->test->name, &tasks[0]->query.data);
-}
-
-/* Names come from data: control characters in them must not reach the terminal. */
-static void put_name(struct buf *out, const char *name)
-{
-	buf_clean(out, name, LONGEST_NAME);
-}
-
-static void put_commits(struct buf *out, const struct shape *shape)
-{
-	const struct announcement item = {.time = shape->time,
-		.suspects = shape->suspects,
-		.commit_before = shape->commit_before,
-		.commit_after = shape->commit_after};
-	const char *before, *after;
-	struct buf note = {0};
-
-	announcement_range(&item, &before, &after);
-	text_suspects(&note, &item, &text_plain);
-	if (after) {
-		buf_text(out, ", ");
-		if (before) {
-			put_name(out, before);
-			buf_text(out, " .. ");
-		}
-		put_name(out, after);
-	}
-	if (note.length > 0)
-		buf_printf(out, ", %s", note.data);
-	buf_free(&note);
-}
-
-static void put_shape_text(struct buf *out, const struct shape *shape)
-{
-	char when[WHEN_TEXT];
-
-	buf_printf(out, "%s  %zu series moved %s", when_format(shape->time, when), shape->count,
-		shape->sign > 0 ? "up" : "down");
-	if (isfinite(shape->ratio))
-		buf_printf(out, " (%+.3g%%)", 100 * (shape->ratio - 1));
-	put_commits(out, shape);
-	buf_printf(out, "  [regression %.4g]\n", shape->regression);
-	for (size_t i = 0; i < shape->label_count; i++) {
-		buf_printf(out, "%s%.0f%% ", i == 0 ? "    " : ", ", 100 * shape->labels[i].share);
-		put_name(out, shape->labels[i].text);
-	}
-	buf_text(out, shape->label_count > 0 ? "\n" : "");
-	for (size_t i = 0; i < shape->count && i < MEMBERS_SHOWN; i++) {
-		buf_text(out, "    ");
-		put_name(out, shape->members[i].test);
-		buf_text(out, ": ");
-		put_name(out, shape->members[i].series);
-		buf_char(out, '\n');
-	}
-	if (shape->count > MEMBERS_SHOWN)
-		buf_printf(out, "    and %zu more\n", shape->count - MEMBERS_SHOWN);
-	buf_char(out, '\n');
-}
-
-static void put_text(struct buf *out, const struct shape_report *report)
-{
-	for (size_t i = 0; i < report->count; i++)
-		put_shape_text(out, &report->shapes[i]);
-	buf_printf(out, "%zu series of %zu points, %zu clusters, %zu of them moved", report->series,
-		report->points, report->k, report->count);
-	if (report->left_out > 0)
-		buf_printf(
-			out, "; %zu series left out, they have too few points", report->left_out);
-	buf_char(out, '\n');
 }
 
 static void put_labels(struct buf *out, const struct shape *shape)
@@ -199,6 +130,43 @@ static void put_json(struct buf *out, const struct shape_report *report)
 	buf_text(out, "}\n");
 }
 
+static const char *const moved[] = {"time", "series moved=series", "direction",
+	"change %=change_percent", "last good=suspects.from", "first bad=suspects.to",
+	"commit before=commit_before", "commit after=commit_after", "regression", NULL};
+static const char *const shared[] = {"label", "share", "overall", NULL};
+static const char *const members[] = {"test", "metric", NULL};
+
+static const struct document_section sections[] = {
+	{NULL, NULL, moved},
+	{"they share", "shared", shared},
+	{"series", "members", members},
+	{0},
+};
+
+static void print_text(const json_t *document, const struct shape_report *report, struct cli *cli)
+{
+	const json_t *clusters = json_object_get(document, "clusters");
+
+	for (size_t i = 0; i < json_array_size(clusters); i++) {
+		json_t *cluster = json_array_get(clusters, i);
+		json_t *list = json_object_get(cluster, "members");
+		size_t count = json_array_size(list);
+
+		for (size_t n = count; n > MEMBERS_SHOWN; n--)
+			json_array_remove(list, n - 1);
+		document_print(cli->arena, cluster, sections, cli->out);
+		if (count > MEMBERS_SHOWN)
+			fprintf(cli->out, "and %zu more\n", count - MEMBERS_SHOWN);
+		putc('\n', cli->out);
+	}
+	fprintf(cli->out, "%zu series of %zu points, %zu clusters, %zu of them moved",
+		report->series, report->points, report->k, report->count);
+	if (report->left_out > 0)
+		fprintf(cli->out, "; %zu series left out, they have too few points",
+			report->left_out);
+	putc('\n', cli->out);
+}
+
 static void find(struct cluster *cluster, struct cli *cli)
 {
 	const struct cluster_options *options = cli->options;
@@ -206,12 +174,16 @@ static void find(struct cluster *cluster, struct cli *cli)
 	struct parallel parallel = team_parallel(&team);
 	struct shape_report report;
 	struct buf text = {0};
+	json_t *document;
 
 	shapes_find(cluster->shapes, &options->shapes, &parallel, cli->arena, &report);
-	if (options->flags.output == 1)
-		put_json(&text, &report);
-	else
-		put_text(&text, &report);
+	put_json(&text, &report);
+	if (options->flags.output == OUTPUT_TEXT) {
+		document = json_loadb(text.data, text.length, 0, NULL);
+		print_text(document, &report, cli);
+		json_decref(document);
+		buf_clear(&text);
+	}
 	text_flush(&text, cli->out);
 }
 

@@ -26,23 +26,11 @@
 
 enum { LETTERS = 26, ANSWER_TEXT = 1024, ZOOMED = 40, LEAST_POINTS = 2, COLUMNS = 80 };
 
-/* A line of the file of labels. */
-struct record {
-	const char *line; /* NULL: taken back */
-};
-
 struct entry {
 	struct labelled_series series; /* as labelled, if it is */
 	uint64_t test, name;           /* hashes */
 	size_t rank;                   /* among those of its test */
-	struct record *record;         /* NULL: not labelled yet */
-};
-
-/* What an answer replaced. */
-struct undo {
-	size_t entry;
-	const char *line;
-	struct labels labels;
+	size_t line;                   /* its number in the file, from 1; 0: not labelled yet */
 };
 
 /* A place with a letter. */
@@ -59,10 +47,8 @@ struct session {
 	size_t proposer_count;
 	struct entry *entries;
 	size_t count, capacity;
-	struct record **records; /* of the file, in its order */
-	size_t record_count, record_capacity;
-	struct undo *undos;
-	size_t undo_count, undo_capacity;
+	const char **lines; /* of the file of labels */
+	size_t line_count, line_capacity;
 	size_t at; /* the entry that is shown */
 	struct mark marks[LETTERS];
 	size_t mark_count, found; /* places found, with and without a letter */
@@ -71,12 +57,11 @@ struct session {
 	int code;
 };
 
-enum request { ANSWER, SKIP, BACK, UNDO, QUIT, HELP, ZOOM };
+enum request { ANSWER, SKIP, BACK, QUIT, HELP, ZOOM };
 
 static const char *const requests[] = {
 	[SKIP] = "skip",
 	[BACK] = "back",
-	[UNDO] = "undo",
 	[QUIT] = "quit",
 	[HELP] = "help",
 	[ZOOM] = "zoom",
@@ -90,8 +75,7 @@ static const char help[] =
 	"               \"2026-01-14 03:00\"; 117? may be one\n"
 	"  zoom a       show the points around a place; zoom: show all again\n"
 	"  skip         no answer for now\n"
-	"  back         show the series before; Enter keeps its answer\n"
-	"  undo         take the last answer back\n"
+	"  back         show the series before, to answer again; Enter keeps its answer\n"
 	"  quit         stop; the next start goes on here\n";
 
 static uint64_t hash_of(const char *text)
@@ -239,25 +223,25 @@ static bool choose(struct session *session, struct error *error)
 
 /* The file of labels. */
 
-static struct record *add_record(struct session *session, const char *line)
+/* Its number. */
+static size_t add_line(struct session *session, const char *line)
 {
-	session->records = memory_grow(session->records, &session->record_capacity,
-		session->record_count + 1, sizeof(struct record *));
-	struct record *record = arena_alloc(session->cli->arena, sizeof *record);
-	record->line = line;
-	return session->records[session->record_count++] = record;
+	session->lines = memory_grow(session->lines, &session->line_capacity,
+		session->line_count + 1, sizeof *session->lines);
+	session->lines[session->line_count++] = line;
+	return session->line_count;
 }
 
 /* Takes a labelled series over from the file. */
 static void resume(struct session *session, const struct labelled_series *labelled)
 {
-	struct record *record = add_record(session, labelled->line);
+	size_t line = add_line(session, labelled->line);
 	for (size_t i = 0; i < session->count; i++) {
 		struct entry *entry = &session->entries[i];
 		if (strcmp(entry->series.id, labelled->id) != 0)
 			continue;
 		entry->series = *labelled;
-		entry->record = record;
+		entry->line = line;
 	}
 }
 
@@ -286,9 +270,8 @@ static bool load_labels(struct session *session, struct error *error)
 static bool save(struct session *session, struct error *error)
 {
 	struct buf text = {0};
-	for (size_t i = 0; i < session->record_count; i++)
-		if (session->records[i]->line)
-			buf_printf(&text, "%s\n", session->records[i]->line);
+	for (size_t i = 0; i < session->line_count; i++)
+		buf_printf(&text, "%s\n", session->lines[i]);
 	bool good = output_write(
 		session->options->label, text.data ? text.data : "", text.length, error);
 	buf_free(&text);
@@ -517,11 +500,6 @@ static void show_answer(const struct session *session, const struct labelled_ser
 	buf_free(&out);
 }
 
-static bool is_labelled(const struct entry *entry)
-{
-	return entry->record && entry->record->line;
-}
-
 /* Answers. */
 
 struct answer {
@@ -651,7 +629,7 @@ static bool read_answer(
 	char *word = next_word(&text);
 	*answer = (struct answer){.sure = arena_array(arena, most, sizeof *answer->sure),
 		.maybe = arena_array(arena, most, sizeof *answer->maybe)};
-	if (!word && is_labelled(&session->entries[session->at])) {
+	if (!word && session->entries[session->at].line > 0) {
 		answer->request = SKIP;
 		return true;
 	}
@@ -685,7 +663,7 @@ static void go_to(struct session *session, size_t at)
 static void go_on(struct session *session)
 {
 	size_t at = session->at + 1;
-	while (at < session->count && is_labelled(&session->entries[at]))
+	while (at < session->count && session->entries[at].line > 0)
 		at++;
 	go_to(session, at);
 }
@@ -694,33 +672,15 @@ static bool write_answer(struct session *session, struct answer *answer, struct 
 {
 	struct entry *entry = &session->entries[session->at];
 	struct labels *labels = &entry->series.labels;
-	session->undos = memory_grow(session->undos, &session->undo_capacity,
-		session->undo_count + 1, sizeof *session->undos);
-	session->undos[session->undo_count++] =
-		(struct undo){session->at, entry->record ? entry->record->line : NULL, *labels};
 	labelled_arrange(answer->sure, &answer->sure_count);
 	labelled_arrange(answer->maybe, &answer->maybe_count);
 	labels->all = (struct places){answer->sure, answer->sure_count};
 	labels->maybe = (struct places){answer->maybe, answer->maybe_count};
-	if (!entry->record)
-		entry->record = add_record(session, NULL);
-	entry->record->line = line_of(&entry->series, session->cli->arena);
+	if (entry->line == 0)
+		entry->line = add_line(session, NULL);
+	session->lines[entry->line - 1] = line_of(&entry->series, session->cli->arena);
 	show_answer(session, &entry->series);
 	go_on(session);
-	return save(session, error);
-}
-
-static bool undo(struct session *session, struct error *error)
-{
-	if (session->undo_count == 0)
-		return error_set(error, ERROR_USAGE,
-			"nothing was answered since the start; "
-			"\"back\" shows earlier series");
-	const struct undo *last = &session->undos[--session->undo_count];
-	struct entry *entry = &session->entries[last->entry];
-	entry->record->line = last->line;
-	entry->series.labels = last->labels;
-	go_to(session, last->entry);
 	return save(session, error);
 }
 
@@ -742,7 +702,6 @@ static bool carry_out(struct session *session, char *text, bool *quit, struct er
 	case ANSWER: return write_answer(session, &answer, error);
 	case SKIP: go_on(session); return true;
 	case BACK: return back(session, error);
-	case UNDO: return undo(session, error);
 	case QUIT: *quit = true; return true;
 	case HELP: fputs(help, session->cli->out); return true;
 	case ZOOM:
@@ -760,7 +719,7 @@ static void show(struct session *session)
 	find_marks(session, &entry->series);
 	show_plot(session, &entry->series);
 	show_marks(session, &entry->series);
-	if (is_labelled(entry))
+	if (entry->line > 0)
 		show_answer(session, &entry->series);
 	session->shown = true;
 }
@@ -803,7 +762,7 @@ static void show_end(const struct session *session)
 {
 	size_t labelled = 0;
 	for (size_t i = 0; i < session->count; i++)
-		labelled += is_labelled(&session->entries[i]);
+		labelled += session->entries[i].line > 0;
 	fprintf(session->cli->out, "%zu of %zu series are labelled in %s\n", labelled,
 		session->count, session->options->label);
 	if (labelled == session->count)
@@ -842,7 +801,6 @@ int evaluate_label(struct cli *cli, const struct contender *proposers, size_t co
 	}
 	int code = good ? session.code : *error.text ? cli_fail(&error) : session.code;
 	free(session.entries);
-	free(session.records);
-	free(session.undos);
+	free(session.lines);
 	return code;
 }

@@ -88,16 +88,11 @@ static bool has_points(const struct series *series)
 /* The text of a source option; NULL if not set. */
 static const char *option_of(const struct test *test, const char *name)
 {
-	const struct field *field = test->source->fields;
+	const struct field *field = field_find(test->source->fields, name);
 
-	for (; field && field->name; field++)
-		if (strcmp(field->name, name) == 0 && field->type == FIELD_STRING) {
-			const char *text;
-
-			memcpy(&text, (const char *)test->options + field->offset, sizeof text);
-			return text;
-		}
-	return NULL;
+	return field && field->type == FIELD_STRING
+		       ? *(const char *const *)((const char *)test->options + field->offset)
+		       : NULL;
 }
 
 /* The query as configured. */

@@ -6,34 +6,22 @@
 #include "agent/base/dict.h"
 #include "agent/model/json_put.h"
 
-static void put_ms(struct buf *out, const char *key, int64_t ms)
-{
-	buf_printf(out, ", \"%s\": ", key);
-	if (ms == 0)
-		buf_text(out, "null");
-	else
-		buf_printf(out, "%lld", (long long)ms);
-}
-
 static void put_change(struct buf *out, const struct plot_change *change)
 {
-	buf_printf(out, "{\"id\": ");
-	if (change->id)
-		buf_printf(out, "%lld", (long long)change->id);
-	else
-		buf_text(out, "null");
+	buf_char(out, '{');
+	json_put_id(out, "id", change->id);
 	json_put_text(out, "source", plot_source_names[change->source]);
-	put_ms(out, "time", change->time);
-	put_ms(out, "from", change->from);
-	put_ms(out, "to", change->to);
+	json_put_id(out, "time", change->time);
+	json_put_id(out, "from", change->from);
+	json_put_id(out, "to", change->to);
 	json_put_number(out, "before", change->before);
 	json_put_number(out, "after", change->after);
-	put_ms(out, "level_from", change->level_from);
-	put_ms(out, "level_to", change->level_to);
+	json_put_id(out, "level_from", change->level_from);
+	json_put_id(out, "level_to", change->level_to);
 	json_put_number(out, "size", change->size);
 	json_put_bool(out, "trend", change->trend);
 	buf_printf(out, ", \"verdict\": %d", change->verdict);
-	put_ms(out, "ended", change->ended);
+	json_put_id(out, "ended", change->ended);
 	json_put_bool(out, "withdrawn", change->withdrawn);
 	json_put_text(out, "triage", triage_state_names[change->triage]);
 	json_put_text(out, "commit", change->commit);
@@ -106,9 +94,9 @@ void plot_put_json(struct buf *out, const struct plot *plot)
 	buf_json_text(out, plot->title);
 	json_put_text(out, "unit", plot->unit);
 	buf_printf(out, ", \"direction\": %d", plot->direction);
-	put_ms(out, "from", plot->from);
-	put_ms(out, "to", plot->to);
-	put_ms(out, "mark", plot->mark);
+	json_put_id(out, "from", plot->from);
+	json_put_id(out, "to", plot->to);
+	json_put_id(out, "mark", plot->mark);
 	json_put_text(out, "scale", plot_scale_names[plot->scale]);
 	buf_text(out, ", \"lines\": [");
 	for (size_t i = 0; i < plot->line_count; i++) {
@@ -121,8 +109,8 @@ void plot_put_json(struct buf *out, const struct plot *plot)
 
 		buf_printf(out, "%s{\"kind\": \"%s\"", i ? ", " : "",
 			span->kind == PLOT_SILENCE ? "silence" : "outage");
-		put_ms(out, "from", span->from);
-		put_ms(out, "to", span->to);
+		json_put_id(out, "from", span->from);
+		json_put_id(out, "to", span->to);
 		json_put_text(out, "text", span->text);
 		buf_char(out, '}');
 	}

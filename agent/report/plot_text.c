@@ -283,94 +283,32 @@ static const char *arrow(const struct plot_change *change)
 	return change->after >= change->before ? "▲" : "▼";
 }
 
-/* A size above its change. */
-struct note {
-	const struct plot_change *change;
-	const char *text;
-	double rank;
-	unsigned width, start;
-	bool placed;
-};
-
-static int by_rank(const void *a, const void *b)
-{
-	const struct note *one = a, *other = b;
-
-	if (one->rank != other->rank)
-		return one->rank < other->rank ? 1 : -1;
-	return (one->change > other->change) - (one->change < other->change);
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct note *one = a, *other = b;
-
-	return (one->start > other->start) - (one->start < other->start);
-}
-
-/* The change that the plot is about first, then the larger ones. */
-static struct note note_of(const struct screen *s, const struct plot_change *change)
-{
-	struct note note = {.change = change,
-		.rank = isfinite(change->size) ? fabs(change->size) : 1e9,
-		.text = change->mark ? change->mark
-				     : arena_printf(s->arena, "%s%s", arrow(change),
-					       plot_size_text(s->arena, change))};
-	unsigned cell = cell_of(s, change->time);
-
-	note.rank += change->id && change->id == s->plot->mark ? 1e18 : 0;
-	note.width = (unsigned)text_width(note.text);
-	note.start = cell > note.width / 2 ? cell - note.width / 2 : 0;
-	if (note.start + note.width > s->width)
-		note.start = s->width > note.width ? s->width - note.width : 0;
-	return note;
-}
-
-static size_t notes_of(const struct screen *s, struct note **out)
-{
-	struct view_place at = {0};
-	size_t count = 0;
-
-	*out = arena_array(s->arena, view_count(&s->view), sizeof **out);
-	while (view_next(&s->view, &at))
-		(*out)[count++] = note_of(s, at.change);
-	qsort(*out, count, sizeof **out, by_rank);
-	return count;
-}
-
-static bool is_after(const struct note *note, const struct note *other)
-{
-	unsigned gap = !note->change->mark;
-
-	return note->start >= other->start + other->width + gap;
-}
-
-/* Those for which there is room. */
+/* The sizes of the changes above them, as far as each has room behind the one before. */
 static void put_lane(struct screen *s)
 {
-	enum { MOST = 200 };
-	struct note *notes;
-	size_t count = notes_of(s, &notes);
+	struct view_place next = {0};
 	unsigned at = 0;
 
-	count = count < MOST ? count : MOST;
-	for (size_t i = 0; i < count; i++) {
-		notes[i].placed = notes[i].width < s->width;
-		for (size_t k = 0; k < i && notes[i].placed; k++)
-			notes[i].placed = !notes[k].placed || is_after(&notes[i], &notes[k]) ||
-					  is_after(&notes[k], &notes[i]);
-	}
-	if (count == 0)
+	if (view_count(&s->view) == 0)
 		return;
-	qsort(notes, count, sizeof *notes, by_start);
 	put_blanks(s->out, s->left);
-	for (size_t i = 0; i < count; i++) {
-		if (!notes[i].placed)
+	while (view_next(&s->view, &next)) {
+		const struct plot_change *change = next.change;
+		const char *text = change->mark ? change->mark
+						: arena_printf(s->arena, "%s%s", arrow(change),
+							  plot_size_text(s->arena, change));
+		unsigned width = (unsigned)text_width(text), cell = cell_of(s, change->time);
+		unsigned start = cell > width / 2 ? cell - width / 2 : 0;
+		unsigned gap = at > 0 && !change->mark;
+
+		if (start + width > s->width)
+			start = s->width > width ? s->width - width : 0;
+		if (start < at + gap || start + width > s->width)
 			continue;
-		put_blanks(s->out, notes[i].start - at);
-		at = notes[i].start + notes[i].width;
-		paint(s, verdict_escape(notes[i].change));
-		buf_text(s->out, notes[i].text);
+		put_blanks(s->out, start - at);
+		at = start + width;
+		paint(s, verdict_escape(change));
+		buf_text(s->out, text);
 		paint(s, PLAIN);
 	}
 	buf_char(s->out, '\n');

@@ -105,7 +105,7 @@ def test_places_by_letter_index_and_date(sit, tmp_path, rows):
     for wrong, says in [("z", 'no candidate "z", only a to'), ("0", "0 is not within the series: a change has an index from 1 to 99"),
                         ("100?", "100 is not within the series"), ("2027-01-01", "is not within the series, after 2026-01-05 00:00 and up to"),
                         ("2026-13-01", "2026-13-01"), ("", '"-" if nothing changed'), (f"- {mark}", '"-" must be the only answer'), ("??", '"?" must follow a candidate'),
-                        ("back", "this is the first series"), ("undo", "nothing was answered since the start"), ("quit now", "quit must be the only answer"),
+                        ("back", "this is the first series"), ("quit now", "quit must be the only answer"),
                         ("x" * 2000, "no candidate \"x\"")]:
         assert says in person.type(wrong) and not (tmp_path / "l.jsonl").exists()
     assert "a and c are changes" in person.type("?") == person.type("help").replace("help\n", "?\n", 1)
@@ -141,7 +141,7 @@ def test_interrupted_and_gone_on_with(sit, tmp_path, rows):
     assert (tmp_path / "l.jsonl").read_text().splitlines() == [first, second]
 
 
-def test_back_and_undo(sit, tmp_path, rows):
+def test_back(sit, tmp_path, rows):
     person, screen = sit("--label", "l.jsonl", "--series", "s.jsonl")
     one = shown(screen)[2]
     screen = person.type("12")
@@ -153,11 +153,7 @@ def test_back_and_undo(sit, tmp_path, rows):
     person.type("back")
     screen = person.type("13? 14")
     assert shown(screen)[2] == two and labels(tmp_path / "l.jsonl") == {one: ([14], [13])}
-    screen = person.type("undo")
-    assert shown(screen)[2] == one and "labelled: change at 12" in screen and labels(tmp_path / "l.jsonl") == {one: ([12], [])}
-    screen = person.type("undo")
-    assert shown(screen)[2] == one and "labelled" not in screen and (tmp_path / "l.jsonl").read_text() == ""
-    assert "nothing was answered" in person.type("undo")
+    person.type("back")
     person.type("-")
     assert labels(tmp_path / "l.jsonl") == {one: ([], [])}
     person.type("quit")
