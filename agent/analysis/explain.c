@@ -15,7 +15,7 @@
 /* Share of the variance that is worth a line, and the slope of regions that move alike. */
 static const double LEAST = 0.2, LEAST_RATIO = 0.5, SLOPE_LEAST = 0.8, SLOPE_MOST = 1.25;
 
-enum { FITS_MOST = 20000, NAME_CHARS = 200 };
+enum { FITS_MOST = 20000 };
 
 struct kept_series {
 	const char *test, *metric, *identity;
@@ -181,27 +181,6 @@ static bool choose(const struct best *bests, size_t total, struct proposal *out)
 	return 4 * out->count >= total && out->count > 0;
 }
 
-static void put_text(struct buf *out, const struct proposal *proposal, const char *value)
-{
-	const char *key = control_keys[proposal->best.mode];
-
-	buf_clean(out, proposal->of->test, NAME_CHARS);
-	buf_char(out, ' ');
-	buf_clean(out, proposal->of->metric, NAME_CHARS);
-	buf_text(out, proposal->best.mode == CONTROL_LOAD ? " follows " : " moves like ");
-	buf_clean(out, value, NAME_CHARS);
-	buf_printf(out, ", which explains %.0f%% of it", 100 * proposal->best.share);
-	if (proposal->total > 1)
-		buf_printf(out, " in %zu of %zu series", proposal->count, proposal->total);
-	buf_text(out, "; to judge it by that, write\n    tests:\n      ");
-	buf_json_text(out, proposal->of->test);
-	buf_text(out, ":\n        metrics: {");
-	buf_json_text(out, proposal->of->metric);
-	buf_printf(out, ": {%s: ", key);
-	buf_json_text(out, value);
-	buf_text(out, "}}\n");
-}
-
 static void put_json(struct buf *out, const struct proposal *proposal, const char *value)
 {
 	buf_text(out, out->length > 0 ? ",\n    {\"test\": " : "\n    {\"test\": ");
@@ -224,8 +203,7 @@ static int compare_kept(const void *a, const void *b)
 	return order != 0 ? order : strcmp(left->identity, right->identity);
 }
 
-void explain_put(
-	struct explain *explain, struct scratch *scratch, struct buf *text, struct buf *json)
+void explain_put(struct explain *explain, struct scratch *scratch, struct buf *out)
 {
 	struct best *bests = arena_array(explain->arena, explain->count, sizeof *bests);
 	size_t fits = 0;
@@ -246,10 +224,7 @@ void explain_put(
 		if (!first || !choose(bests, total, &proposal))
 			continue;
 		buf_printf(&value, "%s/%s", proposal.best.other->test, proposal.best.other->metric);
-		if (text)
-			put_text(text, &proposal, value.data);
-		if (json)
-			put_json(json, &proposal, value.data);
+		put_json(out, &proposal, value.data);
 		buf_free(&value);
 	}
 }

@@ -24,8 +24,7 @@ void explain_keep(struct explain *explain, const struct test *test, const struct
 	const double *values, bool has_rule);
 
 /* Appends, for each metric of a test of which it explains at least a quarter of the series, what
- * does: sentences with lines to paste, and members of a JSON list; either may be NULL. */
-void explain_put(
-	struct explain *explain, struct scratch *scratch, struct buf *text, struct buf *json);
+ * does: the items of a JSON list. */
+void explain_put(struct explain *explain, struct scratch *scratch, struct buf *out);
 
 #endif

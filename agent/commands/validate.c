@@ -18,6 +18,7 @@
 #include "agent/commands/try_receivers.h"
 #include "agent/model/json_put.h"
 #include "agent/monitor/why.h"
+#include "agent/report/document.h"
 #include "agent/report/table.h"
 #include "conf/known_changes.h"
 #include "detectors/scratch.h"
@@ -109,46 +110,6 @@ static void check_known(const struct config *config, int64_t now, struct problem
 	}
 }
 
-/* What an entry covers, in words: "db.*, p99, up to 20%, of commit 4f2c1a90". */
-static void describe_known(const struct known_change *known, struct buf *out)
-{
-	static const char *const words[] = {"down", "either way", "up"};
-	char time[WHEN_TEXT];
-
-	buf_clean(out, known->test, 200);
-	if (known->metric) {
-		buf_text(out, ", ");
-		buf_clean(out, known->metric, 200);
-	}
-	if (known->direction != 0)
-		buf_printf(out, ", %s", words[known->direction + 1]);
-	if (known->at_most > 0)
-		buf_printf(out, ", at most %g%%", known->at_most);
-	if (known->commit) {
-		buf_text(out, ", commit ");
-		buf_clean(out, known->commit, 200);
-	}
-	if (known->from != WHEN_ALWAYS)
-		buf_printf(out, known->from == known->to ? ", at %s" : ", on %.10s",
-			when_format(known->from, time));
-	if (known->until != WHEN_NEVER)
-		buf_printf(out, ", until %s", when_format(known->until, time));
-	buf_text(out, ": ");
-	buf_clean(out, known->reason, 500);
-}
-
-static void print_known(const struct config *config, FILE *out)
-{
-	for (size_t i = 0; i < config->known_change_count; i++) {
-		const struct known_change *known = &config->known_changes[i];
-		struct buf text = {0};
-
-		describe_known(known, &text);
-		fprintf(out, "%s:%d: known change: %s\n", known->file, known->line, text.data);
-		buf_free(&text);
-	}
-}
-
 static void put_known(const struct config *config, struct buf *json)
 {
 	for (size_t i = 0; config && i < config->known_change_count; i++) {
@@ -168,33 +129,6 @@ static void put_known(const struct config *config, struct buf *json)
 	}
 }
 
-static void print_text(const struct verdict *verdict, FILE *out)
-{
-	const struct problems *problems = verdict->problems;
-	const struct config *config = verdict->config;
-	for (size_t i = 0; i < problems->count; i++)
-		fprintf(out, "%s\n", problems->items[i].text);
-	if (config)
-		print_reasons(verdict, out);
-	if (config)
-		print_known(config, out);
-	if (config && config->missing)
-		fprintf(out, "%s: the agent will not start\n", config->missing);
-	fprintf(out, "%s: ", verdict->path);
-	if (config)
-		fprintf(out, "%s, %zu test%s, %zu group%s",
-			config->missing ? "valid, but the agent will not start" : "OK",
-			config->test_count, cli_plural(config->test_count), config->group_count,
-			cli_plural(config->group_count));
-	else
-		fprintf(out, "%zu error%s", problems->errors, cli_plural(problems->errors));
-	if (verdict->unsupported > 0)
-		fprintf(out, ", %zu of the tests cannot run", verdict->unsupported);
-	if (verdict->warnings > 0)
-		fprintf(out, ", %zu warning%s", verdict->warnings, cli_plural(verdict->warnings));
-	fputc('\n', out);
-}
-
 static void print_unsupported(const struct config *config, struct buf *json)
 {
 	for (size_t i = 0; config && i < config->test_count; i++) {
@@ -204,17 +138,6 @@ static void print_unsupported(const struct config *config, struct buf *json)
 		json_open(json, "test", test->name);
 		json_put_text(json, "reason", test->unsupported);
 		buf_char(json, '}');
-	}
-}
-
-static void print_tried(const struct tried_receivers *tried, FILE *out)
-{
-	for (size_t i = 0; i < tried->count; i++) {
-		const struct tried_receiver *one = &tried->items[i];
-
-		fprintf(out, "receiver %s (%s%s%s): %s%s\n", one->receiver, one->kind,
-			*one->destination ? ", " : "", one->destination,
-			one->problem ? "failed: " : "sent", one->problem ? one->problem : "");
 	}
 }
 
@@ -237,48 +160,94 @@ static void put_list(struct buf *json, const char *key, const struct buf *items)
 	buf_printf(json, ", \"%s\": [%s]", key, items->length > 0 ? items->data : "");
 }
 
-static void print_json(const struct verdict *verdict, FILE *out)
+static void put_json(const struct verdict *verdict, struct buf *json)
 {
 	const struct problems *problems = verdict->problems;
 	const struct config *config = verdict->config;
-	struct buf json = {0};
-	json_open(&json, "config", verdict->path);
-	json_put_bool(&json, "valid", config != NULL);
-	buf_text(&json, ", \"problems\": [");
+	json_open(json, "config", verdict->path);
+	json_put_bool(json, "valid", config != NULL);
+	buf_text(json, ", \"problems\": [");
 	for (size_t i = 0; i < problems->count; i++) {
-		json_open(&json, "severity", problems->items[i].warning ? "warning" : "error");
-		json_put_text(&json, "text", problems->items[i].text);
-		buf_char(&json, '}');
+		json_open(json, "severity", problems->items[i].warning ? "warning" : "error");
+		json_put_text(json, "text", problems->items[i].text);
+		buf_char(json, '}');
 	}
-	buf_char(&json, ']');
-	json_put_count(&json, "errors", problems->errors);
-	json_put_count(&json, "warnings", verdict->warnings);
-	json_put_text(&json, "missing", config ? config->missing : NULL);
-	buf_text(&json, ", \"unsupported\": [");
-	print_unsupported(config, &json);
-	buf_char(&json, ']');
-	json_put_count(&json, "tests", config ? config->test_count : 0);
-	json_put_count(&json, "groups", config ? config->group_count : 0);
-	buf_text(&json, ", \"known_changes\": [");
-	put_known(config, &json);
-	buf_char(&json, ']');
+	buf_char(json, ']');
+	json_put_count(json, "errors", problems->errors);
+	json_put_count(json, "warnings", verdict->warnings);
+	json_put_text(json, "missing", config ? config->missing : NULL);
+	buf_text(json, ", \"unsupported\": [");
+	print_unsupported(config, json);
+	buf_char(json, ']');
+	json_put_count(json, "tests", config ? config->test_count : 0);
+	json_put_count(json, "groups", config ? config->group_count : 0);
+	buf_text(json, ", \"known_changes\": [");
+	put_known(config, json);
+	buf_char(json, ']');
 	if (verdict->power) {
-		put_list(&json, "power", verdict->power);
-		put_list(&json, "proposals", verdict->explained);
+		put_list(json, "power", verdict->power);
+		put_list(json, "proposals", verdict->explained);
 	}
 	if (verdict->tried) {
-		buf_text(&json, ", \"receivers\": [");
-		put_tried(verdict->tried, &json);
-		buf_char(&json, ']');
+		buf_text(json, ", \"receivers\": [");
+		put_tried(verdict->tried, json);
+		buf_char(json, ']');
 	}
-	buf_text(&json, "}\n");
-	text_flush(&json, out);
+	buf_text(json, "}\n");
+}
+
+static const char *const known[] = {"test", "metric", "commit", "from", "to", "direction",
+	"at most %=at_most", "until", "reason", "file", "line", NULL};
+static const char *const powers[] = {"up %=power.up.smallest", "down %=power.down.smallest",
+	"held until=power.up.sizes.0.held_until", "test", "series", "judged by the hour=hourly",
+	NULL};
+static const char *const proposals[] = {
+	"test", "metric", "option=key", "value", "explained", "series", "of", NULL};
+static const char *const receivers[] = {"receiver", "kind", "destination", "sent", "problem", NULL};
+
+static const struct document_section sections[] = {
+	{"known changes", "known_changes", known},
+	{"smallest change announced within 24 points, 24 points before the newest", "power",
+		powers},
+	{"could be judged by another series", "proposals", proposals},
+	{"test messages", "receivers", receivers},
+	{0},
+};
+
+static void print_text(const struct verdict *verdict, const struct buf *json, struct cli *cli)
+{
+	const struct problems *problems = verdict->problems;
+	const struct config *config = verdict->config;
+	json_t *document = json_loadb(json->data, json->length, 0, NULL);
+	FILE *out = cli->out;
+
+	for (size_t i = 0; i < problems->count; i++)
+		fprintf(out, "%s\n", problems->items[i].text);
+	if (config)
+		print_reasons(verdict, out);
+	if (config && config->missing)
+		fprintf(out, "%s: the agent will not start\n", config->missing);
+	fprintf(out, "%s: ", verdict->path);
+	if (config)
+		fprintf(out, "%s, %zu test%s, %zu group%s",
+			config->missing ? "valid, but the agent will not start" : "OK",
+			config->test_count, cli_plural(config->test_count), config->group_count,
+			cli_plural(config->group_count));
+	else
+		fprintf(out, "%zu error%s", problems->errors, cli_plural(problems->errors));
+	if (verdict->unsupported > 0)
+		fprintf(out, ", %zu of the tests cannot run", verdict->unsupported);
+	if (verdict->warnings > 0)
+		fprintf(out, ", %zu warning%s", verdict->warnings, cli_plural(verdict->warnings));
+	fputc('\n', out);
+	document_print(cli->arena, document, sections, out);
+	json_decref(document);
 }
 
 struct measuring {
 	struct cli *cli;
 	const struct config *config;
-	struct buf text, json; /* lines */
+	struct buf json; /* the items of a list */
 	struct explain *explain;
 };
 
@@ -331,34 +300,10 @@ static void prepare(void *context, struct task *task)
 	task->work = measure;
 }
 
-static void put_smallest(struct buf *out, const struct power_side *side)
-{
-	if (side->anyway)
-		buf_text(out, "    -");
-	else if (isnan(side->smallest) && side->tries[0].held_until != 0)
-		buf_text(out, " held");
-	else if (isnan(side->smallest))
-		buf_printf(out, " >%2.0f%%", power_sizes[POWER_SIZES - 1]);
-	else
-		buf_printf(out, " %3.0f%%", side->smallest);
-}
-
-static void put_measured(
-	struct measuring *measuring, const struct test *test, const struct measured *measured)
+static void put_measured(struct buf *json, const struct test *test, const struct measured *measured)
 {
 	const struct series *series = measured->series;
-	struct buf *text = &measuring->text, *json = &measuring->json;
 
-	buf_text(text, measured->has ? " " : "     -    -");
-	if (measured->has) {
-		put_smallest(text, &measured->power.up);
-		put_smallest(text, &measured->power.down);
-	}
-	buf_text(text, "  ");
-	buf_clean(text, test->name, 200);
-	buf_char(text, ' ');
-	buf_clean(text, series->name, 200);
-	buf_text(text, series->pooled > 0 ? ", judged by the hour\n" : "\n");
 	json_open(json, "test", test->name);
 	json_put_text(json, "series", series->name);
 	json_put_bool(json, "hourly", series->pooled > 0);
@@ -380,7 +325,7 @@ static void ready(void *context, struct task *const *tasks)
 	if (!gather_log(task))
 		return;
 	for (size_t i = 0; i < data->count && i < SERIES_MOST; i++) {
-		put_measured(measuring, task->test, &measured[i]);
+		put_measured(&measuring->json, task->test, &measured[i]);
 		explain_keep(measuring->explain, task->test, measured[i].series, measured[i].values,
 			measured[i].has_rule);
 	}
@@ -451,41 +396,31 @@ static int validate(struct cli *cli)
 		verdict.unsupported += config->tests[i].unsupported != NULL;
 	struct tried_receivers tried;
 	struct measuring measuring = {.cli = cli, .config = config};
-	struct buf explained = {0}, explained_json = {0};
+	struct buf explained = {0}, json = {0};
 	int code = config ? EXIT_NOTHING : EXIT_USAGE;
 	if (config && options->power) {
 		struct scratch *scratch = scratch_new();
 
 		measuring.explain = explain_new();
 		code = measure_all(&measuring, &error);
-		explain_put(measuring.explain, scratch, &explained, &explained_json);
+		explain_put(measuring.explain, scratch, &explained);
 		explain_free(measuring.explain);
 		scratch_free(scratch);
 		verdict.power = &measuring.json;
-		verdict.explained = &explained_json;
+		verdict.explained = &explained;
 	}
 	if (config && options->receivers) {
 		code = exit_stronger(code, try_all(cli, config, &tried));
 		verdict.tried = &tried;
 	}
-	if (options->output == OUTPUT_JSON)
-		print_json(&verdict, cli->out);
+	put_json(&verdict, &json);
+	if (options->output == OUTPUT_TEXT)
+		print_text(&verdict, &json, cli);
 	else
-		print_text(&verdict, cli->out);
-	if (options->output == OUTPUT_TEXT && measuring.text.length > 0) {
-		fprintf(cli->out,
-			"smallest change announced within %d points, 24 points before the newest:\n"
-			"    up down\n",
-			POWER_POINTS);
-		fwrite(measuring.text.data, 1, measuring.text.length, cli->out);
-		fwrite(explained.data ? explained.data : "", 1, explained.length, cli->out);
-	}
-	if (options->output == OUTPUT_TEXT && verdict.tried)
-		print_tried(verdict.tried, cli->out);
-	buf_free(&measuring.text);
+		text_flush(&json, cli->out);
 	buf_free(&measuring.json);
 	buf_free(&explained);
-	buf_free(&explained_json);
+	buf_free(&json);
 	return code;
 }
 
@@ -501,7 +436,7 @@ const struct command validate_command = {
 		   "--power reads the tests' data and prints for each series the smallest change, "
 		   "up and down, that would be announced within 24 points. Where another series "
 		   "with the same labels explains a metric, it also prints the `explained_by` or "
-		   "`relative_to` lines to paste. The exit code is 3 if some data is unavailable.\n"
+		   "`relative_to` to set. The exit code is 3 if some data is unavailable.\n"
 		   "\n"
 		   "--receivers sends a test message to each destination of each receiver, "
 		   "whatever its events, and prints whether it was sent or why not. The exit code "

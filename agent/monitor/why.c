@@ -647,7 +647,7 @@ static void find_explanation(
 		findings = analysis_adjust(arena, series, detection, NULL, NULL, scratch);
 		explain_keep(explain, why->test, series, findings_values(arena, &findings), false);
 	}
-	explain_put(explain, scratch, NULL, &json);
+	explain_put(explain, scratch, &json);
 	why->proposals = buf_keep(&json, arena);
 	explain_free(explain);
 }

@@ -108,7 +108,7 @@ def test_set_up_as_the_docs_say(hunter, tmp_path, exim):
         assert old in section
         section = section.replace(old, new)
     done = hunter("validate", "--receivers", "--config", one_change(tmp_path, section))
-    assert done.code == 0 and "receiver email (email): sent" in done.out, done.err
+    assert done.code == 0 and "\nemail       email" in done.out and "  yes\n" in done.out, done.err
     mail = exim.mails("perf-team", before + 1)[-1]
     assert mail["X-Hunter-Event"] == "test" and mail["To"] == "perf-team@example.com, Ann <ann@example.com>"
 

@@ -254,10 +254,10 @@ def test_validate(hunter, expect):
     assert lines == [
         ".hunter/expected.yaml:3:5: warning: known_changes: entry has no effect: it expired on 2026-06-01 00:00:00 +0000",
         '.hunter/expected.yaml:3:5: warning: known_changes: no such test: "gone*"',
-        f".hunter/expected.yaml:2: known change: one, p99, up, at most 25%, commit {commit(30)}, until 2999-01-01 00:00:00 +0000: "
-        "bigger cache, PR 4411",
-        ".hunter/expected.yaml:3: known change: gone*, on 2026-01-31, until 2026-06-01 00:00:00 +0000: old",
-        "hunter.yaml: OK, 5 tests, 0 groups, 2 warnings"]
+        "hunter.yaml: OK, 5 tests, 0 groups, 2 warnings",
+        "known changes:", *lines[4:6],
+        *[line for line in lines[6:] if re.search(r"^(one +p99 .* 1 +25  2999-01-01 .* bigger cache, PR 4411|gone\* .* old) +\.hunter/expected", line)]]
+    assert len(lines) == 8
     known = json.loads(hunter("validate", "--output", "json").out)["known_changes"]
     assert known[0] == {"test": "one", "metric": "p99", "commit": commit(30), "from": None, "to": None, "direction": 1, "at_most": 25,
                         "reason": "bigger cache, PR 4411", "until": "2999-01-01T00:00:00Z", "file": ".hunter/expected.yaml", "line": 2}

@@ -1,6 +1,7 @@
 """Receivers by name and routes: who is told of what, by `run`."""
 import json
 import pathlib
+import re
 import signal
 import socket
 
@@ -247,7 +248,7 @@ def test_receivers_are_tried(hunter, tmp_path, hook):
     path = config(tmp_path, make_tests(tmp_path, a=[]), receivers(hook, "one", "two", two="events: [digest]"))
     result = hunter("validate", "--receivers", "--config", path)
     assert result.code == 0
-    assert result.out.endswith("receiver one (webhook): sent\nreceiver two (webhook): sent\n")
+    assert [line.split() for line in result.out.splitlines()[-2:]] == [["one", "webhook", "yes"], ["two", "webhook", "yes"]]
     documents = {h["X-Receiver"]: json.loads(b) for h, b, _ in hook.taken}
     assert sorted(documents) == ["one", "two"] and len(hook.taken) == 2
     assert all(d["kind"] == "test" and f"receiver {name}" in json.dumps(d) for name, d in documents.items())
@@ -272,4 +273,4 @@ def test_receivers_that_are_not_reached(hunter, tmp_path, hook):
     assert "Connection refused" in tried["gone"]["problem"] and "secret-path" not in result.out + result.err
     hook.statuses = [401]
     result = hunter("validate", "--receivers", "--config", config(tmp_path, make_tests(tmp_path, a=[]), receivers(hook, "one")))
-    assert result.code in (2, 3) and "receiver one (webhook): failed: " in result.out and "401" in result.out
+    assert result.code in (2, 3) and re.search("\none +webhook +", result.out) and "401" in result.out

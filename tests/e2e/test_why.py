@@ -386,7 +386,7 @@ def test_validate_says_it_for_every_metric(hunter, tmp_path):
     [one] = json.loads(done.out)["power"]
     assert (one["test"], one["series"]) == ("db.read", "p99") and one["power"] == why(hunter, path)["power"] | {"moved": False}
     text = hunter("validate", "--config", path, "--power").out
-    up, down = (f"{one['power'][side]['smallest']}%" for side in ("up", "down"))
+    up, down = (f"{one['power'][side]['smallest']}" for side in ("up", "down"))
     assert text.splitlines()[-1].split() == [up, down, "db.read", "p99"]
     (tmp_path / "data.csv").unlink()
     assert hunter("validate", "--config", path, "--power").code == 3
@@ -406,7 +406,7 @@ def test_a_young_series_is_held_and_not_blind(hunter, tmp_path):
     up = why(hunter, path)["power"]["up"]
     assert up["smallest"] is None and up["sizes"][0]["held_until"]
     assert re.search(r"\n +50 .*  2024-03-", hunter("why", "--config", path, "db.read", "p99").out)
-    assert "\n  held held  db.read p99\n" in hunter("validate", "--power", "--config", path).out
+    assert re.search(r"\n2024-03-\S+ \S+ \+0000 +db.read +p99\n", hunter("validate", "--power", "--config", path).out)
 
 
 def columns(path, many):
@@ -530,7 +530,7 @@ def test_a_service_whose_points_hang_together_is_judged_by_the_hour(hunter, tmp_
     text = hunter("why", "--config", path, "db.read", "p99").out
     assert re.search("judged by the hour: +yes\n", text)
     done = hunter("validate", "--config", path, "--power")
-    assert "db.read p99, judged by the hour\n" in done.out, done.out
+    assert re.search(" db.read +p99 +yes\n", done.out), done.out
     done = hunter("validate", "--config", path, "--power", "--output", "json")
     assert json.loads(done.out)["power"][0]["hourly"] is True
     for values, extra in ((remembering(2885), "    detection: {kind: benchmark}"), (remembering(2885), ""), (normal(8, 2885), service)):
@@ -573,7 +573,7 @@ def test_what_explains_a_series_is_proposed_with_lines_to_paste(hunter, tmp_path
     assert all(one["key"] == "explained_by" and one["value"] in ("load/rps", "both/rps") for one in proposals.values())
     assert proposals["web", "p99"]["explained"] > 0.5 and proposals["web", "p99"]["series"] == proposals["web", "p99"]["of"] == 1
     text = hunter("validate", "--config", path, "--power").out
-    assert "web p99 follows " in text and '\n    tests:\n      "web":\n        metrics: {"p99": {explained_by: "' in text
+    assert re.search(r"\nweb +p99 +explained_by +(load|both)/rps ", text), text
     found = json.loads(hunter("why", "--config", path, "both", "p99", "--output", "json").out)
     assert [one["value"] for one in found["proposals"]] == ["both/rps"]
     text = hunter("why", "--config", path, "both", "p99").out
