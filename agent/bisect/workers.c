@@ -61,7 +61,6 @@ struct workers {
 	struct arena *arena;
 	struct workers_options options;
 	const struct journal_setup *setup; /* of the options */
-	struct pair about[2];              /* HUNTER_TEST, HUNTER_METRIC; keys NULL: none */
 	const char *logs;
 	struct extract *extract;
 	struct worktrees *trees;
@@ -157,10 +156,6 @@ struct workers *workers_new(const struct workers_options *options, workers_done 
 	for (size_t i = 0; i < count; i++)
 		all->slots[i] = (struct slot){
 			.all = all, .line = i < local ? NULL : setup->lines.items[i - local]};
-	if (setup->test) {
-		all->about[0] = (struct pair){"HUNTER_TEST", setup->test};
-		all->about[1] = (struct pair){"HUNTER_METRIC", setup->metric};
-	}
 	if (mkdir(all->logs, 0777) == 0 || errno == EEXIST) {
 		end_strays(options->folder);
 		return all;
@@ -207,34 +202,24 @@ static bool is_gone(const void *context, size_t worker)
 	return all->slots[worker].unanswered >= MOST_UNANSWERED;
 }
 
-/* A measured run's file is kept for a while, one of another run if they are not too many. */
-static void tidy_logs(struct slot *slot)
+/* A measured run's file is kept for a while; one of another run, by a name of its own, if they are
+ * not too many. */
+static void settle_log(struct slot *slot)
 {
-	struct workers *all = slot->all;
-	char path[32];
+	const char *logs = slot->all->logs, *name;
 
-	if (slot->report.result.outcome != BISECT_MEASURED) {
-		if (++all->failures > LOGS_KEPT && slot->log) {
-			unlink(slot->log);
-			slot->log = NULL;
-		}
-	} else if (slot->run.id > LOGS_KEPT) {
-		snprintf(path, sizeof path, "/run-%" PRIu64 ".log", slot->run.id - LOGS_KEPT);
-		unlink(arena_printf(slot->arena, "%s%s", all->logs, path));
-	}
-}
-
-/* The file of a run that was not measured gets another name, by which it is kept. */
-static void rename_log(struct slot *slot)
-{
-	const char *name;
-
-	if (!slot->log || slot->report.result.outcome == BISECT_MEASURED)
+	if (slot->report.result.outcome == BISECT_MEASURED && slot->run.id > LOGS_KEPT)
+		unlink(arena_printf(
+			slot->arena, "%s/run-%" PRIu64 ".log", logs, slot->run.id - LOGS_KEPT));
+	if (slot->report.result.outcome == BISECT_MEASURED || !slot->log)
 		return;
-	name = arena_printf(
-		slot->arena, "%s/failed-%" PRIu64 ".log", slot->all->logs, slot->run.id);
-	if (rename(slot->log, name) == 0)
+	name = arena_printf(slot->arena, "%s/failed-%" PRIu64 ".log", logs, slot->run.id);
+	if (++slot->all->failures > LOGS_KEPT) {
+		unlink(slot->log);
+		slot->log = NULL;
+	} else if (rename(slot->log, name) == 0) {
 		slot->log = name;
+	}
 }
 
 static void finish(struct slot *slot, enum bisect_outcome outcome, const char *problem)
@@ -256,8 +241,7 @@ static void finish(struct slot *slot, enum bisect_outcome outcome, const char *p
 	report->result.lasted = engine_now(all->options.engine) - slot->start;
 	report->problem = problem;
 	slot->afresh = outcome == BISECT_FAILED;
-	rename_log(slot);
-	tidy_logs(slot);
+	settle_log(slot);
 	report->log = slot->log;
 	copy = *report;
 	slot->arena = NULL;
@@ -358,7 +342,7 @@ static void add_variables(struct slot *slot)
 {
 	static const char *const removed[] = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE",
 		"GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"};
-	const struct pair *about = slot->all->about;
+	const struct journal_setup *setup = slot->all->setup;
 	struct arena *arena = slot->arena;
 
 	slot->transfer.plain = (struct pairs){slot->variables, 0};
@@ -370,8 +354,10 @@ static void add_variables(struct slot *slot)
 	add_variable(slot, "HUNTER_BISECT_RUN", arena_printf(arena, "%" PRIu64, slot->run.id));
 	add_variable(slot, "HUNTER_WORKER", arena_printf(arena, "%zu", slot->run.worker + 1));
 	add_variable(slot, WORKTREES_MARK, slot->all->options.folder);
-	for (size_t i = 0; i < 2 && about[i].key; i++)
-		add_variable(slot, about[i].key, about[i].value);
+	if (setup->test) {
+		add_variable(slot, "HUNTER_TEST", setup->test);
+		add_variable(slot, "HUNTER_METRIC", setup->metric);
+	}
 }
 
 static void put_quoted(struct buf *out, const char *text)
