@@ -19,7 +19,6 @@ enum {
 
 enum stage {
 	STAGE_FOLDER,
-	STAGE_TOP,
 	STAGE_GOOD,
 	STAGE_BAD,
 	STAGE_BASE,
@@ -98,21 +97,19 @@ static bool is_id(const char *text, size_t length)
 	       strspn(text, "0123456789abcdef") >= length;
 }
 
-/* "false\ntrue\n/src/app/.git": shallow, in a work tree, and the git folder. */
+/* "false\n/src/app/.git\n/src/app": whether it is shallow, the git folder, and the work tree that
+ * it is in; outside of one git fails when it has printed the others. */
 static bool take_folder(struct candidates_search *search)
 {
-	const char *lines[3] = {printed(search)};
+	const char *shallow = printed(search), *folder = strchr(shallow, '\n'), *tree;
 
-	for (size_t i = 1; i < 3; i++) {
-		lines[i] = strchr(lines[i - 1], '\n');
-		if (!lines[i])
-			return false;
-		lines[i]++;
-	}
-	search->shallow = strncmp(lines[0], "true\n", 5) == 0;
-	search->has_tree = strncmp(lines[1], "true\n", 5) == 0;
-	search->out.repository = lines[2];
-	return *lines[2] == '/';
+	if (!folder || folder[1] != '/')
+		return false;
+	search->shallow = strncmp(shallow, "true\n", 5) == 0;
+	tree = strchr(folder + 1, '\n');
+	search->has_tree = tree != NULL;
+	search->out.repository = tree ? tree + 1 : folder + 1;
+	return true;
 }
 
 static bool is_version(const char *text)
@@ -288,7 +285,7 @@ static bool next_stage(struct candidates_search *search, bool good)
 
 	switch (search->stage) {
 	case STAGE_FOLDER:
-		if (!good || !take_folder(search)) {
+		if (!take_folder(search)) {
 			fail(search,
 				search->execution.reply.kind == REPLY_UNREACHABLE ? ERROR_DATA
 										  : ERROR_USAGE,
@@ -296,11 +293,6 @@ static bool next_stage(struct candidates_search *search, bool good)
 					git_problem(search->arena, &search->execution)));
 			return false;
 		}
-		search->stage = search->has_tree ? STAGE_TOP : STAGE_GOOD;
-		return true;
-	case STAGE_TOP:
-		if (good)
-			out->repository = printed(search);
 		break;
 	case STAGE_GOOD:
 		if (!take_commit(search, good, search->request.good, &out->good))
@@ -352,8 +344,8 @@ static void ended(struct execution *execution)
 		(struct candidates_search *)((char *)execution -
 					     offsetof(struct candidates_search, execution));
 	const struct reply *reply = &execution->reply;
-	bool certain = search->stage == STAGE_FOLDER || search->stage == STAGE_TOP ||
-		       search->stage == STAGE_FILTERS || search->stage == STAGE_STATUS;
+	bool certain = search->stage == STAGE_FOLDER || search->stage == STAGE_FILTERS ||
+		       search->stage == STAGE_STATUS;
 	/* Other stages accept 1 and 128 as answers. */
 	bool broken = reply->kind != REPLY_ANSWER ||
 		      (search->stage == STAGE_COMMITS && reply->status != 0);
@@ -408,13 +400,11 @@ static void step(struct candidates_search *search)
 {
 	const struct candidate_commits *out = &search->out;
 	const char *const folder[] = {"rev-parse", "--is-shallow-repository",
-		"--is-inside-work-tree", "--path-format=absolute", "--git-common-dir", NULL};
-	const char *const top[] = {"rev-parse", "--show-toplevel", NULL};
+		"--path-format=absolute", "--git-common-dir", "--show-toplevel", NULL};
 	const char *const base[] = {"merge-base", out->good, out->bad, NULL};
 
 	switch (search->stage) {
 	case STAGE_FOLDER: execute(search, folder); break;
-	case STAGE_TOP: execute(search, top); break;
 	case STAGE_GOOD: resolve(search, search->request.good); break;
 	case STAGE_BAD: resolve(search, search->request.bad); break;
 	case STAGE_BASE: execute(search, base); break;
