@@ -621,26 +621,25 @@ static void lose(struct conditions *conditions, const struct health_state *state
 void conditions_retain(
 	struct conditions *conditions, conditions_keep *keeps, conditions_lost *lost, void *context)
 {
-	for (struct source_health *source = conditions->sources; source; source = source->next) {
-		if (keeps(context, false, source->name))
+	for (struct source_health *at = conditions->sources; at; at = at->next) {
+		if (keeps(context, false, at->name))
 			continue;
-		lose(conditions, &source->down, CONDITION_SOURCE, source->name, lost, context);
-		source->down = (struct health_state){0};
-		source->answered = WHEN_ALWAYS;
+		lose(conditions, &at->down, CONDITION_SOURCE, at->name, lost, context);
+		at->down = (struct health_state){0};
+		at->answered = WHEN_ALWAYS;
 		for (size_t a = 0; a < ASPECTS; a++) {
-			struct health_state *many = &source->counts[a].many;
+			struct health_state *many = &at->counts[a].many;
 
-			lose(conditions, many, aspects[a].many, source->name, lost, context);
+			lose(conditions, many, aspects[a].many, at->name, lost, context);
 			*many = (struct health_state){0};
 		}
 	}
-	for (struct test_health *test = conditions->tests; test; test = test->next) {
-		if (keeps(context, true, test->name))
+	for (struct test_health *at = conditions->tests; at; at = at->next) {
+		if (keeps(context, true, at->name))
 			continue;
 		for (size_t a = 0; a < ASPECTS; a++)
-			lose(conditions, &test->states[a], aspects[a].one, test->name, lost,
-				context);
-		forget(test);
+			lose(conditions, &at->states[a], aspects[a].one, at->name, lost, context);
+		forget(at);
 	}
 }
 
@@ -693,9 +692,8 @@ size_t conditions_stale(const struct conditions *conditions)
 {
 	size_t count = 0;
 
-	for (const struct source_health *source = conditions->sources; source;
-		source = source->next) {
-		const struct health_counts *counts = &source->counts[ASPECT_STALE];
+	for (const struct source_health *at = conditions->sources; at; at = at->next) {
+		const struct health_counts *counts = &at->counts[ASPECT_STALE];
 
 		count += counts->told + counts->suppressed + counts->old;
 	}

@@ -45,8 +45,8 @@ struct verdicts *verdicts_new(void)
 
 void verdicts_clear(struct verdicts *verdicts)
 {
-	for (struct said_of *source = verdicts->sources; source; source = source->next)
-		memset(source->said, 0, sizeof source->said);
+	for (struct said_of *at = verdicts->sources; at; at = at->next)
+		memset(at->said, 0, sizeof at->said);
 }
 
 void verdicts_free(struct verdicts *verdicts)
@@ -148,27 +148,27 @@ static void judge(
 void verdicts_judge(struct verdicts *verdicts, const struct source_view *views, size_t count,
 	int64_t now, bool settled, verdicts_turn *turn, void *context)
 {
-	for (struct said_of *source = verdicts->sources; source; source = source->next)
-		source->sum = (struct sum){0};
+	for (struct said_of *at = verdicts->sources; at; at = at->next)
+		at->sum = (struct sum){0};
 	for (size_t i = 0; i < count; i++)
 		add(&source_of(verdicts, views[i].source)->sum, &views[i]);
-	for (struct said_of *source = verdicts->sources; source; source = source->next)
-		judge(source, now, settled, turn, context);
+	for (struct said_of *at = verdicts->sources; at; at = at->next)
+		judge(at, now, settled, turn, context);
 }
 
 void verdicts_retain(struct verdicts *verdicts, bool (*keeps)(void *context, const char *source),
 	verdicts_turn *lost, void *context)
 {
-	for (struct said_of *source = verdicts->sources; source; source = source->next) {
+	for (struct said_of *at = verdicts->sources; at; at = at->next) {
 		struct buf text = {0};
 
-		if (keeps(context, source->name))
+		if (keeps(context, at->name))
 			continue;
-		buf_printf(&text, "source %s is no longer used", source->name);
+		buf_printf(&text, "source %s is no longer used", at->name);
 		for (size_t what = 0; what < SAID; what++)
-			if (source->said[what]) {
-				source->said[what] = false;
-				say(source, what, 0, text.data, lost, context);
+			if (at->said[what]) {
+				at->said[what] = false;
+				say(at, what, 0, text.data, lost, context);
 			}
 		buf_free(&text);
 	}
@@ -176,8 +176,8 @@ void verdicts_retain(struct verdicts *verdicts, bool (*keeps)(void *context, con
 
 bool verdicts_wait(const struct verdicts *verdicts)
 {
-	for (const struct said_of *source = verdicts->sources; source; source = source->next)
-		if (source->said[SAID_MANY_FAIL] || source->said[SAID_MANY_STALE])
+	for (const struct said_of *at = verdicts->sources; at; at = at->next)
+		if (at->said[SAID_MANY_FAIL] || at->said[SAID_MANY_STALE])
 			return true;
 	return false;
 }
