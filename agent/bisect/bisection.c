@@ -612,7 +612,8 @@ static size_t runs_left(struct bisection *bisection, const double *probability)
 {
 	if (bisection->phase == BISECT_OVER)
 		return 0;
-	double workers = (double)bisection->options.workers, d = strength(bisection);
+	double workers = (double)bisection->options.workers;
+	double d = strength(bisection);
 	double rho = exp(-d * d / 8);
 	double rate = log2((2 + (workers - 1) * (1 - rho)) / (1 + rho));
 	double rounds = ceil(entropy(probability, bisection->count) / rate);

@@ -101,7 +101,8 @@ static bool is_id(const char *text, size_t length)
  * it is in; outside of one git fails when it has printed the others. */
 static bool take_folder(struct candidates_search *search)
 {
-	const char *shallow = printed(search), *folder = strchr(shallow, '\n'), *tree;
+	const char *shallow = printed(search), *tree;
+	const char *folder = strchr(shallow, '\n');
 
 	if (!folder || folder[1] != '/')
 		return false;

@@ -625,7 +625,8 @@ static void begin(struct scheduled_job *job)
 
 static void adopt(struct scheduled_job *job, struct scheduled_job *now)
 {
-	struct cluster *cluster = (struct cluster *)job, *next = (struct cluster *)now;
+	struct cluster *cluster = (struct cluster *)job;
+	struct cluster *next = (struct cluster *)now;
 
 	arena_free(cluster->arena);
 	cluster->arena = next->arena;

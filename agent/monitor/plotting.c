@@ -248,7 +248,8 @@ static void list_changes(struct drawing *drawing)
 static int64_t rhythm_of(const struct drawing *drawing)
 {
 	const int64_t *times = drawing->series->axis->times;
-	int64_t *apart = arena_array(drawing->arena, drawing->n, sizeof *apart), usual;
+	int64_t *apart = arena_array(drawing->arena, drawing->n, sizeof *apart);
+	int64_t usual;
 	size_t count = 0, near = 0;
 
 	for (size_t i = 1; i < drawing->n; i++)
