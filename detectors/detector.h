@@ -75,7 +75,7 @@ struct detector {
  * watches; changes that appear only because of the increase are not announced
  * (agent/monitor/series_state.h). 0 stands for programs without a revision.
  */
-#define DETECTOR_REVISION 5
+#define DETECTOR_REVISION 6
 
 /* Each begins a struct detector; the first is the default. */
 extern const struct plugin *const detectors[];

@@ -23,6 +23,10 @@ static const double MOST_GAIN = 3;
 /* p is divided by 1 - r to this power: r is an estimate, and where values depend on each other they
  * seldom do so as simply as the test supposes. */
 static const double DEPENDENCE = 5;
+/* Of a service's series, up to ONSET values behind a split are tested as the onset of a step in
+ * AR(1) noise, if so many precede it. r is raised by ALLOWANCE standard errors; MOST_R at most. */
+enum { ONSET = 12, BEFORE_ONSET = 30 };
+static const double ALLOWANCE = 0.5, MOST_R = 0.9;
 /* The deviations by which the ranks must differ, at most. */
 static const double MOST_NEEDED = 3;
 /* Noise may grow with the level where this many times lies between the levels. */
@@ -168,15 +172,38 @@ static double alternation_factor(const struct sides *sides, double r)
 	return (1 + least) / (1 - least);
 }
 
-/* The p of the test, raised for the choice of the split and for dependence; 1 if it is not below
- * `limit`. Writes the factor of alternation. */
-static double calibrated_p(const struct sides *sides, double limit, double *alternation)
+/*
+ * The least-squares step in AR(1) noise: of the innovations y[i] - r y[i-1], each is 1 - r of its
+ * level, but the first behind the split, which has all of the new level less r of the old one. A
+ * Welch test of so few values knows only their mean, which dependence makes uncertain.
+ */
+static struct ttest onset_t(const struct sides *sides, double r)
 {
-	double n = sides->total, most_df = n - 2, chosen_of = fmax(1, fmin(1 + 8 * log(n), n - 3));
-	*alternation = 1;
-	if (!student_can_be(MOST_GAIN * plain_t(sides).t, limit / chosen_of))
-		return 1;
-	double raw = correlation(sides, 1), r = correlation_corrected(raw, n);
+	const double *y = sides->values;
+	size_t n1 = sides->before.n, n = n1 + sides->after.n;
+	double q = 1 - r, first = (1 - r * r) * y[0];
+	double aa = 1 - r * r + (double)(n1 - 1) * q * q + r * r, ab = -r;
+	double bb = 1 + (double)(n - n1 - 1) * q * q;
+	double ya = first, yb = 0, yy = first * y[0];
+	for (size_t i = 1; i < n; i++) {
+		double innovation = y[i] - r * y[i - 1];
+		yy += innovation * innovation;
+		ya += i < n1 ? q * innovation : i == n1 ? -r * innovation : 0;
+		yb += i > n1 ? q * innovation : i == n1 ? innovation : 0;
+	}
+	double determinant = aa * bb - ab * ab, df = (double)n - 3;
+	double before = (bb * ya - ab * yb) / determinant;
+	double after = (aa * yb - ab * ya) / determinant;
+	double rest = fmax(yy - before * ya - after * yb, 0);
+	double error = rest / df * (aa + bb + 2 * ab) / determinant;
+	return (struct ttest){.t = (after - before) / sqrt(error), .df = df};
+}
+
+/* The test of means in noise whose lag-1 autocorrelation is `raw` as measured, and r corrected for
+ * the few values. */
+static struct ttest mean_t(const struct sides *sides, double raw, double r, double *alternation)
+{
+	double n = sides->total, most_df = n - 2;
 	double g1 = correlation_inflation(r, sides->before.n);
 	double g2 = correlation_inflation(r, sides->after.n);
 	if (g1 > 1 || g2 > 1)
@@ -184,10 +211,27 @@ static double calibrated_p(const struct sides *sides, double limit, double *alte
 	*alternation = alternation_factor(sides, raw);
 	double error1 = moderated_variance(sides, sides->before) * g1 / (double)sides->before.n;
 	double error2 = moderated_variance(sides, sides->after) * g2 / (double)sides->after.n;
-	struct ttest test = welch_t(sides, *alternation * error1, *alternation * error2, most_df);
+	return welch_t(sides, *alternation * error1, *alternation * error2, most_df);
+}
+
+/* The p of the test, raised for the choice of the split and for dependence; 1 if it is not below
+ * `limit`. Writes the factor of alternation. */
+static double calibrated_p(
+	const struct chunk *chunk, const struct sides *sides, double limit, double *alternation)
+{
+	double n = sides->total, chosen_of = fmax(1, fmin(1 + 8 * log(n), n - 3));
+	*alternation = 1;
+	if (!student_can_be(MOST_GAIN * plain_t(sides).t, limit / chosen_of))
+		return 1;
+	bool onset = chunk->excursion > 0 && sides->after.n <= ONSET &&
+		     sides->before.n >= BEFORE_ONSET && sides->within > 0;
+	double raw = correlation(sides, 1), r = correlation_corrected(raw, n);
+	struct ttest test = onset ? onset_t(sides, fmin(fmax(r + ALLOWANCE / sqrt(n), 0), MOST_R))
+				  : mean_t(sides, raw, r, alternation);
 	if (!student_can_be(test.t, limit / chosen_of))
 		return 1;
-	double p = chosen_of * student_two_sided(test.t, test.df) / pow(1 - r, DEPENDENCE);
+	double p = chosen_of * student_two_sided(test.t, test.df);
+	p = onset ? p : p / pow(1 - r, DEPENDENCE);
 	return p < limit ? p : 1;
 }
 
@@ -219,10 +263,10 @@ static double p_of(const struct chunk *chunk, size_t start, size_t tau, size_t e
 	const struct sides *sides, double limit, double *alternation)
 {
 	struct sides logs;
-	double p = calibrated_p(sides, limit, alternation);
+	double p = calibrated_p(chunk, sides, limit, alternation);
 	if (p < chunk->options.p_value || !log_sides(chunk, start, tau, end, sides, &logs))
 		return p;
-	return fmin(p, calibrated_p(&logs, limit, alternation));
+	return fmin(p, calibrated_p(chunk, &logs, limit, alternation));
 }
 
 /* Cuts both sides to the points within `reach` of tau. */
@@ -296,7 +340,7 @@ static size_t count_above(const double *x, size_t n, double level)
 /*
  * The lower bound of p for repeated values: the odds that both sides have one probability of a high
  * value against one probability each, drawn from Beta(BETA, BETA). Two ones after fifty zeros have
- * no variance, but prove nothing.
+ * no variance, but prove nothing; nor does 1, 0, 1 after them.
  */
 static double least_p(
 	const struct chunk *chunk, size_t start, size_t tau, size_t end, const struct sides *sides)
@@ -304,10 +348,14 @@ static double least_p(
 	const double *x = chunk->x;
 	double n1 = (double)(tau - start), n2 = (double)(end - tau);
 	double middle = 0.5 * (sides->before.mean + sides->after.mean);
-	if (!repeats(x + tau, end - tau) || !repeats(x + start, tau - start))
+	bool repeats1 = repeats(x + start, tau - start), repeats2 = repeats(x + tau, end - tau);
+	if (!repeats1 && !repeats2)
 		return 0;
 	double high1 = (double)count_above(x + start, tau - start, middle);
 	double high2 = (double)count_above(x + tau, end - tau, middle);
+	bool apart = fabs(high2 / n2 - high1 / n1) >= 1;
+	if (apart && !(repeats1 && repeats2))
+		return 0;
 	double odds = log_beta(high1 + high2, n1 - high1 + n2 - high2) + log_beta(0, 0) -
 		      log_beta(high1, n1 - high1) - log_beta(high2, n2 - high2);
 	return fmin(1, exp(odds));

@@ -238,6 +238,47 @@ static void test_end_of_a_service(void **state)
 	assert_in_range(found_at_the_end(8, OUTAGE), SERIES * 65 / 100, SERIES);
 }
 
+/* Four values of a step of three deviations are enough where each depends on the one before. */
+static void test_onset_in_dependent_noise(void **state)
+{
+	size_t hits = 0, points = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SERIES; seed++) {
+		uint64_t random = seed * 17;
+		double values[N], noise = 0;
+		size_t at = 300, n = at + 4;
+
+		for (size_t i = 0; i < n; i++) {
+			noise = 0.6 * noise + 0.8 * 5 * random_normal(&random);
+			values[i] = 100 + noise + (i < at ? 0 : 20);
+		}
+		size_t count = detect(values, n, OUTAGE);
+
+		hits += hits_of(count, &at, 1);
+		points += count;
+	}
+	assert_in_range(hits, SERIES * 55 / 100, SERIES);
+	assert_in_range(points, hits, hits + SERIES * 4 / 100);
+}
+
+/* Errors that are mostly none: 1, 1, 0 are no new level, but one in each of eight values is. */
+static void test_few_errors_after_none(void **state)
+{
+	double values[N] = {0};
+	size_t at = 300;
+
+	(void)state;
+	for (size_t i = 7; i < at; i += 29)
+		values[i] = 1;
+	values[at] = values[at + 1] = 1;
+	assert_int_equal(detect(values, at + 3, OUTAGE), 0);
+	assert_int_equal(detect(values, at + 3, 0), 0);
+	for (size_t i = at; i < at + 8; i++)
+		values[i] = 1;
+	assert_int_equal(hits_of(detect(values, at + 8, OUTAGE), &at, 1), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +289,8 @@ int main(void)
 		cmocka_unit_test(test_longer_than_an_outage),
 		cmocka_unit_test(test_step_among_long_outages),
 		cmocka_unit_test(test_end_of_a_service),
+		cmocka_unit_test(test_onset_in_dependent_noise),
+		cmocka_unit_test(test_few_errors_after_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
