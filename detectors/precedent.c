@@ -226,15 +226,14 @@ static bool has_passed(const double *values, size_t low, size_t place, size_t m,
 
 /*
  * How long what passed before must have lasted to be like a step at `place`: nearly as long as the
- * step by now. Two weeks have seen too little to tell by that: until a day is over single values
- * count.
+ * step by now. Two weeks have seen too little to tell by that: until a day is over two values do.
  */
 static size_t width_of(const int64_t *times, size_t n, size_t place)
 {
 	size_t m = n - place;
 	bool early = times[place] < times[0] + NEW * DAY && times[n - 1] < times[place] + DAY;
 
-	return early || m <= ONE ? 1 : m - 1;
+	return m <= ONE ? 1 : early ? 2 : m - 1;
 }
 
 static size_t at_time(const int64_t *times, size_t n, int64_t time)

@@ -113,7 +113,7 @@ static void test_new(void **state)
 {
 	(void)state;
 	fill();
-	raise(300, 1, 1.4);
+	raise(300, 2, 1.4);
 	raise(BEFORE, MOST, 1.3);
 	for (size_t from = 240; from < 300; from += 12)
 		for (size_t m = 4; m < 40; m++) {
