@@ -146,6 +146,14 @@ void http_answer(struct http_request *request, struct http_answer *answer)
 		http_request_free(request);
 }
 
+void http_send(struct http_request *request, int status)
+{
+	struct http_answer answer = {.status = status, .body = request->buffer};
+
+	request->buffer = (struct buf){0};
+	http_answer(request, &answer);
+}
+
 void http_fail(struct http_request *request, int status, const char *format, ...)
 {
 	struct http_answer answer;
@@ -299,4 +307,9 @@ struct arena *http_arena(struct http_request *request)
 struct buf *http_buffer(struct http_request *request)
 {
 	return &request->buffer;
+}
+
+void *http_context(const struct http_request *request)
+{
+	return request->http->options.context;
 }

@@ -409,7 +409,7 @@ static void call_route(struct http_request *request)
 	request->stage = STAGE_SERVING;
 	request->kept = true;
 	http->kept++;
-	request->route->serve(http->options.context, request);
+	request->route->serve(request);
 	if (request->stage != STAGE_SERVING)
 		return;
 	assert(request->route->patience > 0);

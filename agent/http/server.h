@@ -61,7 +61,7 @@ struct route {
 	int64_t patience; /* ms a client waits for a later answer; 0: it is answered at once */
 	const char
 		*parameters; /* names of accepted ones, with blanks between them; or NULL: none */
-	void (*serve)(void *context, struct http_request *request);
+	void (*serve)(struct http_request *request);
 	bool urgent; /* may wait even if all ordinary places are taken */
 	enum role needs;
 };
@@ -110,10 +110,13 @@ const struct http_person *http_person(const struct http_request *request);
 const char *http_parameter(const struct http_request *request, const char *name);
 const char *http_header(const struct http_request *request, const char *name);
 struct arena *http_arena(struct http_request *request);
-struct buf *http_buffer(struct http_request *request); /* for building the answer */
+struct buf *http_buffer(struct http_request *request);  /* for building the answer */
+void *http_context(const struct http_request *request); /* of its server's routes */
 
-/* Answers; takes the body. The route must not use the request afterwards. */
+/* Answers; takes the body. The route must not use the request afterwards. http_send answers with
+ * what http_buffer has, as JSON. */
 void http_answer(struct http_request *request, struct http_answer *answer);
+void http_send(struct http_request *request, int status);
 void http_fail(struct http_request *request, int status, const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* What an answer that comes piece by piece does next. */

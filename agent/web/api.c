@@ -13,9 +13,9 @@
 
 enum { MOST_FETCHES = 4 };
 
-struct api *api_of(void *context)
+struct api *api_of(const struct http_request *request)
 {
-	return ((struct pages *)context)->api;
+	return ((struct pages *)http_context(request))->api;
 }
 
 void api_ask(struct agent *agent, struct http_request *request, struct store_call *call,
@@ -181,9 +181,9 @@ void api_audit(struct agent *agent, const struct actor *actor, enum event_kind k
 	store_client_call(agent, &call->call);
 }
 
-const struct test *api_fetch_test(
-	const struct api *api, struct http_request *request, const char *name)
+const struct test *api_fetch_test(struct http_request *request, const char *name)
 {
+	const struct api *api = api_of(request);
 	const struct test *test = config_test(api->agent->config, name);
 
 	if (!test)
@@ -204,8 +204,8 @@ void api_fetch_begin(struct api_fetch *fetch, struct task *task)
 {
 	task->context = fetch;
 	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(fetch->api->agent->config_ref);
-	fetch->api->fetches++;
+	task->holder = config_ref_hold(api_of(fetch->request)->agent->config_ref);
+	api_of(fetch->request)->fetches++;
 }
 
 static void submit_companion(void *context, struct task *task)
@@ -215,7 +215,7 @@ static void submit_companion(void *context, struct task *task)
 
 	task->release = config_ref_release_task;
 	task->holder = config_ref_hold(own->holder);
-	engine_submit(fetch->api->agent->engine, task);
+	engine_submit(api_of(fetch->request)->agent->engine, task);
 }
 
 /* The data of other tests that it needs is there, or could not be read. */
@@ -226,7 +226,7 @@ static void submit(struct task *task)
 	if (task->failed)
 		task->done(task);
 	else
-		engine_submit(fetch->api->agent->engine, task);
+		engine_submit(api_of(fetch->request)->agent->engine, task);
 }
 
 void api_fetch_data(struct task *task)
@@ -237,16 +237,11 @@ void api_fetch_data(struct task *task)
 
 void api_fetch_end(struct api_fetch *fetch, const struct error *error)
 {
-	fetch->api->fetches--;
-	if (error) {
+	api_of(fetch->request)->fetches--;
+	if (error)
 		http_fail(fetch->request, http_status_of(error), "%s", error->text);
-	} else {
-		struct buf *made = http_buffer(fetch->request);
-		struct http_answer answer = {.body = *made};
-
-		*made = (struct buf){0};
-		http_answer(fetch->request, &answer);
-	}
+	else
+		http_send(fetch->request, 200);
 }
 
 const struct route api_routes[] = {

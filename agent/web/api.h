@@ -48,7 +48,7 @@ void arrivals_free(struct arrivals *arrivals);
 
 /* Helpers shared by the routes' files. */
 
-struct api *api_of(void *context);
+struct api *api_of(const struct http_request *request);
 
 /* Sends the call to the store, which replies to its client; or answers, and frees it, if the agent
  * is stopping or the request is wrong, as `wrong` says; else NULL. */
@@ -120,13 +120,11 @@ void api_audit(struct agent *agent, const struct actor *actor, enum event_kind k
 
 /* A request that waits for a test's data; the first member of the task's context. */
 struct api_fetch {
-	struct api *api;
 	struct http_request *request;
 };
 
 /* The test of that name, if its data can be fetched now; otherwise answers with an error. */
-const struct test *api_fetch_test(
-	const struct api *api, struct http_request *request, const char *name);
+const struct test *api_fetch_test(struct http_request *request, const char *name);
 
 /* Takes over the task; api_fetch_end must follow. */
 void api_fetch_begin(struct api_fetch *fetch, struct task *task);
@@ -138,33 +136,33 @@ void api_fetch_data(struct task *task);
 void api_fetch_end(struct api_fetch *fetch, const struct error *error);
 
 /* The routes. */
-void api_get_me(void *context, struct http_request *request);
-void api_get_agents(void *context, struct http_request *request);
-void api_get_tests(void *context, struct http_request *request);
-void api_get_clusters(void *context, struct http_request *request);
-void api_get_status(void *context, struct http_request *request);
-void api_get_configuration(void *context, struct http_request *request);
-void api_get_series(void *context, struct http_request *request);
-void api_get_plot(void *context, struct http_request *request);
-void api_get_why(void *context, struct http_request *request);
-void api_get_change(void *context, struct http_request *request);
-void api_get_changes(void *context, struct http_request *request);
-void api_get_inbox(void *context, struct http_request *request);
-void api_post_triage(void *context, struct http_request *request);
-void api_get_audit(void *context, struct http_request *request);
-void api_get_silences(void *context, struct http_request *request);
-void api_get_silence_preview(void *context, struct http_request *request);
-void api_post_silence(void *context, struct http_request *request);
-void api_post_silence_end(void *context, struct http_request *request);
-void api_post_arrived(void *context, struct http_request *request);
-void api_post_run(void *context, struct http_request *request);
-void api_post_reload(void *context, struct http_request *request);
-void api_get_bisections(void *context, struct http_request *request);
-void api_get_bisection(void *context, struct http_request *request);
-void api_post_bisection(void *context, struct http_request *request);
-void api_post_bisection_cancel(void *context, struct http_request *request);
-void api_post_bisection_result(void *context, struct http_request *request);
-void api_get_commits(void *context, struct http_request *request);
-void api_get_events(void *context, struct http_request *request);
+void api_get_me(struct http_request *request);
+void api_get_agents(struct http_request *request);
+void api_get_tests(struct http_request *request);
+void api_get_clusters(struct http_request *request);
+void api_get_status(struct http_request *request);
+void api_get_configuration(struct http_request *request);
+void api_get_series(struct http_request *request);
+void api_get_plot(struct http_request *request);
+void api_get_why(struct http_request *request);
+void api_get_change(struct http_request *request);
+void api_get_changes(struct http_request *request);
+void api_get_inbox(struct http_request *request);
+void api_post_triage(struct http_request *request);
+void api_get_audit(struct http_request *request);
+void api_get_silences(struct http_request *request);
+void api_get_silence_preview(struct http_request *request);
+void api_post_silence(struct http_request *request);
+void api_post_silence_end(struct http_request *request);
+void api_post_arrived(struct http_request *request);
+void api_post_run(struct http_request *request);
+void api_post_reload(struct http_request *request);
+void api_get_bisections(struct http_request *request);
+void api_get_bisection(struct http_request *request);
+void api_post_bisection(struct http_request *request);
+void api_post_bisection_cancel(struct http_request *request);
+void api_post_bisection_result(struct http_request *request);
+void api_get_commits(struct http_request *request);
+void api_get_events(struct http_request *request);
 
 #endif

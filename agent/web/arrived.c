@@ -408,16 +408,16 @@ static void answer(const struct arrival *arrival)
 {
 	const struct arrived *arrived = &arrival->arrived;
 	size_t count = arrived->readers.count, shown = count < MOST_SHOWN ? count : MOST_SHOWN;
-	struct http_answer answer = {.status = 202};
+	struct buf *out = http_buffer(arrival->request);
 
-	buf_printf(&answer.body, "{\"names\": %zu, \"unread\": %zu, \"count\": %zu, \"tests\": [",
+	buf_printf(out, "{\"names\": %zu, \"unread\": %zu, \"count\": %zu, \"tests\": [",
 		arrived->names, arrived->unread, count);
 	for (size_t i = 0; i < shown; i++) {
-		json_next(&answer.body);
-		buf_json_text(&answer.body, test_name(arrival, i));
+		json_next(out);
+		buf_json_text(out, test_name(arrival, i));
 	}
-	buf_printf(&answer.body, "], \"left_out\": %zu}\n", count - shown);
-	http_answer(arrival->request, &answer);
+	buf_printf(out, "], \"left_out\": %zu}\n", count - shown);
+	http_send(arrival->request, 202);
 }
 
 static void run_readers(const struct arrival *arrival)
@@ -496,9 +496,9 @@ static bool is_full(const struct arrivals *arrivals)
 	       (arrivals->first && arrivals->bytes - arrivals->first->came >= MOST_BYTES_WAITING);
 }
 
-void api_post_arrived(void *context, struct http_request *request)
+void api_post_arrived(struct http_request *request)
 {
-	struct api *api = api_of(context);
+	struct api *api = api_of(request);
 	const char *word = http_parameter(request, "kind");
 	const char *encoding = http_header(request, "Content-Encoding");
 	enum arrived_kind kind = word ? kind_of(word, strlen(word), kinds) : ARRIVED_ANY;

@@ -55,17 +55,15 @@ static void answer_with(struct http_request *request, const struct asset *asset)
 	http_answer(request, &answer);
 }
 
-static void get_page(void *context, struct http_request *request)
+static void get_page(struct http_request *request)
 {
-	(void)context;
 	answer_with(request, asset_named("page.html"));
 }
 
-static void get_asset(void *context, struct http_request *request)
+static void get_asset(struct http_request *request)
 {
 	const struct asset *asset = asset_named(http_rest(request));
 
-	(void)context;
 	if (asset)
 		answer_with(request, asset);
 	else

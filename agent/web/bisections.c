@@ -49,18 +49,15 @@ static void put_journal(struct buf *out, const struct bisection_row *row)
 
 static void answer_one(struct http_request *request, int status, const struct bisection_row *row)
 {
-	struct http_answer answer = {.status = status};
-
-	put_row(&answer.body, row);
-	buf_text(&answer.body, "}\n");
-	http_answer(request, &answer);
+	put_row(http_buffer(request), row);
+	buf_text(http_buffer(request), "}\n");
+	http_send(request, status);
 }
 
 static void listed(struct store_bisections *list)
 {
 	struct http_request *request = list->call.context;
-	struct http_answer answer = {0};
-	struct buf *out = &answer.body;
+	struct buf *out = http_buffer(request);
 
 	if (api_failed(request, &list->call)) {
 		store_call_free(&list->call);
@@ -75,13 +72,13 @@ static void listed(struct store_bisections *list)
 	buf_char(out, ']');
 	json_put_id(out, "next", list->more ? list->rows.items[list->rows.count - 1].id : 0);
 	buf_text(out, "}\n");
-	http_answer(request, &answer);
+	http_send(request, 200);
 	store_call_free(&list->call);
 }
 
-void api_get_bisections(void *context, struct http_request *request)
+void api_get_bisections(struct http_request *request)
 {
-	struct agent *agent = api_of(context)->agent;
+	struct agent *agent = api_of(request)->agent;
 	struct store_bisections *list = store_bisections_new(listed, request);
 	struct error error;
 	bool good =
@@ -96,33 +93,32 @@ void api_get_bisections(void *context, struct http_request *request)
 static void found(struct store_bisections *list)
 {
 	struct http_request *request = list->call.context;
-	struct http_answer answer = {0};
+	struct buf *out = http_buffer(request);
 
 	if (api_failed(request, &list->call)) {
 		;
 	} else if (list->rows.count == 0) {
 		http_fail(request, 404, "there is no bisection %" PRId64, list->id);
 	} else {
-		put_row(&answer.body, &list->rows.items[0]);
-		put_journal(&answer.body, &list->rows.items[0]);
-		buf_text(&answer.body, "}\n");
-		http_answer(request, &answer);
+		put_row(out, &list->rows.items[0]);
+		put_journal(out, &list->rows.items[0]);
+		buf_text(out, "}\n");
+		http_send(request, 200);
 	}
 	store_call_free(&list->call);
 }
 
-void api_get_bisection(void *context, struct http_request *request)
+void api_get_bisection(struct http_request *request)
 {
 	struct store_bisections *list = store_bisections_new(found, request);
 
 	list->id = http_id(request);
 	list->lines = true;
-	api_ask(api_of(context)->agent, request, &list->call, NULL);
+	api_ask(api_of(request)->agent, request, &list->call, NULL);
 }
 
 /* Asking for one: the change says which test it is of, and that which lab. */
 struct wanting {
-	struct api *api;
 	struct http_request *request;
 	struct actor actor;
 	int64_t change;
@@ -147,14 +143,15 @@ static void asked(struct store_bisection_ask *ask)
 static void ask_for(const struct wanting *wanting, const struct test *test)
 {
 	struct store_bisection_ask *ask = store_bisection_ask_new(asked, wanting->request);
+	struct agent *agent = api_of(wanting->request)->agent;
 	struct arena *arena = ask->call.arena;
 
 	ask->change = wanting->change;
-	ask->now = agent_now(wanting->api->agent);
+	ask->now = agent_now(agent);
 	ask->lab = arena_strdup(arena, test->bisect->lab);
 	ask->actor = (struct actor){arena_strdup(arena, wanting->actor.person),
 		arena_strdup(arena, wanting->actor.origin)};
-	store_client_call(wanting->api->agent, &ask->call);
+	store_client_call(agent, &ask->call);
 }
 
 static void change_read(struct store_list *list)
@@ -169,7 +166,7 @@ static void change_read(struct store_list *list)
 	} else if (list->records.count == 0 || record->item.id != wanting->change) {
 		http_fail(request, 404, "there is no change %" PRId64, wanting->change);
 	} else {
-		test = config_test(wanting->api->agent->config, record->item.test);
+		test = config_test(api_of(request)->agent->config, record->item.test);
 		if (!test || !test->bisect)
 			http_fail(
 				request, 409, "test \"%.200s\" has no `bisect`", record->item.test);
@@ -179,22 +176,21 @@ static void change_read(struct store_list *list)
 	store_call_free(&list->call);
 }
 
-void api_post_bisection(void *context, struct http_request *request)
+void api_post_bisection(struct http_request *request)
 {
-	struct api *api = api_of(context);
 	struct wanting *wanting = arena_alloc(http_arena(request), sizeof *wanting);
 	struct store_list *list = store_list_new(change_read, wanting);
 	struct error error;
 	bool good;
 
-	*wanting = (struct wanting){.api = api, .request = request};
+	*wanting = (struct wanting){.request = request};
 	good = api_actor(request, &wanting->actor, &error) &&
 	       api_id(request, "change", "a change", &wanting->change, &error) &&
 	       (wanting->change != 0 ||
 		       error_set(&error, ERROR_USAGE, "change: the id of a change is needed"));
 	list->filter.before_id = wanting->change + 1;
 	list->filter.limit = 1;
-	api_ask(api->agent, request, &list->call, good ? NULL : &error);
+	api_ask(api_of(request)->agent, request, &list->call, good ? NULL : &error);
 }
 
 static void said(struct store_bisection_say *say)
@@ -216,16 +212,17 @@ static void said(struct store_bisection_say *say)
 }
 
 /* Takes over the call. */
-static void say_it(struct api *api, struct http_request *request, struct store_bisection_say *say,
+static void say_it(struct http_request *request, struct store_bisection_say *say,
 	bool (*fill)(
 		struct http_request *request, struct store_bisection_say *say, struct error *error))
 {
+	struct agent *agent = api_of(request)->agent;
 	struct error error;
 	bool good = api_actor(request, &say->actor, &error) && fill(request, say, &error);
 
 	say->bisection = http_id(request);
-	say->now = agent_now(api->agent);
-	api_ask(api->agent, request, &say->call, good ? NULL : &error);
+	say->now = agent_now(agent);
+	api_ask(agent, request, &say->call, good ? NULL : &error);
 }
 
 static bool fill_cancel(
@@ -237,9 +234,9 @@ static bool fill_cancel(
 	return true;
 }
 
-void api_post_bisection_cancel(void *context, struct http_request *request)
+void api_post_bisection_cancel(struct http_request *request)
 {
-	say_it(api_of(context), request, store_bisection_say_new(said, request), fill_cancel);
+	say_it(request, store_bisection_say_new(said, request), fill_cancel);
 }
 
 static bool read_run(struct http_request *request, int64_t *run, struct error *error)
@@ -298,7 +295,7 @@ static bool fill_answer(
 	return true;
 }
 
-void api_post_bisection_result(void *context, struct http_request *request)
+void api_post_bisection_result(struct http_request *request)
 {
-	say_it(api_of(context), request, store_bisection_say_new(said, request), fill_answer);
+	say_it(request, store_bisection_say_new(said, request), fill_answer);
 }

@@ -13,12 +13,6 @@
 
 enum { LIMIT = 12 };
 
-/* A request in progress. */
-struct telling {
-	struct api *api;
-	struct http_request *request;
-};
-
 static void put_relations(struct buf *out, unsigned relations)
 {
 	buf_text(out, ", \"relations\": [");
@@ -201,17 +195,17 @@ static void put_test(struct buf *out, const struct api *api, const char *name)
 	buf_char(out, '}');
 }
 
-static void put_story(struct buf *out, const struct telling *telling, struct store_story *story)
+static void put_story(struct buf *out, const struct api *api, struct store_story *story)
 {
 	struct change_record *record = &story->records.items[0];
-	const struct agent *agent = telling->api->agent;
+	const struct agent *agent = api->agent;
 
 	announce_links(story->call.arena, agent->config, record);
 	buf_text(out, "{\"change\": ");
 	record_put_json(out, record);
 	put_excerpt(out, &story->excerpt);
 	put_links(out, story->call.arena, &record->item);
-	put_test(out, telling->api, record->item.test);
+	put_test(out, api, record->item.test);
 	json_put_time(out, "last_point", story->last_point);
 	json_put_time(out, "ended", story->ended);
 	put_silence(out, silence_of(agent->config, &story->silences, record, story->now));
@@ -223,9 +217,7 @@ static void put_story(struct buf *out, const struct telling *telling, struct sto
 
 static void told(struct store_story *story)
 {
-	const struct telling *telling = story->call.context;
-	struct http_request *request = telling->request;
-	struct http_answer answer = {0};
+	struct http_request *request = story->call.context;
 
 	if (api_failed(request, &story->call))
 		;
@@ -235,8 +227,8 @@ static void told(struct store_story *story)
 		http_fail(request, 404, "there is no change %" PRId64, story->change);
 	else {
 		api_hide(request, story->call.arena, &story->records);
-		put_story(&answer.body, telling, story);
-		http_answer(request, &answer);
+		put_story(http_buffer(request), api_of(request), story);
+		http_send(request, 200);
 	}
 	store_call_free(&story->call);
 }
@@ -262,16 +254,14 @@ static void list_clusters(const struct config *config, struct store_story *story
 	}
 }
 
-void api_get_change(void *context, struct http_request *request)
+void api_get_change(struct http_request *request)
 {
-	struct api *api = api_of(context);
-	struct telling *telling = arena_alloc(http_arena(request), sizeof *telling);
-	struct store_story *story = store_story_new(told, telling);
+	struct api *api = api_of(request);
+	struct store_story *story = store_story_new(told, request);
 	struct error error;
 	int64_t limit;
 	bool good = api_limit(request, LIMIT, STORE_RELATED_MOST, &limit, &error);
 
-	*telling = (struct telling){api, request};
 	story->change = http_id(request);
 	story->now = agent_now(api->agent);
 	story->limit = (size_t)limit;

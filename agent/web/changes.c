@@ -12,17 +12,10 @@
 
 enum { LIMIT = 100, MOST = 1000 };
 
-/* A list in progress. */
-struct listing {
-	struct agent *agent;
-	struct http_request *request;
-};
-
 static void listed(struct store_list *list)
 {
-	const struct listing *listing = list->call.context;
-	struct http_request *request = listing->request;
-	struct http_answer answer = {0};
+	struct http_request *request = list->call.context;
+	struct buf *out = http_buffer(request);
 	size_t count = list->records.count;
 
 	if (api_failed(request, &list->call)) {
@@ -30,25 +23,25 @@ static void listed(struct store_list *list)
 		return;
 	}
 	api_hide(request, list->call.arena, &list->records);
-	buf_text(&answer.body, "{\"changes\": [");
+	buf_text(out, "{\"changes\": [");
 	for (size_t i = 0; i < count; i++) {
-		json_line(&answer.body);
-		announce_links(list->call.arena, listing->agent->config, &list->records.items[i]);
-		record_put_json(&answer.body, &list->records.items[i]);
+		json_line(out);
+		announce_links(
+			list->call.arena, api_of(request)->agent->config, &list->records.items[i]);
+		record_put_json(out, &list->records.items[i]);
 	}
-	buf_char(&answer.body, ']');
-	json_put_id(&answer.body, "next",
-		list->more && count > 0 ? list->records.items[count - 1].item.id : 0);
-	buf_text(&answer.body, "}\n");
-	http_answer(request, &answer);
+	buf_char(out, ']');
+	json_put_id(
+		out, "next", list->more && count > 0 ? list->records.items[count - 1].item.id : 0);
+	buf_text(out, "}\n");
+	http_send(request, 200);
 	store_call_free(&list->call);
 }
 
-void api_get_changes(void *context, struct http_request *request)
+void api_get_changes(struct http_request *request)
 {
-	struct agent *agent = api_of(context)->agent;
-	struct listing *listing = arena_alloc(http_arena(request), sizeof *listing);
-	struct store_list *list = store_list_new(listed, listing);
+	struct agent *agent = api_of(request)->agent;
+	struct store_list *list = store_list_new(listed, request);
 	struct change_filter *filter = &list->filter;
 	struct error error;
 	bool good = change_form_read(api_form, request, agent_now(agent), list->call.arena, filter,
@@ -56,6 +49,5 @@ void api_get_changes(void *context, struct http_request *request)
 		    api_id(request, "before", "a change", &filter->before_id, &error) &&
 		    api_limit(request, LIMIT, MOST, &filter->limit, &error);
 
-	*listing = (struct listing){agent, request};
 	api_ask(agent, request, &list->call, good ? NULL : &error);
 }

@@ -118,19 +118,19 @@ static void list_cluster(void *context, const struct scheduler_cluster *state)
 		put_cluster(listing->out, state);
 }
 
-void api_get_clusters(void *context, struct http_request *request)
+void api_get_clusters(struct http_request *request)
 {
-	struct http_answer answer = {0};
-	struct listing listing = {.group = http_parameter(request, "group"), .out = &answer.body};
+	struct buf *out = http_buffer(request);
+	struct listing listing = {.group = http_parameter(request, "group"), .out = out};
 	struct error error;
 
 	if (!api_page_begin(&listing.page, request, LIMIT, MOST, &error)) {
 		http_fail(request, 400, "%s", error.text);
 		return;
 	}
-	buf_text(&answer.body, "{\"groups\": [");
-	scheduler_each_cluster(api_of(context)->scheduler, list_cluster, &listing);
-	api_page_end(&listing.page, &answer.body);
-	buf_text(&answer.body, "}\n");
-	http_answer(request, &answer);
+	buf_text(out, "{\"groups\": [");
+	scheduler_each_cluster(api_of(request)->scheduler, list_cluster, &listing);
+	api_page_end(&listing.page, out);
+	buf_text(out, "}\n");
+	http_send(request, 200);
 }

@@ -9,7 +9,6 @@
 
 /* A request in progress. */
 struct asking {
-	struct api *api;
 	struct http_request *request;
 	struct store_list *list;
 	const char *from, *to, *commit_url; /* commit_url: the template */
@@ -58,8 +57,7 @@ static void put_commit(struct buf *out, const struct asking *asking, const struc
 static void answer(struct asking *asking, bool configured, const struct commits *commits)
 {
 	const struct change_record *record = &asking->list->records.items[0];
-	struct http_answer answer = {0};
-	struct buf *out = &answer.body;
+	struct buf *out = http_buffer(asking->request);
 
 	buf_printf(out, "{\"change\": %" PRId64, record->item.id);
 	json_put_bool(out, "configured", configured);
@@ -75,7 +73,7 @@ static void answer(struct asking *asking, bool configured, const struct commits 
 	json_put_bool(out, "more", commits->more);
 	json_put_text(out, "problem", commits->problem);
 	buf_text(out, "}\n");
-	http_answer(asking->request, &answer);
+	http_send(asking->request, 200);
 	store_call_free(&asking->list->call);
 }
 
@@ -87,7 +85,8 @@ static void found(void *context, const struct commits *commits)
 static void listed(struct store_list *list)
 {
 	struct asking *asking = list->call.context;
-	struct agent *agent = asking->api->agent;
+	const struct api *api = api_of(asking->request);
+	const struct config *config = api->agent->config;
 	int64_t id = list->filter.before_id - 1;
 	const char *path;
 
@@ -101,27 +100,27 @@ static void listed(struct store_list *list)
 		store_call_free(&list->call);
 		return;
 	}
-	announce_links(list->call.arena, agent->config, &list->records.items[0]);
+	announce_links(list->call.arena, config, &list->records.items[0]);
 	announcement_range(&list->records.items[0].item, &asking->from, &asking->to);
-	path = repository_of(agent->config, list->records.items[0].item.test, &asking->commit_url);
+	path = repository_of(config, list->records.items[0].item.test, &asking->commit_url);
 	asking->commit_url = arena_strdup(list->call.arena, asking->commit_url);
 	if (path)
 		repository_commits(
-			asking->api->repositories, path, asking->from, asking->to, found, asking);
+			api->repositories, path, asking->from, asking->to, found, asking);
 	else
 		answer(asking, false, &(struct commits){0});
 }
 
-void api_get_commits(void *context, struct http_request *request)
+void api_get_commits(struct http_request *request)
 {
-	struct api *api = api_of(context);
+	struct agent *agent = api_of(request)->agent;
 	struct store_list *list = store_list_new(listed, NULL);
 	struct asking *asking = arena_alloc(list->call.arena, sizeof *asking);
 
-	*asking = (struct asking){.api = api, .request = request};
+	*asking = (struct asking){.request = request};
 	list->call.context = asking;
 	list->filter.before_id = http_id(request) + 1;
 	list->filter.limit = 1;
-	list->filter.now = agent_now(api->agent);
-	api_ask(api->agent, request, &list->call, NULL);
+	list->filter.now = agent_now(agent);
+	api_ask(agent, request, &list->call, NULL);
 }

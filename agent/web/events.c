@@ -176,24 +176,24 @@ static void listen_to(struct watchers *all, struct http_request *request, uint64
 static void answer(
 	const struct events *events, struct http_request *request, uint64_t seen, bool reset)
 {
-	struct http_answer answer = {0};
+	struct buf *out = http_buffer(request);
 	struct event_news event;
 	char id[EVENTS_ID];
 
-	buf_text(&answer.body, "{\"events\": [");
+	buf_text(out, "{\"events\": [");
 	for (size_t i = 0; events_next(events, seen, &event); i++) {
 		seen = event.number;
-		buf_printf(&answer.body, "%s\n  {\"event\": \"%s\", \"id\": \"%s\", \"data\": %s}",
+		buf_printf(out, "%s\n  {\"event\": \"%s\", \"id\": \"%s\", \"data\": %s}",
 			i ? "," : "", event.kind, events_id(events, seen, id), event.data);
 	}
-	buf_printf(&answer.body, "], \"id\": \"%s\", \"reset\": %s}\n", events_id(events, seen, id),
+	buf_printf(out, "], \"id\": \"%s\", \"reset\": %s}\n", events_id(events, seen, id),
 		reset ? "true" : "false");
-	http_answer(request, &answer);
+	http_send(request, 200);
 }
 
-void api_get_events(void *context, struct http_request *request)
+void api_get_events(struct http_request *request)
 {
-	struct watchers *all = api_of(context)->watchers;
+	struct watchers *all = api_of(request)->watchers;
 	const char *accept = http_header(request, "Accept");
 	const char *after = http_header(request, "Last-Event-ID");
 	const struct events *events = all->agent->events;

@@ -623,9 +623,9 @@ static bool parse(struct http_request *request, struct inbox *inbox, struct chan
 	return true;
 }
 
-void api_get_inbox(void *context, struct http_request *request)
+void api_get_inbox(struct http_request *request)
 {
-	struct agent *agent = api_of(context)->agent;
+	struct agent *agent = api_of(request)->agent;
 	struct store_list *list = store_list_new(answered, NULL);
 	struct arena *arena = list->call.arena;
 	struct inbox *inbox = arena_alloc(arena, sizeof *inbox);

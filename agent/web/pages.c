@@ -21,9 +21,9 @@ static enum metrics_format format_for(const char *accept)
 									      : METRICS_TEXT;
 }
 
-static void get_metrics(void *context, struct http_request *request)
+static void get_metrics(struct http_request *request)
 {
-	const struct pages *pages = context;
+	const struct pages *pages = http_context(request);
 	enum metrics_format format = format_for(http_header(request, "Accept"));
 	struct http_answer answer = {.type = metrics_content_types[format]};
 
@@ -43,15 +43,14 @@ static void answer_line(struct http_request *request, int status, const char *li
 	http_answer(request, &answer);
 }
 
-static void get_healthy(void *context, struct http_request *request)
+static void get_healthy(struct http_request *request)
 {
-	(void)context;
 	answer_line(request, 200, "healthy");
 }
 
-static void get_ready(void *context, struct http_request *request)
+static void get_ready(struct http_request *request)
 {
-	const char *why = why_unready(context);
+	const char *why = why_unready(http_context(request));
 
 	answer_line(request, why ? 503 : 200, why ? why : "ready");
 }

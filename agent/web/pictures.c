@@ -96,16 +96,15 @@ static bool draw(const struct plot *plot, void *context, struct arena *arena, st
 	return true;
 }
 
-static void begin(void *context, struct http_request *request, enum format format)
+static void begin(struct http_request *request, enum format format)
 {
-	struct api *api = api_of(context);
 	struct wish *wish = arena_alloc(http_arena(request), sizeof *wish);
 	struct plots_wish plots;
 	struct error error;
 
 	*wish = (struct wish){.format = format};
 	if (!parse(request, wish, &error) ||
-		!plots_parse(request, agent_now(api->agent), &plots, &error)) {
+		!plots_parse(request, agent_now(api_of(request)->agent), &plots, &error)) {
 		http_fail(request, 400, "%s", error.text);
 		return;
 	}
@@ -117,17 +116,17 @@ static void begin(void *context, struct http_request *request, enum format forma
 	plots.policy = policy;
 	plots.stored = true;
 	plots.small = wish->style.small && http_id(request);
-	plots_answer(api, request, &plots);
+	plots_answer(request, &plots);
 }
 
-static void get_svg(void *context, struct http_request *request)
+static void get_svg(struct http_request *request)
 {
-	begin(context, request, FORMAT_SVG);
+	begin(request, FORMAT_SVG);
 }
 
-static void get_png(void *context, struct http_request *request)
+static void get_png(struct http_request *request)
 {
-	begin(context, request, FORMAT_PNG);
+	begin(request, FORMAT_PNG);
 }
 
 #define OF_CHANGE "small width height theme zoom scale since until cleaned"

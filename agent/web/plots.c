@@ -199,8 +199,9 @@ static void ask_change(struct plot_job *job)
 	store_client_call(job->api->agent, &call->call);
 }
 
-void plots_answer(struct api *api, struct http_request *request, const struct plots_wish *wish)
+void plots_answer(struct http_request *request, const struct plots_wish *wish)
 {
+	struct api *api = api_of(request);
 	const struct agent *agent = api->agent;
 	const struct test *test = NULL;
 	struct arena *arena;
@@ -282,16 +283,15 @@ static bool put_json(const struct plot *plot, void *context, struct arena *arena
 	return true;
 }
 
-void api_get_plot(void *context, struct http_request *request)
+void api_get_plot(struct http_request *request)
 {
-	struct api *api = api_of(context);
 	struct plots_wish wish;
 	struct error error;
 
-	if (!plots_parse(request, agent_now(api->agent), &wish, &error)) {
+	if (!plots_parse(request, agent_now(api_of(request)->agent), &wish, &error)) {
 		http_fail(request, 400, "%s", error.text);
 		return;
 	}
 	wish.draw = put_json;
-	plots_answer(api, request, &wish);
+	plots_answer(request, &wish);
 }

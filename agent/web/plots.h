@@ -32,6 +32,6 @@ bool plots_parse(const struct http_request *request, int64_t now, struct plots_w
 	struct error *error) MUST_USE;
 
 /* Answers the request, now or later. */
-void plots_answer(struct api *api, struct http_request *request, const struct plots_wish *wish);
+void plots_answer(struct http_request *request, const struct plots_wish *wish);
 
 #endif

@@ -22,7 +22,6 @@ struct elsewhere {
 
 /* In the arena of its request. */
 struct job {
-	struct agent *agent;
 	struct http_request *request;
 	size_t count, pending;
 	const char **written; /* names of the tests whose runs have written, and their number */
@@ -126,14 +125,14 @@ static void put_changes(const struct config *config, const struct store_list *li
 /* `list`: what was written since the first of the runs wrote, or NULL if none has. */
 static void finish(struct job *job, const struct store_list *list)
 {
+	const struct agent *agent = api_of(job->request)->agent;
 	struct http_answer answer = {0};
 	struct buf *reports = http_buffer(job->request), *out = &answer.body;
-	int64_t duration = engine_now(job->agent->engine) - job->begun;
 
 	buf_printf(out, "{\"count\": %zu, \"failed\": %zu", job->count, job->failed);
 	put_counts(out, &job->sum);
-	json_put_seconds(out, "duration_seconds", duration);
-	put_changes(job->agent->config, list, out);
+	json_put_seconds(out, "duration_seconds", engine_now(agent->engine) - job->begun);
+	put_changes(agent->config, list, out);
 	buf_text(out, ",\n \"tests\": [");
 	buf_append(out, reports->data, reports->length);
 	buf_printf(out, "], \"left_out\": %zu", job->count - job->reported);
@@ -163,7 +162,7 @@ static void all_done(struct job *job)
 	list->filter.limit = MOST_CHANGES;
 	list->filter.updated = job->sum.recorded;
 	list->filter.names = (struct strings){job->written, job->written_count};
-	store_client_call(job->agent, &list->call);
+	store_client_call(api_of(job->request)->agent, &list->call);
 }
 
 static void one_done(void *context, const struct run_report *report)
@@ -184,12 +183,12 @@ static struct elsewhere elsewhere_of(struct arena *arena, size_t count)
 static void answer_asked(
 	struct http_request *request, size_t count, const struct elsewhere *elsewhere)
 {
-	struct http_answer answer = {.status = 202};
+	struct buf *out = http_buffer(request);
 
-	buf_printf(&answer.body, "{\"count\": %zu", count);
-	put_elsewhere(&answer.body, elsewhere);
-	buf_text(&answer.body, "}\n");
-	http_answer(request, &answer);
+	buf_printf(out, "{\"count\": %zu", count);
+	put_elsewhere(out, elsewhere);
+	buf_text(out, "}\n");
+	http_send(request, 202);
 }
 
 static void run_and_leave(struct api *api, struct http_request *request,
@@ -214,8 +213,7 @@ static void run_and_wait(struct api *api, struct http_request *request,
 	struct arena *arena = http_arena(request);
 	struct job *job = arena_alloc(arena, sizeof *job);
 
-	*job = (struct job){.agent = api->agent,
-		.request = request,
+	*job = (struct job){.request = request,
 		.written = arena_array(arena, count, sizeof *job->written),
 		.elsewhere = elsewhere_of(arena, count),
 		.pending = 1, /* this function itself */
@@ -278,9 +276,9 @@ static void note_run(struct api *api, struct http_request *request, size_t count
 			arena_printf(http_arena(request), "%zu tests", count));
 }
 
-void api_post_run(void *context, struct http_request *request)
+void api_post_run(struct http_request *request)
 {
-	struct api *api = api_of(context);
+	struct api *api = api_of(request);
 	const char *wait = http_parameter(request, "wait");
 	const struct test *const *tests;
 	size_t count;
@@ -300,7 +298,6 @@ void api_post_run(void *context, struct http_request *request)
 
 /* A reload in progress, in the arena of its request. */
 struct reloading {
-	struct agent *agent;
 	struct http_request *request;
 	struct actor actor;
 };
@@ -309,29 +306,29 @@ static void reloaded(void *context, const struct reload_report *report)
 {
 	struct reloading *reloading = context;
 	struct http_request *request = reloading->request;
-	struct http_answer answer = {.status = report->problem ? 500 : 200};
-	struct buf *out = &answer.body;
+	struct agent *agent = api_of(request)->agent;
+	struct buf *out = http_buffer(request);
 
-	if (!reloading->agent->stopping)
-		api_audit(reloading->agent, &reloading->actor, EVENT_RELOADED,
-			reloading->agent->config->path, report->problem);
+	if (!agent->stopping)
+		api_audit(agent, &reloading->actor, EVENT_RELOADED, agent->config->path,
+			report->problem);
 	buf_printf(out, "{\"loaded\": %s", report->loaded ? "true" : "false");
 	json_put_text(out, "error", report->problem);
 	json_put_strings(out, "problems", &report->problems);
 	json_put_strings(out, "need_restart", &report->kept);
 	buf_printf(out, ", \"tests\": %zu, \"added\": %zu, \"removed\": %zu, \"changed\": %zu}\n",
 		report->tests, report->added, report->removed, report->changed);
-	http_answer(request, &answer);
+	http_send(request, report->problem ? 500 : 200);
 }
 
-void api_post_reload(void *context, struct http_request *request)
+void api_post_reload(struct http_request *request)
 {
-	const struct api *api = api_of(context);
+	const struct api *api = api_of(request);
 	struct agent *agent = api->agent;
 	struct reloading *reloading = arena_alloc(http_arena(request), sizeof *reloading);
 	struct error error;
 
-	*reloading = (struct reloading){.agent = agent, .request = request};
+	*reloading = (struct reloading){.request = request};
 	if (!api_actor(request, &reloading->actor, &error))
 		http_fail(request, 400, "%s", error.text);
 	else if (api->reload && agent->reloader && !agent->stopping)

@@ -144,8 +144,8 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 
 	return selection_apply(
 		       &fetch->selection, task->test->name, query->arena, &query->data, error) &&
-	       analysis_run(query->arena, fetch->fetch.api->agent->schema, task->test, &query->data,
-		       task->companions, NULL, 0, scratch, &analysis, error) &&
+	       analysis_run(query->arena, api_of(fetch->fetch.request)->agent->schema, task->test,
+		       &query->data, task->companions, NULL, 0, scratch, &analysis, error) &&
 	       put_answer(fetch, &analysis, query->arena, error);
 }
 
@@ -202,14 +202,14 @@ static bool parse(const struct http_request *request, const struct test *test, i
 	return selection_check(selection, &test, 1, error);
 }
 
-static void begin_fetch(struct api *api, struct http_request *request, const struct test *test)
+static void begin_fetch(struct http_request *request, const struct test *test)
 {
-	struct agent *agent = api->agent;
+	struct agent *agent = api_of(request)->agent;
 	struct task *task = task_new(test, agent_now(agent));
 	struct fetch *fetch = arena_alloc(task->query.arena, sizeof *fetch);
 	struct error error;
 
-	*fetch = (struct fetch){.fetch = {api, request}};
+	*fetch = (struct fetch){.fetch = {request}};
 	if (!parse(request, test, task->query.now, task->query.arena, fetch, &error)) {
 		http_fail(request, 400, "%s", error.text);
 		task_free(task);
@@ -222,14 +222,13 @@ static void begin_fetch(struct api *api, struct http_request *request, const str
 	api_fetch_data(task);
 }
 
-void api_get_series(void *context, struct http_request *request)
+void api_get_series(struct http_request *request)
 {
-	struct api *api = api_of(context);
 	const char *name = http_parameter(request, "test");
 	const struct test *test;
 
 	if (!name)
 		http_fail(request, 400, "the parameter \"test\" is needed");
-	else if ((test = api_fetch_test(api, request, name)))
-		begin_fetch(api, request, test);
+	else if ((test = api_fetch_test(request, name)))
+		begin_fetch(request, test);
 }

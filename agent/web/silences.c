@@ -7,29 +7,22 @@
 #include "agent/web/api.h"
 #include "agent/web/forms.h"
 
-/* A request in progress. */
-struct silencing {
-	struct api *api;
-	struct http_request *request;
-};
-
 enum { MOST_OPEN = 10000 };
 
 static void listed(struct store_silences *list)
 {
 	struct http_request *request = list->call.context;
-	struct http_answer answer = {0};
 
 	if (!api_failed(request, &list->call)) {
-		silences_put_json(&answer.body, &list->silences, list->now);
-		http_answer(request, &answer);
+		silences_put_json(http_buffer(request), &list->silences, list->now);
+		http_send(request, 200);
 	}
 	store_call_free(&list->call);
 }
 
-void api_get_silences(void *context, struct http_request *request)
+void api_get_silences(struct http_request *request)
 {
-	struct agent *agent = api_of(context)->agent;
+	struct agent *agent = api_of(request)->agent;
 	struct store_silences *list = store_silences_new(listed, request);
 	struct error error;
 	bool good = api_bool(request, "all", &list->all, &error);
@@ -41,7 +34,6 @@ void api_get_silences(void *context, struct http_request *request)
 /* A list of the open changes, and what matchers select of it: of a silence that was added, or that
  * somebody thinks of. A worker compares them, as both may be many. */
 struct silence_reaching {
-	struct api *api;
 	struct http_request *request;
 	struct config_ref *config_ref;
 	struct store_silence *added; /* or NULL */
@@ -128,8 +120,7 @@ static void compared(void *context)
 	struct silence_reaching *reaching = context;
 	const struct silence_reach *reach = &reaching->reach;
 	const struct store_silence *added = reaching->added;
-	struct http_answer answer = {0};
-	struct buf *out = &answer.body;
+	struct buf *out = http_buffer(reaching->request);
 
 	if (added) {
 		silence_put_added(out, &added->written, added->now, reach->tests, reach->changes,
@@ -138,7 +129,7 @@ static void compared(void *context)
 	} else {
 		put_preview(out, reaching->matchers, reach);
 	}
-	http_answer(reaching->request, &answer);
+	http_send(reaching->request, 200);
 	free_reaching(reaching);
 }
 
@@ -147,18 +138,18 @@ static void open_listed(struct store_list *list)
 	struct silence_reaching *reaching = list->call.context;
 
 	reaching->list = list;
-	engine_compute(reaching->api->agent->engine, compare, compared, reaching);
+	engine_compute(api_of(reaching->request)->agent->engine, compare, compared, reaching);
 }
 
 /* Takes over the call, if there is one. The matchers are the request's, or the call's. */
-static void ask_reach(struct api *api, struct http_request *request, const char *matchers,
-	struct store_silence *added)
+static void ask_reach(
+	struct http_request *request, const char *matchers, struct store_silence *added)
 {
+	struct api *api = api_of(request);
 	struct silence_reaching *reaching = memory_new(1, sizeof *reaching);
 	struct store_list *list = store_list_new(open_listed, reaching);
 
-	*reaching = (struct silence_reaching){.api = api,
-		.request = request,
+	*reaching = (struct silence_reaching){.request = request,
 		.config_ref = config_ref_hold(api->agent->config_ref),
 		.added = added,
 		.matchers = matchers,
@@ -186,31 +177,29 @@ static const char *normal_form(const char *text, struct arena *arena, struct err
 	return buf_keep(&normal, arena);
 }
 
-void api_get_silence_preview(void *context, struct http_request *request)
+void api_get_silence_preview(struct http_request *request)
 {
-	struct api *api = api_of(context);
 	const char *text = http_parameter(request, "matchers"), *matchers;
-	struct http_answer answer = {0};
 	struct error error;
 
 	if (!text) {
 		http_fail(request, 400, "the parameter \"matchers\" is needed");
 	} else if (!(matchers = normal_form(text, http_arena(request), &error))) {
 		/* Whoever is still typing is answered, too. */
-		put_preview(&answer.body, NULL, &(struct silence_reach){.problem = error.text});
-		http_answer(request, &answer);
-	} else if (api->agent->stopping)
+		put_preview(
+			http_buffer(request), NULL, &(struct silence_reach){.problem = error.text});
+		http_send(request, 200);
+	} else if (api_of(request)->agent->stopping)
 		http_fail(request, 503, "the agent is stopping");
 	else
-		ask_reach(api, request, matchers, NULL);
+		ask_reach(request, matchers, NULL);
 }
 
 static void written(struct store_silence *call)
 {
-	struct silencing *silencing = call->call.context;
-	struct api *api = silencing->api;
-	struct http_request *request = silencing->request;
-	struct http_answer answer = {0};
+	struct http_request *request = call->call.context;
+	const struct api *api = api_of(request);
+	struct buf *out = http_buffer(request);
 
 	if (api_failed(request, &call->call))
 		;
@@ -220,56 +209,51 @@ static void written(struct store_silence *call)
 		if (api->silenced)
 			api->silenced(api->context, &call->written);
 		if (http_id(request) == 0 && !api->agent->stopping) {
-			ask_reach(api, request, call->written.matchers, call);
+			ask_reach(request, call->written.matchers, call);
 			return;
 		}
-		silence_put_json(&answer.body, &call->written, call->now);
-		buf_char(&answer.body, '\n');
-		http_answer(request, &answer);
+		silence_put_json(out, &call->written, call->now);
+		buf_char(out, '\n');
+		http_send(request, 200);
 	}
 	store_call_free(&call->call);
 }
 
 /* Checks and fills in the call, which goes to the store. */
-static void write_silence(void *context, struct http_request *request,
-	bool (*fill)(struct api *api, struct http_request *request, struct store_silence *call,
-		struct error *error))
+static void write_silence(struct http_request *request,
+	bool (*fill)(struct http_request *request, struct store_silence *call, struct error *error))
 {
-	struct api *api = api_of(context);
-	struct silencing *silencing = arena_alloc(http_arena(request), sizeof *silencing);
-	struct store_silence *call = store_silence_new(written, silencing);
+	struct api *api = api_of(request);
+	struct store_silence *call = store_silence_new(written, request);
 	struct error error;
 	bool good;
 
-	*silencing = (struct silencing){.api = api, .request = request};
 	call->now = agent_now(api->agent);
-	good = api_actor(request, &call->actor, &error) && fill(api, request, call, &error);
+	good = api_actor(request, &call->actor, &error) && fill(request, call, &error);
 	api_ask(api->agent, request, &call->call, good ? NULL : &error);
 }
 
-static bool fill_new(struct api *api, struct http_request *request, struct store_silence *call,
-	struct error *error)
+static bool fill_new(struct http_request *request, struct store_silence *call, struct error *error)
 {
 	return silence_form_read(
-		api_form, request, api->agent->config->agent.max_silence, call, error);
+		api_form, request, api_of(request)->agent->config->agent.max_silence, call, error);
 }
 
-void api_post_silence(void *context, struct http_request *request)
+void api_post_silence(struct http_request *request)
 {
-	write_silence(context, request, fill_new);
+	write_silence(request, fill_new);
 }
 
-static bool fill_end(struct api *api, struct http_request *request, struct store_silence *call,
-	struct error *error)
+static bool fill_end(struct http_request *request, struct store_silence *call, struct error *error)
 {
-	(void)api, (void)error;
+	(void)error;
 	call->silence.id = http_id(request);
 	call->silence.ended = call->now;
 	call->silence.ended_by = call->actor.person;
 	return true;
 }
 
-void api_post_silence_end(void *context, struct http_request *request)
+void api_post_silence_end(struct http_request *request)
 {
-	write_silence(context, request, fill_end);
+	write_silence(request, fill_end);
 }

@@ -327,14 +327,13 @@ static void put_process(const struct agent *agent, struct buf *out)
 		gauge(agent, METRIC_CLOCK_AHEAD, NULL), agent->clock_ahead != 0 ? "true" : "false");
 }
 
-void api_get_status(void *context, struct http_request *request)
+void api_get_status(struct http_request *request)
 {
-	const struct api *api = api_of(context);
-	struct http_answer answer = {0};
-	struct buf *out = &answer.body;
+	const struct api *api = api_of(request);
+	struct buf *out = http_buffer(request);
 
 	metrics_collect_process(api->agent->metrics);
-	put_agent(context, api->agent, out);
+	put_agent(http_context(request), api->agent, out);
 	put_configuration(api->agent, out);
 	put_changes(api->agent, out);
 	put_process(api->agent, out);
@@ -342,5 +341,5 @@ void api_get_status(void *context, struct http_request *request)
 	put_receivers(api, out);
 	put_routes(api, out);
 	buf_text(out, "}\n");
-	http_answer(request, &answer);
+	http_send(request, 200);
 }

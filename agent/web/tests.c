@@ -138,12 +138,12 @@ static void list_test(void *context, const struct scheduler_test *state)
 		put_state(listing->out, listing->agent, state);
 }
 
-void api_get_tests(void *context, struct http_request *request)
+void api_get_tests(struct http_request *request)
 {
-	struct http_answer answer = {0};
-	const struct agent *agent = api_of(context)->agent;
+	struct buf *out = http_buffer(request);
+	const struct agent *agent = api_of(request)->agent;
 	struct listing listing = {
-		.agent = agent, .pattern = http_parameter(request, "test"), .out = &answer.body};
+		.agent = agent, .pattern = http_parameter(request, "test"), .out = out};
 	const char *query = http_parameter(request, "q");
 	struct error error;
 
@@ -155,14 +155,14 @@ void api_get_tests(void *context, struct http_request *request)
 		http_fail(request, 400, "%s", error.text);
 		return;
 	}
-	buf_text(&answer.body, "{\"tests\": [");
-	scheduler_each(api_of(context)->scheduler, list_test, &listing);
-	api_page_end(&listing.page, &answer.body);
-	buf_text(&answer.body, ", \"states\": {");
+	buf_text(out, "{\"tests\": [");
+	scheduler_each(api_of(request)->scheduler, list_test, &listing);
+	api_page_end(&listing.page, out);
+	buf_text(out, ", \"states\": {");
 	for (size_t i = agent->fleet ? TEST_ELSEWHERE : TEST_FAILING; test_state_names[i]; i++)
-		json_put_count(&answer.body, test_state_names[i], listing.counts[i]);
-	buf_text(&answer.body, "}}\n");
-	http_answer(request, &answer);
+		json_put_count(out, test_state_names[i], listing.counts[i]);
+	buf_text(out, "}}\n");
+	http_send(request, 200);
 }
 
 static void put_options(struct buf *out, const struct options_in_effect *section)
@@ -183,13 +183,13 @@ static void put_options(struct buf *out, const struct options_in_effect *section
 	buf_text(out, "]}");
 }
 
-void api_get_configuration(void *context, struct http_request *request)
+void api_get_configuration(struct http_request *request)
 {
-	const struct agent *agent = api_of(context)->agent;
+	const struct agent *agent = api_of(request)->agent;
 	const char *name = http_parameter(request, "test");
 	const struct test *test = name ? config_test(agent->config, name) : NULL;
 	const struct options_in_effect *sections;
-	struct http_answer answer = {0};
+	struct buf *out = http_buffer(request);
 	struct strings groups;
 	size_t count, left;
 
@@ -203,17 +203,16 @@ void api_get_configuration(void *context, struct http_request *request)
 	count = test_in_effect(agent->config, agent->schema, test, http_arena(request), &sections);
 	groups = silence_groups(agent->config, test->name, http_arena(request));
 	left = test->metric_count > IN_EFFECT_METRICS ? test->metric_count - IN_EFFECT_METRICS : 0;
-	json_open(&answer.body, "test", test->name);
-	json_put_text(&answer.body, "file", test->file);
-	buf_printf(&answer.body, ", \"line\": %d", test->line);
-	json_put_text(&answer.body, "unsupported", test->unsupported);
-	json_put_strings(&answer.body, "groups", &groups);
-	json_put_bool(&answer.body, "routed", test->routed);
-	json_put_strings(&answer.body, "receivers", &test->notify);
-	buf_text(&answer.body, ",\n \"sections\": [");
-	for (size_t i = 0; i < count; i++) {
-		put_options(&answer.body, &sections[i]);
-	}
-	buf_printf(&answer.body, "], \"metrics_left_out\": %zu}\n", left);
-	http_answer(request, &answer);
+	json_open(out, "test", test->name);
+	json_put_text(out, "file", test->file);
+	buf_printf(out, ", \"line\": %d", test->line);
+	json_put_text(out, "unsupported", test->unsupported);
+	json_put_strings(out, "groups", &groups);
+	json_put_bool(out, "routed", test->routed);
+	json_put_strings(out, "receivers", &test->notify);
+	buf_text(out, ",\n \"sections\": [");
+	for (size_t i = 0; i < count; i++)
+		put_options(out, &sections[i]);
+	buf_printf(out, "], \"metrics_left_out\": %zu}\n", left);
+	http_send(request, 200);
 }

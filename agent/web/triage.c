@@ -8,32 +8,20 @@
 
 enum { LIMIT = 100, MOST = 1000 };
 
-/* A request in progress. */
-struct judging {
-	struct api *api;
-	struct http_request *request;
-};
-
-static void answer(struct judging *judging, struct store_triage *call)
-{
-	struct http_answer answer = {.status = call->conflict ? 409 : 200};
-
-	triage_form_answer(&answer.body, judging->api->agent->config, call);
-	http_answer(judging->request, &answer);
-}
-
 static void triaged(struct store_triage *call)
 {
-	struct judging *judging = call->call.context;
-	struct api *api = judging->api;
+	struct http_request *request = call->call.context;
+	struct api *api = api_of(request);
 	struct error error;
 
-	if (api_failed(judging->request, &call->call))
+	if (api_failed(request, &call->call))
 		;
 	else if ((call->records.count == 0 || call->missing) && !triage_form_nothing(call, &error))
-		http_fail(judging->request, 404, "%s", error.text);
-	else
-		answer(judging, call);
+		http_fail(request, 404, "%s", error.text);
+	else {
+		triage_form_answer(http_buffer(request), api->agent->config, call);
+		http_send(request, call->conflict ? 409 : 200);
+	}
 	if (!call->call.failed && !call->dry_run && call->changed > 0 && api->triaged)
 		api->triaged(api->context);
 	store_call_free(&call->call);
@@ -58,15 +46,13 @@ static bool read_request(
 		       "shows)");
 }
 
-void api_post_triage(void *context, struct http_request *request)
+void api_post_triage(struct http_request *request)
 {
-	struct api *api = api_of(context);
-	struct judging *judging = arena_alloc(http_arena(request), sizeof *judging);
-	struct store_triage *call = store_triage_new(triaged, judging);
+	struct api *api = api_of(request);
+	struct store_triage *call = store_triage_new(triaged, request);
 	struct error error;
 	bool good;
 
-	*judging = (struct judging){api, request};
 	call->now = agent_now(api->agent);
 	good = api_actor(request, &call->actor, &error) &&
 	       read_request(request, http_id(request), call, &error);
@@ -76,18 +62,17 @@ void api_post_triage(void *context, struct http_request *request)
 static void listed(struct store_audit *list)
 {
 	struct http_request *request = list->call.context;
-	struct http_answer answer = {0};
 
 	if (!api_failed(request, &list->call)) {
-		audit_list_put_json(&answer.body, list);
-		http_answer(request, &answer);
+		audit_list_put_json(http_buffer(request), list);
+		http_send(request, 200);
 	}
 	store_call_free(&list->call);
 }
 
-void api_get_audit(void *context, struct http_request *request)
+void api_get_audit(struct http_request *request)
 {
-	struct agent *agent = api_of(context)->agent;
+	struct agent *agent = api_of(request)->agent;
 	struct store_audit *list = store_audit_new(listed, request);
 	struct error error;
 	bool good = api_date(request, "since", agent_now(agent), 0, &list->since, &error) &&

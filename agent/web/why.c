@@ -61,14 +61,14 @@ static void listed(struct store_list *list)
 	api_fetch_data(inquiry->task);
 }
 
-static void begin(struct api *api, struct http_request *request, const struct test *test)
+static void begin(struct http_request *request, const struct test *test)
 {
-	struct agent *agent = api->agent;
+	struct agent *agent = api_of(request)->agent;
 	struct task *task = task_new(test, agent_now(agent));
 	struct inquiry *inquiry = arena_alloc(task->query.arena, sizeof *inquiry);
 	struct store_list *list = store_list_new(listed, inquiry);
 
-	*inquiry = (struct inquiry){.fetch = {api, request},
+	*inquiry = (struct inquiry){.fetch = {request},
 		.task = task,
 		.ask = {.metric =
 				arena_strdup(task->query.arena, http_parameter(request, "metric")),
@@ -84,14 +84,13 @@ static void begin(struct api *api, struct http_request *request, const struct te
 	store_client_call(agent, &list->call);
 }
 
-void api_get_why(void *context, struct http_request *request)
+void api_get_why(struct http_request *request)
 {
-	struct api *api = api_of(context);
 	const char *name = http_parameter(request, "test");
 	const struct test *test;
 
 	if (!name || !http_parameter(request, "metric"))
 		http_fail(request, 400, "the parameters \"test\" and \"metric\" are needed");
-	else if ((test = api_fetch_test(api, request, name)))
-		begin(api, request, test);
+	else if ((test = api_fetch_test(request, name)))
+		begin(request, test);
 }

@@ -31,13 +31,12 @@ struct world {
 };
 
 /* {"who": ..., "id": ..., "a": ..., "posted": ...} */
-static void echo(void *context, struct http_request *request)
+static void echo(struct http_request *request)
 {
 	struct http_answer answer = {0};
 	const char *status = http_parameter(request, "status");
 	const char *a = http_parameter(request, "a");
 
-	(void)context;
 	answer.status = status ? atoi(status) : 0;
 	if (answer.status == 500) {
 		http_fail(request, 500, "it is broken");
@@ -52,11 +51,10 @@ static void echo(void *context, struct http_request *request)
 	http_answer(request, &answer);
 }
 
-static void chat(void *context, struct http_request *request)
+static void chat(struct http_request *request)
 {
 	struct http_answer answer = {.type = "text/html"};
 
-	(void)context;
 	buf_text(&answer.body, "<html>sign in</html>");
 	http_answer(request, &answer);
 }

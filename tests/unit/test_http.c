@@ -55,17 +55,16 @@ static void collect(void *context)
 	metrics_set(world->metrics, METRIC_TESTS, ++world->collected, NULL, NULL);
 }
 
-static struct world *world_of(void *context)
+static struct world *world_of(const struct http_request *request)
 {
-	return ((struct pages *)context)->context;
+	return ((struct pages *)http_context(request))->context;
 }
 
 /* Says what it was asked. */
-static void say(void *context, struct http_request *request)
+static void say(struct http_request *request)
 {
 	struct http_answer answer = {.type = "text/plain"};
 
-	(void)context;
 	buf_printf(&answer.body, "%s a=%s b=%s\n", request->posted ? "posted" : "read",
 		http_parameter(request, "a"), http_parameter(request, "b"));
 	if (http_id(request) != 0)
@@ -74,13 +73,12 @@ static void say(void *context, struct http_request *request)
 }
 
 /* More than the sockets hold. */
-static void say_much(void *context, struct http_request *request)
+static void say_much(struct http_request *request)
 {
 	struct http_answer answer = {.type = "text/plain"};
 
 	char part[1 << 14];
 
-	(void)context;
 	memset(part, 'x', sizeof part);
 	for (int i = 0; i < 1 << 7; i++)
 		buf_append(&answer.body, part, sizeof part);
@@ -88,9 +86,9 @@ static void say_much(void *context, struct http_request *request)
 }
 
 /* Keeps the request; the test answers it. */
-static void keep(void *context, struct http_request *request)
+static void keep(struct http_request *request)
 {
-	struct world *world = world_of(context);
+	struct world *world = world_of(request);
 
 	world->kept[world->kept_count++] = request;
 }
@@ -108,10 +106,10 @@ static void answer_kept(void *context)
 	world->kept_count = 0;
 }
 
-static void release(void *context, struct http_request *request)
+static void release(struct http_request *request)
 {
-	say(context, request);
-	answer_kept(world_of(context));
+	say(request);
+	answer_kept(world_of(request));
 }
 
 /* An answer of `a` pieces, each of a line and 10,000 bytes; b: how it goes on after them. */
@@ -174,47 +172,46 @@ static void begin_flow(struct world *world, struct http_request *request)
 	http_fail(request, 503, "too many");
 }
 
-static void serve_flow(void *context, struct http_request *request)
+static void serve_flow(struct http_request *request)
 {
-	begin_flow(world_of(context), request);
+	begin_flow(world_of(request), request);
 }
 
 /* Kept requests are answered piece by piece. */
-static void serve_late(void *context, struct http_request *request)
+static void serve_late(struct http_request *request)
 {
-	struct world *world = world_of(context);
+	struct world *world = world_of(request);
 
 	for (size_t i = 0; i < world->kept_count; i++)
 		begin_flow(world, world->kept[i]);
 	world->kept_count = 0;
-	say(context, request);
+	say(request);
 }
 
 /* Those that rest have one more piece. */
-static void serve_wake(void *context, struct http_request *request)
+static void serve_wake(struct http_request *request)
 {
-	struct world *world = world_of(context);
+	struct world *world = world_of(request);
 
 	for (struct flowing *flowing = world->flowing; flowing; flowing = flowing->next) {
 		flowing->pieces++;
 		http_stream_wake(flowing->request);
 	}
-	say(context, request);
+	say(request);
 }
 
-static void serve_end(void *context, struct http_request *request)
+static void serve_end(struct http_request *request)
 {
-	http_end_streams(world_of(context)->http);
-	say(context, request);
+	http_end_streams(world_of(request)->http);
+	say(request);
 }
 
 /* A JSON string of `a` bytes; b: another type, "fails", or "later". */
-static void serve_text(void *context, struct http_request *request)
+static void serve_text(struct http_request *request)
 {
 	struct http_answer answer = {0};
 	const char *b = http_parameter(request, "b");
 
-	(void)context;
 	if (b && strcmp(b, "fails") == 0)
 		answer.status = 409;
 	else if (b && strcmp(b, "png") == 0)
