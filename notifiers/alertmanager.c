@@ -267,28 +267,10 @@ static void put_summary(struct buf *out, const struct announcement *item)
 		text_percent(&text, &item->change);
 	else
 		text_size(&text, &item->change);
-	text_basis(&text, item);
+	text_basis(&text, item, &text_utc);
 	if (verdict != 0)
 		buf_printf(&text, ", %s", change_verdict_name(verdict));
 	put_lines(out, "summary", &text);
-}
-
-/* "a1 .. b2, 3 suspects, most likely b2" */
-static void put_suspects(struct buf *out, const struct announcement *item)
-{
-	const char *likely = announcement_likely(item);
-	struct buf text = {0}, more = {0};
-
-	text_range(&text, item, &text_utc);
-	text_suspects(&more, item, &text_utc);
-	if (more.length > 0)
-		buf_printf(&text, "%s%s", text.length > 0 ? ", " : "", more.data);
-	if (likely && text.length > 0) {
-		buf_text(&text, ", most likely ");
-		buf_clean(&text, likely, NAME_MOST);
-	}
-	buf_free(&more);
-	put_lines(out, "suspects", &text);
 }
 
 /* The change's annotations; the object is left open, for `finish`. */
@@ -316,7 +298,8 @@ static void put_rest(struct buf *out, const struct message *alone, size_t left_o
 		put_lines(out, "size", &text);
 	}
 	put_time(out, "since", item->time);
-	put_suspects(out, item);
+	text_commits(&text, item, &text_utc);
+	put_lines(out, "suspects", &text);
 	put_text(out, "suspects_url", suspects, LINK_LONGEST);
 	put_text(out, "runbook_url", item->runbook, LINK_LONGEST);
 	put_text(out, "dashboard", item->dashboard, LINK_LONGEST);

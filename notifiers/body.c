@@ -29,24 +29,41 @@ struct writer {
 	size_t most;
 };
 
+/* In a composed text, by enum body_mark; buf_clean lets no such character through. */
+static const char begins[][2] = {"\020", "\021", "\022", "\023", "\024"};
+static const char ends[][2] = {"\030", "\031", "\032", "\033", "\034"};
+
 /* Writes what was composed. */
 static void flush(struct writer *writer)
 {
-	if (writer->text.length > 0)
-		writer->style->escape(writer->out, writer->text.data, writer->text.length);
+	const struct body_style *style = writer->style;
+	const char *at = writer->text.data;
+
+	for (size_t left = writer->text.length; left > 0;) {
+		size_t length = strcspn(at, "\020\021\022\023\024\030\031\032\033\034");
+
+		if (length > 0)
+			style->escape(writer->out, at, length);
+		at += length;
+		left -= length;
+		if (left == 0)
+			break;
+		buf_text(writer->out, *at < *ends[0] ? style->begin[*at - *begins[0]]
+						     : style->end[*at - *ends[0]]);
+		at++;
+		left--;
+	}
 	buf_clear(&writer->text);
 }
 
 static void begin_mark(struct writer *writer, enum body_mark mark)
 {
-	flush(writer);
-	buf_text(writer->out, writer->style->begin[mark]);
+	buf_text(&writer->text, begins[mark]);
 }
 
 static void end(struct writer *writer, enum body_mark mark)
 {
-	flush(writer);
-	buf_text(writer->out, writer->style->end[mark]);
+	buf_text(&writer->text, ends[mark]);
 }
 
 static void open_line(struct writer *writer, size_t level)
@@ -74,13 +91,6 @@ static void link(struct writer *writer, const char *url, const char *text)
 {
 	flush(writer);
 	writer->style->link(writer->out, url, text);
-}
-
-static void line_of_text(struct writer *writer, size_t level, const char *text)
-{
-	open_line(writer, level);
-	buf_text(&writer->text, text);
-	close_line(writer);
 }
 
 static void write_page(
@@ -113,41 +123,23 @@ static void write_help(struct writer *writer, const struct announcement *const *
 	}
 }
 
-/* "a1 .. b2, 3 suspects, most likely b2" */
-static void write_suspects(struct writer *writer, const struct announcement *item)
+/* What was composed, if anything. */
+static void detail_line(struct writer *writer)
 {
-	const char *likely = announcement_likely(item);
-	struct buf suspects = {0};
-
-	text_suspects(&suspects, item, writer->style->text);
-	if (text_range(&writer->text, item, writer->style->text)) {
-		open_line(writer, LEVEL_DETAIL);
-		if (suspects.length > 0)
-			buf_printf(&writer->text, ", %s", suspects.data);
-		if (likely) {
-			buf_text(&writer->text, ", most likely ");
-			name(writer, likely);
-		}
-		close_line(writer);
-	} else if (suspects.length > 0) {
-		line_of_text(writer, LEVEL_DETAIL, suspects.data);
-	}
-	buf_free(&suspects);
+	if (writer->text.length == 0)
+		return;
+	open_line(writer, LEVEL_DETAIL);
+	close_line(writer);
 }
 
 static void write_range(struct writer *writer, const struct announcement *item)
 {
-	struct buf text = {0};
-
-	text_place(&text, item, writer->style->text);
-	if (text.length > 0)
-		line_of_text(writer, LEVEL_DETAIL, text.data);
-	write_suspects(writer, item);
-	buf_clear(&text);
-	text_attributes(&text, item);
-	if (text.length > 0)
-		line_of_text(writer, LEVEL_DETAIL, text.data);
-	buf_free(&text);
+	text_place(&writer->text, item, writer->style->text);
+	detail_line(writer);
+	text_commits(&writer->text, item, writer->style->text);
+	detail_line(writer);
+	text_attributes(&writer->text, item);
+	detail_line(writer);
 	if (!item->compare_url && !item->commit_url)
 		return;
 	open_line(writer, LEVEL_DETAIL);
@@ -155,38 +147,11 @@ static void write_range(struct writer *writer, const struct announcement *item)
 	close_line(writer);
 }
 
-/* Crowds have no levels. */
-static void write_crowd(struct writer *writer, const struct announcement *item, enum body_mark mark)
-{
-	text_crowd(&writer->text, item, writer->style->text);
-	begin_mark(writer, mark);
-	if (announcement_extras(item)->folded)
-		text_spread(&writer->text, &item->change);
-	else
-		text_percent(&writer->text, &item->change);
-	text_basis(&writer->text, item);
-	end(writer, mark);
-	text_crowd_shared(&writer->text, item, writer->style->text);
-}
-
 /* "p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns" */
-static void write_single(
+static void write_change(
 	struct writer *writer, const struct announcement *item, enum body_mark mark)
 {
-	name(writer, item->metric);
-	buf_text(&writer->text, ": ");
-	begin_mark(writer, mark);
-	text_size(&writer->text, &item->change);
-	text_basis(&writer->text, item);
-	text_accepted(&writer->text, item);
-	end(writer, mark);
-	buf_text(&writer->text, "  ");
-	text_levels(&writer->text, &item->change, writer->style->arrow);
-	if (item->unit) {
-		buf_char(&writer->text, ' ');
-		name(writer, item->unit);
-	}
-	text_course(&writer->text, item, writer->style->text);
+	text_change(&writer->text, item, writer->style->text, begins[mark], ends[mark]);
 }
 
 /* The worst changes of a crowd, and how to list the others. */
@@ -197,7 +162,7 @@ static void write_members(
 
 	for (size_t i = 0; i < shown; i++) {
 		open_line(writer, LEVEL_DETAIL);
-		write_single(writer, announcement_extras(item)->folded[i], mark);
+		write_change(writer, announcement_extras(item)->folded[i], mark);
 		close_line(writer);
 	}
 	open_line(writer, LEVEL_DETAIL);
@@ -225,13 +190,10 @@ static void write_item(struct writer *writer, const struct announcement *item)
 	enum body_mark mark = marks[1 + verdict];
 
 	open_line(writer, LEVEL_CHANGE);
-	if (item->members > 0)
-		write_crowd(writer, item, mark);
-	else
-		write_single(writer, item, mark);
+	write_change(writer, item, mark);
 	if (item->over.time != 0) {
 		buf_text(&writer->text, ", ");
-		text_recovery(&writer->text, item);
+		text_recovery(&writer->text, item, writer->style->text);
 	}
 	if (announcement_extras(item)->status)
 		buf_printf(&writer->text, ", %s", announcement_extras(item)->status);
@@ -326,29 +288,11 @@ static void write_notice(struct writer *writer, const struct notice *notice)
 /* "    p99: back to 100 ms after 3 h  (+24%  100 --> 124 ms)" */
 static void write_end(struct writer *writer, const struct announcement *item)
 {
-	bool folded = announcement_extras(item)->folded;
 	enum body_mark mark = announcement_verdict(item) > 0 ? BODY_BETTER : BODY_STRONG;
+	const char was[] = {*ends[mark], ' ', ' ', '(', '\0'};
 
 	open_line(writer, LEVEL_CHANGE);
-	if (folded)
-		text_crowd(&writer->text, item, writer->style->text);
-	else {
-		name(writer, item->metric);
-		buf_text(&writer->text, ": ");
-	}
-	begin_mark(writer, mark);
-	text_recovery(&writer->text, item);
-	end(writer, mark);
-	buf_text(&writer->text, "  (");
-	if (folded) {
-		text_spread(&writer->text, &item->change);
-		text_crowd_shared(&writer->text, item, writer->style->text);
-	} else {
-		text_percent(&writer->text, &item->change);
-		buf_text(&writer->text, "  ");
-		text_levels(&writer->text, &item->change, writer->style->arrow);
-	}
-	buf_char(&writer->text, ')');
+	text_end(&writer->text, item, writer->style->text, begins[mark], was);
 	close_line(writer);
 }
 
@@ -655,7 +599,7 @@ static void utc_time(struct buf *out, int64_t time, bool day)
 }
 
 /* Names as code, in which nothing has a meaning but its end. */
-static const struct text_style text_marked = {mark_name, utc_time};
+static const struct text_style text_marked = {mark_name, utc_time, "→", NAME_CHARS};
 
 /* In a fence that is longer than any run of backticks within. */
 static void put_code(struct buf *out, const char *text, size_t length)
@@ -757,7 +701,6 @@ static void html_link(struct buf *out, const char *url, const char *text)
 #define PLAIN "\033[0m"
 
 const struct body_style body_terminal = {.text = &text_plain,
-	.arrow = "-->",
 	.time = time_to_the_second,
 	.escape = as_is,
 	.link = bare_link,
@@ -768,7 +711,6 @@ const struct body_style body_terminal = {.text = &text_plain,
 	.gap = "\n"};
 
 const struct body_style body_plain = {.text = &text_utc,
-	.arrow = "→",
 	.time = body_minute,
 	.escape = as_is,
 	.link = bare_link,
@@ -779,7 +721,6 @@ const struct body_style body_plain = {.text = &text_utc,
 	.gap = "\n"};
 
 const struct body_style body_markdown = {.text = &text_marked,
-	.arrow = "→",
 	.time = body_minute,
 	.escape = escape_markdown,
 	.link = markdown_link,
@@ -794,7 +735,6 @@ const struct body_style body_markdown = {.text = &text_marked,
 #define COLOR(color) "<strong style=\"color:" color "\">"
 
 const struct body_style body_html = {.text = &text_utc,
-	.arrow = "→",
 	.time = body_minute,
 	.escape = buf_markup,
 	.link = html_link,

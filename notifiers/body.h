@@ -15,7 +15,6 @@ enum { BODY_LEVELS = 4 }; /* of indentation: message, test, change, detail */
 
 struct body_style {
 	const struct text_style *text;
-	const char *arrow;
 	void (*time)(struct buf *out, int64_t time);
 	/* Writes cleaned text; and a link, with a name or, NULL, by its address, which has been
 	 * checked to be http(s) and escaped. */

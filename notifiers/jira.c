@@ -71,7 +71,6 @@ static void link(struct buf *out, const char *url, const char *name)
 }
 
 static const struct body_style wiki = {.text = &text_utc,
-	.arrow = "→",
 	.time = body_minute,
 	.escape = escape,
 	.link = link,

@@ -42,7 +42,6 @@ static void link(struct buf *out, const char *url, const char *name)
 }
 
 static const struct body_style card = {.text = &text_utc,
-	.arrow = "→",
 	.time = body_minute,
 	.escape = run,
 	.link = link,

@@ -14,7 +14,7 @@
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
 
-enum { ATTRIBUTE_CHARS = 60, OTHER_CHARS = 200 };
+enum { ATTRIBUTE_CHARS = 60, OTHER_CHARS = 200, METRIC_CHARS = 200 };
 enum {
 	TESTS_NAMED = 3,
 	TEST_CHARS = 100,
@@ -223,7 +223,8 @@ void text_size(struct buf *out, const struct change *change)
 	buf_char(out, ']');
 }
 
-void text_spread(struct buf *out, const struct change *change)
+/* Of many: the median, and between which sizes 95% of them are: "+8.1%, from +5.0% to +9.2%". */
+static void put_spread(struct buf *out, const struct change *change)
 {
 	bool fine = fabs(change->size) < 9.95;
 	struct buf low = {0}, high = {0};
@@ -289,7 +290,16 @@ static void put_ends(struct buf *out, const struct announcement *item)
 	put_duration(out, most);
 }
 
-void text_recovery(struct buf *out, const struct announcement *item)
+static void put_unit(
+	struct buf *out, const struct announcement *item, const struct text_style *style)
+{
+	if (!item->unit)
+		return;
+	buf_char(out, ' ');
+	style->name(out, item->unit, OTHER_CHARS);
+}
+
+void text_recovery(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	if (announcement_extras(item)->folded) {
 		put_ends(out, item);
@@ -297,10 +307,7 @@ void text_recovery(struct buf *out, const struct announcement *item)
 	}
 	buf_text(out, "back to ");
 	text_level(out, item->over.level);
-	if (item->unit) {
-		buf_char(out, ' ');
-		buf_clean(out, item->unit, OTHER_CHARS);
-	}
+	put_unit(out, item, style);
 	buf_text(out, " after ");
 	put_duration(out, item->over.time - item->time);
 }
@@ -353,7 +360,7 @@ void text_recoveries(struct buf *out, const struct message *message)
 	buf_text(out, " of ");
 	buf_clean(out, item->test, OTHER_CHARS);
 	buf_text(out, " is ");
-	text_recovery(out, item);
+	text_recovery(out, item, &text_plain);
 }
 
 static void plain_time(struct buf *out, int64_t time, bool day)
@@ -363,7 +370,7 @@ static void plain_time(struct buf *out, int64_t time, bool day)
 	buf_printf(out, "%.*s", day ? TO_THE_DAY : TO_THE_MINUTE, when_format(time, when));
 }
 
-const struct text_style text_plain = {buf_clean, plain_time};
+const struct text_style text_plain = {buf_clean, plain_time, "-->", METRIC_CHARS};
 
 static void utc_time(struct buf *out, int64_t time, bool day)
 {
@@ -371,7 +378,7 @@ static void utc_time(struct buf *out, int64_t time, bool day)
 	buf_text(out, day ? "" : " UTC");
 }
 
-const struct text_style text_utc = {buf_clean, utc_time};
+const struct text_style text_utc = {buf_clean, utc_time, "→", METRIC_CHARS};
 
 void text_crowd(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
@@ -383,7 +390,8 @@ void text_crowd(struct buf *out, const struct announcement *item, const struct t
 	buf_text(out, announcement_extras(item)->folded ? ": " : " ");
 }
 
-void text_crowd_shared(
+/* ", 96% renderer=gpu", or a name where nothing else says who it is: ", such as p99". */
+static void put_shared(
 	struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	if (item->shared) {
@@ -482,38 +490,40 @@ void text_place(struct buf *out, const struct announcement *item, const struct t
 	put_span(out, item, " and ", style);
 }
 
-static void put_other(struct buf *out, const struct announcement *item)
+static void put_other(
+	struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	const char *slash = strrchr(item->other, '/');
 
 	if (item->basis == BASIS_LOAD) {
 		buf_text(out, " at equal ");
-		buf_clean(out, slash ? slash + 1 : item->other, OTHER_CHARS);
+		style->name(out, slash ? slash + 1 : item->other, OTHER_CHARS);
 		return;
 	}
 	if (item->basis == BASIS_RATIO) {
 		buf_text(out, " relative to ");
-		buf_clean(out, item->other, OTHER_CHARS);
+		style->name(out, item->other, OTHER_CHARS);
 	}
 }
 
-void text_basis(struct buf *out, const struct announcement *item)
+void text_basis(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	const struct change change = {.size = item->other_size};
 
 	if (!item->other)
 		return;
-	put_other(out, item);
+	put_other(out, item, style);
 	if (!item->other_changed)
 		return;
 	buf_text(out, " (");
-	buf_clean(out, item->other, OTHER_CHARS);
+	style->name(out, item->other, OTHER_CHARS);
 	buf_char(out, ' ');
 	text_percent(out, &change);
 	buf_text(out, " at the same time)");
 }
 
-void text_accepted(struct buf *out, const struct announcement *item)
+/* ", accepted at +20%" of one that has outgrown that. */
+static void put_accepted(struct buf *out, const struct announcement *item)
 {
 	const struct change was = {.size = announcement_extras(item)->accepted};
 
@@ -521,6 +531,64 @@ void text_accepted(struct buf *out, const struct announcement *item)
 		return;
 	buf_text(out, ", accepted at ");
 	text_percent(out, &was);
+}
+
+/* "p99: " */
+static void put_subject(
+	struct buf *out, const struct announcement *item, const struct text_style *style)
+{
+	if (item->members > 0) {
+		text_crowd(out, item, style);
+		return;
+	}
+	style->name(out, item->metric, style->metric_limit);
+	buf_text(out, ": ");
+}
+
+/* Crowds have no levels. */
+void text_change(struct buf *out, const struct announcement *item, const struct text_style *style,
+	const char *begin, const char *end)
+{
+	bool crowd = item->members > 0;
+
+	put_subject(out, item, style);
+	buf_text(out, begin);
+	if (announcement_extras(item)->folded)
+		put_spread(out, &item->change);
+	else if (crowd)
+		text_percent(out, &item->change);
+	else
+		text_size(out, &item->change);
+	text_basis(out, item, style);
+	if (!crowd)
+		put_accepted(out, item);
+	buf_text(out, end);
+	if (crowd) {
+		put_shared(out, item, style);
+		return;
+	}
+	buf_text(out, "  ");
+	text_levels(out, &item->change, style->arrow);
+	put_unit(out, item, style);
+	text_course(out, item, style);
+}
+
+void text_end(struct buf *out, const struct announcement *item, const struct text_style *style,
+	const char *begin, const char *was)
+{
+	put_subject(out, item, style);
+	buf_text(out, begin);
+	text_recovery(out, item, style);
+	buf_text(out, was);
+	if (announcement_extras(item)->folded) {
+		put_spread(out, &item->change);
+		put_shared(out, item, style);
+	} else {
+		text_percent(out, &item->change);
+		buf_text(out, "  ");
+		text_levels(out, &item->change, style->arrow);
+	}
+	buf_char(out, ')');
 }
 
 /* "3 days", "1 hour": the largest unit of which there is one, rounded down. */
@@ -616,6 +684,22 @@ void text_suspects(struct buf *out, const struct announcement *item, const struc
 		return;
 	buf_text(out, out->length > before ? ", " : "");
 	put_deployed(out, item, style);
+}
+
+void text_commits(struct buf *out, const struct announcement *item, const struct text_style *style)
+{
+	const char *likely = announcement_likely(item);
+	bool range = text_range(out, item, style);
+	struct buf more = {0};
+
+	text_suspects(&more, item, style);
+	if (more.length > 0)
+		buf_printf(out, "%s%s", range ? ", " : "", more.data);
+	buf_free(&more);
+	if (!likely || !range)
+		return;
+	buf_text(out, ", most likely ");
+	style->name(out, likely, OTHER_CHARS);
 }
 
 /* `not_before`: where the time is that of when somebody looked, the time of the look before. */

@@ -16,6 +16,8 @@ void text_tally(struct buf *out, const struct tally *tally);
 struct text_style {
 	void (*name)(struct buf *out, const char *name, size_t limit);
 	void (*time)(struct buf *out, int64_t time, bool day);
+	const char *arrow;   /* between two levels */
+	size_t metric_limit; /* of the name of a metric */
 };
 
 /* buf_clean, and times in UTC: "2026-03-01 06:00". */
@@ -53,18 +55,23 @@ void text_level(struct buf *out, double value);
 /* "+24%", "-1.3%", of the levels; "new" where the old one is 0. */
 void text_percent(struct buf *out, const struct change *change);
 
+/* A change in a line: "p99: +24% [21, 27]  100 → 124 ns", with what it is judged by, and of a trend
+ * its course; of many series "250 series of p99: +8.1%, from +5.0% to +9.2%, 100% role=render".
+ * `begin` and `end` stand around the size. */
+void text_change(struct buf *out, const struct announcement *item, const struct text_style *style,
+	const char *begin, const char *end);
+
+/* One that has recovered: "p99: back to 100 ms after 3 h  (+24%  100 → 124)". `begin` stands before
+ * what it is now, `was` before what it was. */
+void text_end(struct buf *out, const struct announcement *item, const struct text_style *style,
+	const char *begin, const char *was);
+
 /* " at equal traffic", " relative to eu/p99 (which changed by +40% at the same time)"; nothing of
  * one that is judged by itself. */
-void text_basis(struct buf *out, const struct announcement *item);
-
-/* ", accepted at +20%" of one that has outgrown that. */
-void text_accepted(struct buf *out, const struct announcement *item);
+void text_basis(struct buf *out, const struct announcement *item, const struct text_style *style);
 
 /* The same with its 95% interval, where there is one: "+6.3% [5.1, 7.4]". */
 void text_size(struct buf *out, const struct change *change);
-
-/* Of many: the median, and between which sizes 95% of them are: "+8.1%, from +5.0% to +9.2%". */
-void text_spread(struct buf *out, const struct change *change);
 
 /* "100 --> 120" with that arrow; of a trend "trend from 100 to 200". */
 void text_levels(struct buf *out, const struct change *change, const char *arrow);
@@ -73,12 +80,9 @@ void text_levels(struct buf *out, const struct change *change, const char *arrow
  * point"; nothing of a step. */
 void text_course(struct buf *out, const struct announcement *item, const struct text_style *style);
 
-/* Of many series that moved alike, what stands before their size and behind it: "250 series of p99:
- * " and ", 100% role=render"; of a cluster "1336 series " and ", 96% renderer=gpu", or a name where
- * nothing else says who it is: ", such as p99". */
+/* Of many series that moved alike, what stands before their size: "250 series of p99: "; of a
+ * cluster "1336 series ". */
 void text_crowd(struct buf *out, const struct announcement *item, const struct text_style *style);
-void text_crowd_shared(
-	struct buf *out, const struct announcement *item, const struct text_style *style);
 
 /* Of a crowd of which `shown` are listed: "247 more between 2026-03-01 06:00 and 2026-03-01 08:00"
  * or, where all have one time, "247 more". */
@@ -89,7 +93,8 @@ void text_crowd_rest(struct buf *out, const struct announcement *item, size_t sh
 void text_command(struct buf *out, const struct announcement *item);
 
 /* "back to 100 ms after 3 h" of one that has recovered. */
-void text_recovery(struct buf *out, const struct announcement *item);
+void text_recovery(
+	struct buf *out, const struct announcement *item, const struct text_style *style);
 
 /* "p99 of checkout is back to 100 ms after 3 h", "3 changes have recovered" */
 void text_recoveries(struct buf *out, const struct message *message);
@@ -106,6 +111,9 @@ bool text_range(struct buf *out, const struct announcement *item, const struct t
  * days before (a60027ff)"; nothing where the range says it all. */
 void text_suspects(
 	struct buf *out, const struct announcement *item, const struct text_style *style);
+
+/* "a1 .. b2, 3 suspects, most likely b2": both of these. */
+void text_commits(struct buf *out, const struct announcement *item, const struct text_style *style);
 
 /* "bisected: first bad: 4f2c91a (97%), 77aa012 (2%)": what the last bisection of it has found;
  * nothing without one. */

@@ -104,7 +104,7 @@ static void print_text(const struct regression_report *report, const char *test,
 			text_print_size(comparison->size, comparison->size_low,
 				comparison->size_high, report->out);
 		struct buf basis = {0};
-		text_basis(&basis, &worse[i].item);
+		text_basis(&basis, &worse[i].item, &text_plain);
 		fputs(basis.length > 0 ? basis.data : "", report->out);
 		buf_free(&basis);
 		if (worse[i].neither)

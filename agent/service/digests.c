@@ -343,23 +343,7 @@ static void put_change(struct buf *out, const struct announcement *item)
 {
 	buf_clean(out, item->test, NAME_MOST);
 	buf_char(out, ' ');
-	if (item->members > 0) {
-		text_crowd(out, item, &text_utc);
-		text_percent(out, &item->change);
-		text_basis(out, item);
-		text_crowd_shared(out, item, &text_utc);
-		return;
-	}
-	buf_clean(out, item->metric, NAME_MOST);
-	buf_text(out, ": ");
-	text_size(out, &item->change);
-	text_basis(out, item);
-	buf_text(out, "  ");
-	text_levels(out, &item->change, "→");
-	if (item->unit) {
-		buf_char(out, ' ');
-		buf_clean(out, item->unit, NAME_MOST);
-	}
+	text_change(out, item, &text_utc, "", "");
 }
 
 static void put_since(struct buf *out, const struct announcement *item)
@@ -472,7 +456,7 @@ static void add_recovered(struct making *making, struct change_record *record)
 	making->recovered++;
 	put_change(&line, &record->item);
 	buf_text(&line, ", ");
-	text_recovery(&line, &record->item);
+	text_recovery(&line, &record->item, &text_utc);
 	add_line(making, "recovered", &line);
 }
 

@@ -11,11 +11,9 @@
 
 enum {
 	METRIC = 400,
-	UNIT = 60,
 	COMMIT = 100,
 	LINKS = 500,
 	ATTRIBUTES = 200,
-	BASIS = 500,
 	MEMBER = 150,
 	CROWD = 800, /* a crowd with its worst changes */
 };
@@ -120,7 +118,8 @@ void slack_date(struct buf *out, int64_t time, bool day)
 		day ? "" : " {time}", when_format(time, when));
 }
 
-const struct text_style slack_style = {slack_escaped, slack_date};
+const struct text_style slack_style = {slack_escaped, slack_date, "→", METRIC};
+static const struct text_style member_style = {slack_escaped, slack_date, "→", MEMBER};
 
 /* The length of a time at `text`; 0: none. */
 static size_t time_at(const char *text, int64_t *time)
@@ -184,60 +183,12 @@ void slack_test_line(struct buf *out, const struct announcement *item)
 	}
 }
 
-static void basis(struct buf *out, const struct announcement *item)
-{
-	struct buf text = {0};
-
-	text_basis(&text, item);
-	if (text.length > 0)
-		slack_escaped(out, text.data, BASIS);
-	buf_free(&text);
-}
-
-/* The unit is external text, like all names. */
-static void recovery(struct buf *out, const struct announcement *item)
-{
-	struct buf text = {0};
-
-	text_recovery(&text, item);
-	slack_escaped(out, text.data, SLACK_NAME);
-	buf_free(&text);
-}
-
-/* Crowds have no levels. */
-static void crowd(struct buf *out, const struct announcement *item)
-{
-	text_crowd(out, item, &slack_style);
-	if (announcement_extras(item)->folded)
-		text_spread(out, &item->change);
-	else
-		text_percent(out, &item->change);
-	basis(out, item);
-	text_crowd_shared(out, item, &slack_style);
-}
-
-static void single(struct buf *out, const struct announcement *item, size_t most)
-{
-	slack_escaped(out, item->metric, most);
-	buf_text(out, ": ");
-	text_size(out, &item->change);
-	basis(out, item);
-	text_accepted(out, item);
-	buf_text(out, "  ");
-	text_levels(out, &item->change, "→");
-	if (item->unit) {
-		buf_char(out, ' ');
-		slack_escaped(out, item->unit, UNIT);
-	}
-	text_course(out, item, &slack_style);
-}
-
 static void ended(struct buf *out, const struct announcement *item)
 {
 	if (item->over.time == 0)
 		return;
 	buf_text(out, ", ");
-	recovery(out, item);
+	text_recovery(out, item, &slack_style);
 }
 
 /* The worst changes of a crowd that fit, and how to list the others. */
@@ -249,7 +200,7 @@ static void members(struct buf *out, const struct announcement *item, size_t beg
 	for (; shown < CROWD_WORST && shown < item->members; shown++) {
 		buf_clear(&line);
 		buf_text(&line, "\n• ");
-		single(&line, announcement_extras(item)->folded[shown], MEMBER);
+		text_change(&line, announcement_extras(item)->folded[shown], &member_style, "", "");
 		if (out->length + line.length - begin > CROWD)
 			break;
 		buf_append(out, line.data, line.length);
@@ -270,10 +221,7 @@ void slack_item_line(struct buf *out, const struct announcement *item)
 	size_t begin = out->length;
 
 	buf_printf(out, "\n:%s_circle: ", circles[1 + announcement_verdict(item)]);
-	if (item->members > 0)
-		crowd(out, item);
-	else
-		single(out, item, METRIC);
+	text_change(out, item, &slack_style, "", "");
 	ended(out, item);
 	if (announcement_extras(item)->folded)
 		members(out, item, begin);
@@ -319,24 +267,7 @@ void slack_recovery_line(struct buf *out, const struct announcement *item)
 		announcement_verdict(item) > 0 ? "\n:large_green_circle: " : "\n:white_circle: ");
 	slack_test_line(out, item);
 	buf_char(out, ' ');
-	if (announcement_extras(item)->folded) {
-		text_crowd(out, item, &slack_style);
-		recovery(out, item);
-		buf_text(out, " (was ");
-		text_spread(out, &item->change);
-		text_crowd_shared(out, item, &slack_style);
-		buf_char(out, ')');
-		own_page(out, item);
-		return;
-	}
-	slack_escaped(out, item->metric, METRIC);
-	buf_text(out, ": ");
-	recovery(out, item);
-	buf_text(out, " (was ");
-	text_percent(out, &item->change);
-	buf_text(out, "  ");
-	text_levels(out, &item->change, "→");
-	buf_char(out, ')');
+	text_end(out, item, &slack_style, "", " (was ");
 	own_page(out, item);
 }
 
@@ -474,11 +405,11 @@ void slack_short_line(struct buf *out, const struct announcement *item)
 		buf_char(out, ' ');
 	}
 	if (item->members > 0) {
-		crowd(out, item);
+		text_change(out, item, &slack_style, "", "");
 		return;
 	}
 	slack_escaped(out, item->metric, METRIC);
 	buf_char(out, ' ');
 	text_percent(out, &item->change);
-	basis(out, item);
+	text_basis(out, item, &slack_style);
 }
