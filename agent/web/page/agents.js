@@ -1,7 +1,6 @@
 // The agents that share this state: who lives, what each holds, how late it is.
-import {get} from './api.js';
-import {ago, badge, h, name, number, replace, style, time, waiting} from './dom.js';
-import {headings, keepLooking, mark, redraw} from './states.js';
+import {ago, badge, h, name, number, replace, time} from './dom.js';
+import {mark, table, watch} from './states.js';
 
 const states = {
 	alive: ['good', '✓', 'alive'],
@@ -22,17 +21,16 @@ function ranges(shards) {
 	return found.map(([from, to]) => from === to ? `${from}` : `${from}–${to}`).join(', ');
 }
 
-function row(agent, first) {
-	return h('tr', {'data-agent': agent.name},
-		h('td', {class: 'wide'}, agent.address ? h('a', {href: agent.address, 'data-key': `agent ${agent.instance}`}, name(agent.name, 80)) : name(agent.name, 80),
-			agent.self ? [' ', badge('this one')] : null, agent.leader ? [' ', badge('leader')] : null,
-			h('div', {class: 'small quiet'}, `hunter-c ${agent.version}`, agent.state !== 'gone' && agent.configuration !== first ? ', another configuration than the first' : ''),
-			agent.late_renewals ? h('div', {class: 'row-problem'}, `${number(agent.late_renewals)} ${agent.late_renewals === 1 ? 'renewal of its lease was' : 'renewals of its lease were'} late`) : null),
-		h('td', {}, mark(states[agent.state]), h('div', {class: 'small'}, agent.gone ? ['since ', time(agent.gone)] : ['renewed ', ago(agent.renewed)])),
-		h('td', {class: 'number', 'data-label': 'shards'}, agent.shards ? h('details', {'data-key': `shards ${agent.instance}`}, h('summary', {}, number(agent.shards)), h('div', {class: 'small'}, ranges(agent.held))) : '0'),
-		h('td', {class: 'number', 'data-label': 'tests'}, number(agent.tests)),
-		h('td', {'data-label': 'joined'}, time(agent.joined)));
-}
+const columns = first => [
+	['Agent', 'wide', agent => [agent.address ? h('a', {href: agent.address, 'data-key': `agent ${agent.instance}`}, name(agent.name, 80)) : name(agent.name, 80),
+		agent.self ? [' ', badge('this one')] : null, agent.leader ? [' ', badge('leader')] : null,
+		h('div', {class: 'small quiet'}, `hunter-c ${agent.version}`, agent.state !== 'gone' && agent.configuration !== first ? ', another configuration than the first' : ''),
+		agent.late_renewals ? h('div', {class: 'row-problem'}, `${number(agent.late_renewals)} ${agent.late_renewals === 1 ? 'renewal of its lease was' : 'renewals of its lease were'} late`) : null]],
+	['State', 'bare', agent => [mark(states[agent.state]), h('div', {class: 'small'}, agent.gone ? ['since ', time(agent.gone)] : ['renewed ', ago(agent.renewed)])]],
+	['Shards', 'number', agent => agent.shards ? h('details', {'data-key': `shards ${agent.instance}`}, h('summary', {}, number(agent.shards)), h('div', {class: 'small'}, ranges(agent.held))) : '0'],
+	['Tests', 'number', agent => number(agent.tests)],
+	['Joined', 'word', agent => time(agent.joined)],
+];
 
 function draw(main, fleet) {
 	const order = {alive: 0, late: 0, gone: 1};
@@ -45,19 +43,8 @@ function draw(main, fleet) {
 	replace(main, h('h1', {}, 'Agents'),
 		h('p', {}, `${number(live)} alive; ${number(fleet.held)} of ${number(fleet.shards)} shards are held.`),
 		free ? h('p', {class: 'panel problem', role: 'alert'}, `${number(free)} shards are free: their tests do not run until an agent takes them, within half a minute.`) : null,
-		h('div', {class: 'table'}, h('table', {class: 'stack'},
-			headings(['Agent', 'State'], ['Shards', 'Tests'], 'Joined'),
-			h('tbody', {}, agents.map(agent => row(agent, agents[0].configuration))))),
+		table(columns(agents[0].configuration), agents, agent => ({'data-agent': agent.name})),
 		h('p', {class: 'quiet small'}, 'Tests: that the agent has in its configuration; it runs those of its shards. Times are by the clock of the database, ', time(fleet.time), '.'));
 }
 
-export async function show(main, context) {
-	style('states.css');
-	replace(main, h('h1', {}, 'Agents'), waiting('Asking the agent …'));
-	async function look() {
-		const fleet = await get('/api/v1/agents', null, context.signal);
-		redraw(main, () => draw(main, fleet));
-	}
-	await look();
-	keepLooking(context, 5, look);
-}
+export const show = (main, context) => watch(main, context, {title: 'Agents', path: '/api/v1/agents', seconds: 5, draw: fleet => draw(main, fleet)});

@@ -5,7 +5,8 @@ import {ago, append, badge, duration, h, name, notice, percent, plain, remember,
 import {createChart, formatValue} from './chart.js';
 import {changeLinks, pinsOf, pinsText} from './explore.js';
 import {redraw} from './states.js';
-import {asWas, keysHelp, onKeys, person, personField, say, silence, states, triageBadge} from './triage.js';
+import {silence} from './silence.js';
+import {asWas, keysHelp, onKeys, person, personField, say, states, triageBadge} from './triage.js';
 
 const FEW = 12, MOST = 100; // siblings
 
@@ -766,7 +767,8 @@ export async function show(main, context) {
 		async silence() {
 			const words = {series: 'this series', test: 'the whole test', cluster: 'the group', environment: `everything in ${story.change.environment}`,
 				commit: 'everything that this commit has changed'};
-			if (await silence(story.matchers.map(one => ({text: plain(words[one.of] ?? one.of, 100), matchers: one.matchers})), context))
+			const choices = story.matchers.map(one => ({text: plain(words[one.of] ?? one.of, 100), matchers: one.matchers}));
+			if (await silence(context, {matchers: choices[0]?.matchers, for: '4h'}, choices))
 				await load();
 		},
 	};

@@ -157,15 +157,18 @@ function movingMedian(values, count) {
 	return out;
 }
 
-function prepared(raw, index) {
+function prepared(raw, index, unit) {
 	const n = raw.times.length;
 	const times = new Float64Array(raw.times);
 	const values = new Float64Array(n);
 
 	for (let i = 0; i < n; i++)
 		values[i] = raw.values[i] === null || raw.values[i] === undefined ? NaN : raw.values[i];
-	return {raw, index, n, times, values, changes: raw.changes || [], unit: raw.unit || null, shown: true};
+	return {raw, index, n, times, values, changes: raw.changes || [], unit: raw.unit || unit, shown: true};
 }
+
+// The index of the point that is drawn at a place.
+const pointAt = (line, at) => (line.points ? line.points[at] : at);
 
 // The attribute of a point, or null.
 function attributeOf(line, name, i) {
@@ -189,8 +192,41 @@ function baseOf(line) {
 	return some.length ? some[some.length >> 1] : NaN;
 }
 
+// A value as it is drawn: of relative ones, in percent of the base.
+function lifted(line, value) {
+	if (line.base === null)
+		return value;
+	return line.base ? 100 * (value / line.base - 1) : NaN;
+}
+
 // Charts with one cursor: those with the option `linked`.
 const linked = new Set();
+
+// What is drawn goes no further than this.
+function within(context, [x, y, width, height], draw) {
+	context.save();
+	context.beginPath();
+	context.rect(x, y, width, height);
+	context.clip();
+	draw();
+	context.restore();
+}
+
+// Lines from one point to another: [x, y, x, y] of each.
+function stroke(context, color, width, lines, dash = []) {
+	context.strokeStyle = color;
+	context.lineWidth = width;
+	context.setLineDash(dash);
+	context.beginPath();
+	for (const [fromX, fromY, toX, toY] of lines) {
+		context.moveTo(fromX, fromY);
+		context.lineTo(toX, toY);
+	}
+	context.stroke();
+	context.setLineDash([]);
+}
+
+const sharp = (place) => Math.round(place) + 0.5;
 
 // words
 
@@ -305,7 +341,7 @@ class Chart {
 
 	take(plot) {
 		this.plot = plot;
-		this.lines = (plot.lines || []).map(prepared);
+		this.lines = (plot.lines || []).map((raw, i) => prepared(raw, i, plot.unit || null));
 		this.arrange();
 	}
 
@@ -315,7 +351,8 @@ class Chart {
 
 		this.order = byCommit ? this.commitOrder() : null;
 		for (const line of this.lines) {
-			const values = this.options.scale === 'relative' ? this.relative(line) : line.values;
+			line.base = this.options.scale === 'relative' ? baseOf(line) : null;
+			const values = line.base === null ? line.values : line.values.map((value) => lifted(line, value));
 
 			line.points = null; // by place, the index of the point; null: the same
 			line.x = line.times;
@@ -337,11 +374,6 @@ class Chart {
 			this.extent = [Date.now() - DAY, Date.now()];
 		if (this.extent[0] === this.extent[1])
 			this.extent = byCommit ? [this.extent[0] - 1, this.extent[1] + 1] : [this.extent[0] - 3600000, this.extent[1] + 3600000];
-	}
-
-	relative(line) {
-		line.base = baseOf(line);
-		return line.values.map((value) => (line.base ? 100 * (value / line.base - 1) : NaN));
 	}
 
 	// Commits in the order in which they were first measured; without commits, the times.
@@ -431,6 +463,10 @@ class Chart {
 		this.writeLegend();
 		this.writePanel();
 		this.redraw();
+	}
+
+	shown() {
+		return this.lines.filter((line) => line.shown);
 	}
 
 	color(line) {
@@ -524,8 +560,7 @@ class Chart {
 
 	// What is drawn.
 	rows(range, columns) {
-		const labels = ['x'], series = {}, sets = [];
-		const shown = this.lines.filter((line) => line.shown);
+		const labels = ['x'], series = {}, sets = [], shown = this.shown();
 		const per = shown.length > 4 ? Math.max(100, Math.round((columns * 4) / shown.length)) : columns;
 		const add = (line, label, y, alpha, more) => {
 			const indices = reduce(line.x, y, range[0], range[1], per);
@@ -561,9 +596,7 @@ class Chart {
 			high = Math.max(high, value);
 		};
 
-		for (const line of this.lines) {
-			if (!line.shown)
-				continue;
+		for (const line of this.shown()) {
 			for (const i of line.drawn) // which has the least and the greatest
 				if (line.x[i] >= range[0] && line.x[i] <= range[1])
 					take(line.y[i]);
@@ -597,10 +630,9 @@ class Chart {
 	unit() {
 		if (this.options.scale === 'relative')
 			return '%';
-		const shown = this.lines.filter((line) => line.shown);
-		const unit = shown.length ? shown[0].unit || this.plot.unit : this.plot.unit;
+		const shown = this.shown(), unit = shown.length ? shown[0].unit : this.plot.unit;
 
-		return shown.every((line) => (line.unit || this.plot.unit) === unit) ? unit || null : null;
+		return shown.every((line) => line.unit === unit) ? unit || null : null;
 	}
 
 	// Those of dygraphs; of commits every few.
@@ -628,7 +660,7 @@ class Chart {
 		const out = [];
 		const changes = line.changes.filter((one) => one.source !== 'fresh' && !one.withdrawn && one.before !== null && one.before !== undefined &&
 			one.after !== null && one.after !== undefined);
-		const y = (value) => (this.options.scale === 'relative' ? (line.base ? 100 * (value / line.base - 1) : NaN) : value);
+		const y = (value) => lifted(line, value);
 		const edge = line.x.length ? [line.x[0], line.x[line.x.length - 1]] : this.extent;
 		const middle = this.order ? 0.5 : 0;
 		let last = null;
@@ -693,31 +725,18 @@ class Chart {
 		const X = (place) => dygraph.toDomXCoord(place);
 		const clip = (x) => Math.max(area.x, Math.min(area.x + area.w, x));
 
-		context.save();
-		context.beginPath();
-		context.rect(area.x, area.y, area.w, area.h + 1);
-		context.clip();
-		for (const span of this.plot.spans || [])
-			this.drawSpan(context, area, span, clip(X(this.placeOf(span.from))), clip(X(this.placeOf(span.to))));
-		context.strokeStyle = this.colors.grid;
-		context.lineWidth = 1;
-		context.beginPath();
-		for (const tick of dygraph.layout_.yticks) {
-			const y = Math.round(area.y + tick.pos * area.h) + 0.5;
+		within(context, [area.x, area.y, area.w, area.h + 1], () => {
+			for (const span of this.plot.spans || [])
+				this.drawSpan(context, area, span, clip(X(this.placeOf(span.from))), clip(X(this.placeOf(span.to))));
+			stroke(context, this.colors.grid, 1, dygraph.layout_.yticks.map((tick) => {
+				const y = sharp(area.y + tick.pos * area.h);
 
-			context.moveTo(area.x, y);
-			context.lineTo(area.x + area.w, y);
-		}
-		context.stroke();
-		for (const line of this.lines)
-			if (line.shown)
+				return [area.x, y, area.x + area.w, y];
+			}));
+			for (const line of this.shown())
 				this.drawChanges(context, area, line, X);
-		context.restore();
-		context.strokeStyle = this.colors.axis;
-		context.beginPath();
-		context.moveTo(area.x, Math.round(area.y + area.h) + 0.5);
-		context.lineTo(area.x + area.w, Math.round(area.y + area.h) + 0.5);
-		context.stroke();
+		});
+		stroke(context, this.colors.axis, 1, [[area.x, sharp(area.y + area.h), area.x + area.w, sharp(area.y + area.h)]]);
 	}
 
 	drawSpan(context, area, span, from, to) {
@@ -730,20 +749,14 @@ class Chart {
 		// An outage is hatched, so that it differs by more than colour.
 		if (span.kind !== 'outage')
 			return;
-		context.save();
-		context.beginPath();
-		context.rect(from, area.y, width, area.h);
-		context.clip();
-		context.strokeStyle = this.colors.axis;
-		context.globalAlpha = 0.35;
-		context.lineWidth = 1;
-		context.beginPath();
-		for (let x = from - area.h; x < from + width; x += 9) {
-			context.moveTo(x, area.y + area.h);
-			context.lineTo(x + area.h, area.y);
-		}
-		context.stroke();
-		context.restore();
+		within(context, [from, area.y, width, area.h], () => {
+			const lines = [];
+
+			context.globalAlpha = 0.35;
+			for (let x = from - area.h; x < from + width; x += 9)
+				lines.push([x, area.y + area.h, x + area.h, area.y]);
+			stroke(context, this.colors.axis, 1, lines);
+		});
 	}
 
 	// The bands of places, and the changes.
@@ -761,42 +774,26 @@ class Chart {
 			if (one.from !== undefined && one.from !== null && high - low >= 1)
 				context.fillRect(low, area.y, high - low, area.h);
 			context.globalAlpha = one.withdrawn ? 0.5 : 1;
-			context.strokeStyle = this.markColor(one);
-			context.lineWidth = this.plot.mark && one.id === this.plot.mark ? 2 : 1;
-			context.setLineDash(one.source === 'known' && !one.withdrawn ? [] : one.source === 'candidate' ? [2, 3] : [5, 4]);
-			context.beginPath();
-			context.moveTo(Math.round(at) + 0.5, area.y);
-			context.lineTo(Math.round(at) + 0.5, area.y + area.h);
-			context.stroke();
-			context.setLineDash([]);
+			stroke(context, this.markColor(one), this.plot.mark && one.id === this.plot.mark ? 2 : 1, [[sharp(at), area.y, sharp(at), area.y + area.h]],
+				isSure(one) ? [] : one.source === 'candidate' ? [2, 3] : [5, 4]);
 		}
 		context.globalAlpha = 1;
 	}
 
 	// Above the lines, in whose noise they would drown; with a rim, so that they are seen there.
 	drawLevels(context, area, dygraph) {
-		const shown = this.lines.filter((line) => line.shown);
+		const shown = this.shown();
 
-		context.save();
-		context.beginPath();
-		context.rect(area.x, area.y, area.w, area.h);
-		context.clip();
-		for (const line of shown)
-			for (const level of this.levels(line)) {
-				const ends = [dygraph.toDomXCoord(level.from), dygraph.toDomYCoord(level.start), dygraph.toDomXCoord(level.to), dygraph.toDomYCoord(level.end)];
-				const width = this.options.small ? 1.6 : 2.2;
+		within(context, [area.x, area.y, area.w, area.h], () => {
+			for (const line of shown)
+				for (const level of this.levels(line)) {
+					const ends = [dygraph.toDomXCoord(level.from), dygraph.toDomYCoord(level.start), dygraph.toDomXCoord(level.to), dygraph.toDomYCoord(level.end)];
+					const width = this.options.small ? 1.6 : 2.2;
 
-				for (const [color, wide] of [[this.colors.ground, width + 1.4], [shown.length > 1 ? this.color(line) : this.colors.text, width]]) {
-					context.strokeStyle = color;
-					context.lineWidth = wide;
-					context.setLineDash(level.faint && wide === width ? [6, 4] : []);
-					context.beginPath();
-					context.moveTo(ends[0], ends[1]);
-					context.lineTo(ends[2], ends[3]);
-					context.stroke();
+					stroke(context, this.colors.ground, width + 1.4, [ends]);
+					stroke(context, shown.length > 1 ? this.color(line) : this.colors.text, width, [ends], level.faint ? [6, 4] : []);
 				}
-			}
-		context.restore();
+		});
 	}
 
 	// The triangles above the changes, as buttons.
@@ -805,8 +802,8 @@ class Chart {
 		const half = this.order ? 0.5 : 0;
 		const found = [];
 
-		for (const line of this.lines)
-			for (const change of line.shown ? line.changes : []) {
+		for (const line of this.shown())
+			for (const change of line.changes) {
 				const place = this.placeOf(change.time) - half;
 
 				if (place >= range[0] && place <= range[1])
@@ -843,7 +840,7 @@ class Chart {
 	}
 
 	markButton({line, change, x}, area) {
-		const text = plain((this.lines.length > 1 && line.raw.name ? line.raw.name + ': ' : '') + describeChange(change, line.unit || this.plot.unit), 4000);
+		const text = plain((this.lines.length > 1 && line.raw.name ? line.raw.name + ': ' : '') + describeChange(change, line.unit), 4000);
 		const meant = this.plot.mark && change.id === this.plot.mark ? 'chart-meant' : '';
 		const out = h('button', {type: 'button', class: `chart-mark ${verdictClass(change)} ${meant}`, tabindex: -1, title: text, 'aria-label': text,
 			onclick: () => this.select(line, change)}, markOf(change));
@@ -872,50 +869,45 @@ class Chart {
 
 		context.setTransform(ratio, 0, 0, ratio, 0, 0);
 		context.clearRect(0, 0, this.width, this.height);
-		context.save();
-		context.beginPath();
-		context.rect(area.x - 6, area.y, area.w + 12, area.h);
-		context.clip();
-		if (this.drag && this.drag.kind === 'zoom') {
-			const [a, b] = [this.drag.x, this.drag.now].sort((p, q) => p - q);
+		within(context, [area.x - 6, area.y, area.w + 12, area.h], () => {
+			if (this.drag && this.drag.kind === 'zoom') {
+				const [a, b] = [this.drag.x, this.drag.now].sort((p, q) => p - q);
 
-			context.fillStyle = this.colors.zoom;
-			context.fillRect(a, area.y, b - a, area.h);
-		}
-		if (this.cursor !== null) {
-			const x = Math.round(this.dygraph.toDomXCoord(this.placeOf(this.cursor))) + 0.5;
-
-			context.strokeStyle = this.colors.cursor;
-			context.lineWidth = 1;
-			context.beginPath();
-			context.moveTo(x, area.y);
-			context.lineTo(x, area.y + area.h);
-			context.stroke();
-			for (const line of this.lines) {
-				const at = line.shown ? this.nearest(line, this.placeOf(this.cursor)) : -1;
-
-				if (at >= 0)
-					this.dot(context, line.x[at], line.y[at], this.options.small ? 2.5 : 3.5, this.color(line), false);
+				context.fillStyle = this.colors.zoom;
+				context.fillRect(a, area.y, b - a, area.h);
 			}
-		}
-		for (let i = 0; i < this.pins.length; i++) {
-			const pin = this.pins[i], line = this.lines[pin.line];
+			if (this.cursor !== null)
+				this.drawCursor(context, area);
+			this.pins.forEach((pin, i) => this.drawPin(context, pin, String(i + 1)));
+		});
+	}
 
-			if (!line || !line.shown)
-				continue;
-			const at = this.indexAt(line, pin.time);
+	drawCursor(context, area) {
+		const place = this.placeOf(this.cursor), x = sharp(this.dygraph.toDomXCoord(place));
 
-			if (at < 0)
-				continue;
-			this.dot(context, line.x[at], line.y[at], 5, this.color(line), true);
-			context.fillStyle = this.colors.text;
-			context.font = `600 ${0.75 * this.rem}px system-ui, sans-serif`;
-			context.strokeStyle = this.colors.ground;
-			context.lineWidth = 3;
-			context.strokeText(String(i + 1), this.dygraph.toDomXCoord(line.x[at]) + 8, this.dygraph.toDomYCoord(line.y[at]) - 7);
-			context.fillText(String(i + 1), this.dygraph.toDomXCoord(line.x[at]) + 8, this.dygraph.toDomYCoord(line.y[at]) - 7);
+		stroke(context, this.colors.cursor, 1, [[x, area.y, x, area.y + area.h]]);
+		for (const line of this.shown()) {
+			const at = this.nearest(line, place);
+
+			if (at >= 0)
+				this.dot(context, line.x[at], line.y[at], this.options.small ? 2.5 : 3.5, this.color(line), false);
 		}
-		context.restore();
+	}
+
+	drawPin(context, pin, text) {
+		const line = this.lines[pin.line], at = line && line.shown ? this.indexAt(line, pin.time) : -1;
+
+		if (at < 0)
+			return;
+		const label = [text, this.dygraph.toDomXCoord(line.x[at]) + 8, this.dygraph.toDomYCoord(line.y[at]) - 7];
+
+		this.dot(context, line.x[at], line.y[at], 5, this.color(line), true);
+		context.fillStyle = this.colors.text;
+		context.font = `600 ${0.75 * this.rem}px system-ui, sans-serif`;
+		context.strokeStyle = this.colors.ground;
+		context.lineWidth = 3;
+		context.strokeText(...label);
+		context.fillText(...label);
 	}
 
 	dot(context, x, y, size, color, ring) {
@@ -995,12 +987,12 @@ class Chart {
 		}
 		this.legend.classList.toggle('chart-resting', this.cursor === null);
 		this.when.replaceChildren();
-		const line = this.lines.find((one) => one.shown);
+		const [line] = this.shown();
 		const at = line ? atOf(line) : -1;
 
 		if (at < 0)
 			return;
-		const point = line.points ? line.points[at] : at;
+		const point = pointAt(line, at);
 		const commit = attributeOf(line, 'commit', point);
 		const spans = this.cursor === null || this.options.small ? [] : (this.plot.spans || []).filter((span) => span.from <= (this.over ?? this.cursor) && (this.over ?? this.cursor) <= span.to);
 
@@ -1012,11 +1004,11 @@ class Chart {
 	}
 
 	valueText(line, at) {
-		const point = line.points ? line.points[at] : at;
+		const point = pointAt(line, at);
 		const value = line.values[point];
-		const text = formatValue(value, line.unit || this.plot.unit);
+		const text = formatValue(value, line.unit);
 
-		return this.options.scale === 'relative' && line.base ? `${percent(100 * (value / line.base - 1))} (${text})` : text;
+		return line.base ? `${percent(lifted(line, value))} (${text})` : text;
 	}
 
 	// pins
@@ -1035,7 +1027,7 @@ class Chart {
 			if (value !== null)
 				attributes[name] = value;
 		}
-		return {line: line.raw, index: i, time: pin.time, value: Number.isNaN(line.values[i]) ? null : line.values[i], unit: line.unit || this.plot.unit || null,
+		return {line: line.raw, index: i, time: pin.time, value: Number.isNaN(line.values[i]) ? null : line.values[i], unit: line.unit,
 			attributes, before: i > 0 ? attributeOf(line, 'commit', i - 1) : null};
 	}
 
@@ -1074,7 +1066,7 @@ class Chart {
 	}
 
 	changeCard({line, change}) {
-		const unit = line.unit || this.plot.unit;
+		const {unit} = line;
 		const title = element('strong', verdictClass(change), `${markOf(change)} ${sizeText(change)}`);
 		const state = change.withdrawn ? 'withdrawn: it was announced, and is no longer found' : sourceWords[change.source] || (change.ended ? 'recorded, over' : 'recorded');
 
@@ -1094,7 +1086,7 @@ class Chart {
 		this.selected = change && !(this.selected && this.selected.change === change) ? {line, change} : null;
 		this.writePanel();
 		if (this.selected)
-			this.say(describeChange(change, line.unit || this.plot.unit));
+			this.say(describeChange(change, line.unit));
 	}
 
 	pin(lineIndex, time, quiet) {
@@ -1234,15 +1226,15 @@ class Chart {
 		const place = this.dygraph.toDataXCoord(x);
 		let best = null;
 
-		for (const line of this.lines) {
-			const at = line.shown ? this.nearest(line, place) : -1;
+		for (const line of this.shown()) {
+			const at = this.nearest(line, place);
 
 			if (at < 0)
 				continue;
 			const far = Math.hypot(this.dygraph.toDomXCoord(line.x[at]) - x, (this.dygraph.toDomYCoord(line.y[at]) - y) / 2);
 
 			if (!best || far < best.far)
-				best = {line, at, far, time: line.times[line.points ? line.points[at] : at]};
+				best = {line, at, far, time: line.times[pointAt(line, at)]};
 		}
 		return best;
 	}
@@ -1417,7 +1409,7 @@ class Chart {
 	}
 
 	current() {
-		return this.lines.find((line) => line.shown && line.n > 0) || null;
+		return this.shown().find((line) => line.n > 0) || null;
 	}
 
 	step(by) {
@@ -1439,7 +1431,7 @@ class Chart {
 			at += by < 0 ? -1 : 1;
 		if (at < 0 || at >= line.x.length)
 			return;
-		const time = line.times[line.points ? line.points[at] : at];
+		const time = line.times[pointAt(line, at)];
 
 		this.over = null;
 		this.showCursor(time);
@@ -1460,7 +1452,7 @@ class Chart {
 	}
 
 	jump(by) {
-		const all = this.lines.flatMap((line) => (line.shown ? line.changes.map((change) => ({line, change})) : [])).sort((a, b) => a.change.time - b.change.time);
+		const all = this.shown().flatMap((line) => line.changes.map((change) => ({line, change}))).sort((a, b) => a.change.time - b.change.time);
 
 		if (all.length === 0)
 			return;
@@ -1482,7 +1474,7 @@ class Chart {
 		const at = this.nearest(line, this.placeOf(this.cursor));
 
 		if (at >= 0)
-			this.pin(line.index, line.times[line.points ? line.points[at] : at], false);
+			this.pin(line.index, line.times[pointAt(line, at)], false);
 	}
 
 	say(text) {
@@ -1514,10 +1506,6 @@ class Chart {
 			this.writeReadout();
 			this.redraw();
 		}
-	}
-
-	range(view) {
-		this.setView(view);
 	}
 
 	destroy() {

@@ -2,7 +2,7 @@
 import {get} from './api.js';
 import {createChart} from './chart.js';
 import {ago, duration, h, name, notice, number, plain, replace, style, time, verdict, waiting} from './dom.js';
-import {due, headings, keepLooking, redraw} from './states.js';
+import {due, keepLooking, redraw, table} from './states.js';
 import {personField, say, states, triageBadge} from './triage.js';
 
 const PAGE = 20;
@@ -72,15 +72,14 @@ function clusterCard(cluster, last, page) {
 		}) : null);
 }
 
-function roundRow(round) {
-	return h('tr', {},
-		h('td', {class: 'wide'}, time(round.ended), round.problem ? h('div', {class: 'row-problem'}, name(round.problem, 400)) : null),
-		h('td', {class: 'number', 'data-label': 'took'}, duration(round.duration_seconds)),
-		h('td', {class: 'number', 'data-label': 'tests'}, number(round.tests), round.failed_tests ? h('span', {class: 'warn'}, ` (${number(round.failed_tests)} failed)`) : ''),
-		h('td', {class: 'number', 'data-label': 'series'}, number(round.series), round.left_out ? h('span', {class: 'quiet'}, ` (${number(round.left_out)} left out)`) : ''),
-		h('td', {class: 'number', 'data-label': 'moved together'}, number(round.found)),
-		h('td', {class: 'number', 'data-label': 'new'}, number(round.new)));
-}
+const roundColumns = [
+	['Ended', 'wide', round => [time(round.ended), round.problem ? h('div', {class: 'row-problem'}, name(round.problem, 400)) : null]],
+	['Took', 'number', round => duration(round.duration_seconds)],
+	['Tests', 'number', round => [number(round.tests), round.failed_tests ? h('span', {class: 'warn'}, ` (${number(round.failed_tests)} failed)`) : '']],
+	['Series', 'number', round => [number(round.series), round.left_out ? h('span', {class: 'quiet'}, ` (${number(round.left_out)} left out)`) : '']],
+	['Moved together', 'number', round => number(round.found)],
+	['New', 'number', round => number(round.new)],
+];
 
 function groupPart(group, page) {
 	const last = group.last;
@@ -93,9 +92,8 @@ function groupPart(group, page) {
 			: last.clusters.length ? [h('ul', {class: 'cards'}, last.clusters.map(cluster => clusterCard(cluster, last, page))),
 				last.found > last.clusters.length ? h('p', {class: 'quiet'}, `and ${number(last.found - last.clusters.length)} more, less clear`) : null]
 				: h('p', {class: 'quiet'}, `Nothing moved together in the last round, ${number(last.series)} series in ${number(last.points)} points of time.`),
-		group.rounds.length ? h('details', {'data-key': `rounds ${group.name}`}, h('summary', {'data-key': `summary ${group.name}`}, 'Last rounds'), h('div', {class: 'table'}, h('table', {class: 'stack'},
-			headings(['Ended'], ['Took', 'Tests', 'Series', 'Moved together', 'New']),
-			h('tbody', {}, group.rounds.map(roundRow))))) : null);
+		group.rounds.length ? h('details', {'data-key': `rounds ${group.name}`}, h('summary', {'data-key': `summary ${group.name}`}, 'Last rounds'),
+			table(roundColumns, group.rounds)) : null);
 }
 
 export async function show(main, context) {

@@ -333,7 +333,7 @@ export async function show(main, context) {
 	function moveTo(view) {
 		state.view = view;
 		for (const one of drawn)
-			one.chart.range(view);
+			one.chart.setView(view);
 		write(state);
 	}
 

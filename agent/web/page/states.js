@@ -1,5 +1,6 @@
 // What the pages of states (tests, silences, status, clusters) share.
-import {ago, h, plain} from './dom.js';
+import {get} from './api.js';
+import {ago, h, plain, replace, style, waiting} from './dom.js';
 
 // Draws again without losing the place of the keyboard: what is focused has a data-key that only it
 // has, or is drawn just as it was. What is pressed just now stays until it is released: a click on it would be lost.
@@ -77,11 +78,28 @@ export function mark([kind, shape, word]) {
 	return h('span', {class: `state ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), word);
 }
 
-// The head of a table: columns of words, then of numbers, then of what is left.
-export function headings(words, numbers, ...more) {
-	const row = (all, kind) => all.map(text => h('th', {scope: 'col', class: kind}, text));
+// A table; columns: [heading, kind, what a row has there]. Of a kind cells are: 'wide' or 'bare' (they speak for themselves),
+// 'word' or 'number' (where there is no room for a head, they say what they are).
+export function table(columns, rows, attributes = () => ({})) {
+	const isNumber = kind => kind.startsWith('number');
+	const says = (heading, kind) => kind === 'word' || isNumber(kind) ? heading.toLowerCase() : null;
 
-	return h('thead', {}, h('tr', {}, row(words, null), row(numbers, 'number'), row(more, null)));
+	return h('div', {class: 'table'}, h('table', {class: 'stack'},
+		h('thead', {}, h('tr', {}, columns.map(([heading, kind]) => h('th', {scope: 'col', class: isNumber(kind) ? 'number' : null}, heading)))),
+		h('tbody', {}, rows.map(row => h('tr', attributes(row), columns.map(([heading, kind, cell]) =>
+			h('td', {class: kind, 'data-label': says(heading, kind)}, cell(row))))))));
+}
+
+// A page of what the agent answers now, and again every so often: `draw(answer)` fills `main`.
+export async function watch(main, context, {title, path, seconds, draw, handlers}) {
+	style('states.css');
+	replace(main, h('h1', {}, title), waiting('Asking the agent …'));
+	async function look() {
+		const answer = await get(path, null, context.signal);
+		redraw(main, () => draw(answer));
+	}
+	await look();
+	keepLooking(context, seconds, look, handlers);
 }
 
 // When something is due.

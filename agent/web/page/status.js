@@ -1,7 +1,6 @@
 // What the agent waits for and what troubles it.
-import {get} from './api.js';
-import {ago, badge, duration, h, name, number, plain, replace, style, time, waiting} from './dom.js';
-import {due, facts, headings, keepLooking, mark, redraw} from './states.js';
+import {ago, badge, duration, h, name, number, plain, replace, time} from './dom.js';
+import {due, facts, mark, table, watch} from './states.js';
 
 const bytes = new Intl.NumberFormat('en', {maximumSignificantDigits: 3});
 
@@ -74,16 +73,21 @@ function routeTree(route, above = null) {
 		route.routes.length ? h('ul', {}, route.routes.map(inner => routeTree(inner, route))) : null);
 }
 
-function sourceRow(source) {
-	return h('tr', {},
-		h('td', {class: 'wide'}, h('a', {href: `/tests?q=${encodeURIComponent(source.name)}`, 'data-key': `source ${source.name}`}, name(source.name, 80)), ' ', badge(source.type),
-			source.address ? h('div', {class: 'small quiet'}, name(source.address, 300)) : null,
-			source.problem ? h('div', {class: 'row-problem'}, name(source.problem, 400)) : null),
-		h('td', {}, source.up ? source.failing ? mark(['soon', '◔', 'some tests fail']) : mark(['good', '✓', 'up']) : [mark(['bad', '✕', 'down']), h('div', {class: 'small'}, 'since ', time(source.down_since))]),
-		h('td', {class: 'number', 'data-label': 'tests'}, number(source.tests)),
-		h('td', {class: 'number', 'data-label': 'failing'}, number(source.failing)),
-		h('td', {class: 'number', 'data-label': 'no new data'}, number(source.stale)));
+function sourceState(source) {
+	if (!source.up)
+		return [mark(['bad', '✕', 'down']), h('div', {class: 'small'}, 'since ', time(source.down_since))];
+	return mark(source.failing ? ['soon', '◔', 'some tests fail'] : ['good', '✓', 'up']);
 }
+
+const sourceColumns = [
+	['Source', 'wide', source => [h('a', {href: `/tests?q=${encodeURIComponent(source.name)}`, 'data-key': `source ${source.name}`}, name(source.name, 80)), ' ', badge(source.type),
+		source.address ? h('div', {class: 'small quiet'}, name(source.address, 300)) : null,
+		source.problem ? h('div', {class: 'row-problem'}, name(source.problem, 400)) : null]],
+	['State', 'bare', sourceState],
+	['Tests', 'number', source => number(source.tests)],
+	['Failing', 'number', source => number(source.failing)],
+	['No new data', 'number', source => number(source.stale)],
+];
 
 function troubles(status) {
 	const found = [];
@@ -110,9 +114,7 @@ function draw(main, status, context) {
 		status.routes ? h('ul', {class: 'tree'}, routeTree(status.routes)) : h('p', {class: 'quiet'}, 'None: all receivers get everything, unless a test names its own (notify).'),
 		status.routes_left_out ? h('p', {class: 'quiet'}, `and ${number(status.routes_left_out)} more routes`) : null,
 		h('h2', {}, 'Sources'),
-		status.sources.length ? h('div', {class: 'table'}, h('table', {class: 'stack'},
-			headings(['Source', 'State'], ['Tests', 'Failing', 'No new data']),
-			h('tbody', {}, status.sources.map(sourceRow)))) : h('p', {class: 'quiet'}, 'No test is monitored.'),
+		status.sources.length ? table(sourceColumns, status.sources) : h('p', {class: 'quiet'}, 'No test is monitored.'),
 		h('div', {class: 'columns'},
 			h('section', {}, h('h2', {}, 'Agent'), facts(
 				['Version', `hunter-c ${status.version}`],
@@ -130,13 +132,4 @@ function draw(main, status, context) {
 				['Last run', ago(changes.last_run), changes.missed_runs ? h('span', {class: 'warn'}, `, ${number(changes.missed_runs)} missed`) : ', none missed']))));
 }
 
-export async function show(main, context) {
-	style('states.css');
-	replace(main, h('h1', {}, 'Status'), waiting('Asking the agent …'));
-	async function look() {
-		const status = await get('/api/v1/status', null, context.signal);
-		redraw(main, () => draw(main, status, context));
-	}
-	await look();
-	keepLooking(context, 10, look, ['test']);
-}
+export const show = (main, context) => watch(main, context, {title: 'Status', path: '/api/v1/status', seconds: 10, draw: status => draw(main, status, context), handlers: ['test']});

@@ -1,7 +1,7 @@
 // The monitored tests: what state each is in, and one of them with its configuration.
 import {get, post} from './api.js';
 import {ago, duration, h, name, notice, number, plain, remember, replace, style, time, waiting} from './dom.js';
-import {choice, due, facts, headings, keepLooking, mark, matcherOf, redraw} from './states.js';
+import {choice, due, facts, keepLooking, mark, matcherOf, redraw, table} from './states.js';
 
 const PAGE = 100;
 
@@ -60,18 +60,16 @@ function runButton(test, context, look) {
 	return button;
 }
 
-function row(test, context, look) {
-	return h('tr', {'data-test': test.name},
-		h('td', {class: 'wide'}, link(test.name, name(test.name)),
-			test.problem ? h('div', {class: 'row-problem'}, plain(test.problem, 300)) : null),
-		h('td', {}, stateOf(test)),
-		h('td', {'data-label': 'last run'}, ago(test.last_run)),
-		h('td', {'data-label': 'last point'}, ago(test.last_point)),
-		h('td', {'data-label': 'next run'}, due(test.next_run)),
-		h('td', {class: 'number spare', 'data-label': 'series'}, number(test.series)),
-		h('td', {class: 'number spare', 'data-label': 'points'}, number(test.points)),
-		h('td', {}, runButton(test.name, context, look)));
-}
+const columns = (context, look) => [
+	['Test', 'wide', test => [link(test.name, name(test.name)), test.problem ? h('div', {class: 'row-problem'}, plain(test.problem, 300)) : null]],
+	['State', 'bare', stateOf],
+	['Last run', 'word', test => ago(test.last_run)],
+	['Last point', 'word', test => ago(test.last_point)],
+	['Next run', 'word', test => due(test.next_run)],
+	['Series', 'number spare', test => number(test.series)],
+	['Points', 'number spare', test => number(test.points)],
+	[context.may('admin') ? 'Run' : '', 'bare', test => runButton(test.name, context, look)],
+];
 
 const kinds = [['', 'All'], ['failing', 'Failing'], ['stale', 'No new data'], ['running', 'Running'], ['new', 'Not run yet'], ['ok', 'Ok'], ['elsewhere', 'Elsewhere']];
 
@@ -111,9 +109,7 @@ async function list(main, context) {
 		next.searchParams.set('after', answer.next ?? '');
 		first.searchParams.delete('after');
 		replace(body,
-			h('div', {class: 'table'}, h('table', {class: 'stack'},
-				headings(['Test', 'State', 'Last run', 'Last point', 'Next run'], ['Series', 'Points'], h('span', {class: 'quiet'}, context.may('admin') ? 'Run' : '')),
-				h('tbody', {}, answer.tests.map(test => row(test, context, run))))),
+			table(columns(context, run), answer.tests, test => ({'data-test': test.name})),
 			h('p', {class: 'pages'}, start ? h('a', {href: first.pathname + first.search, 'data-key': 'first'}, '« First page') : null,
 				answer.next ? h('a', {href: next.pathname + next.search, 'data-key': 'next'}, 'Next page »') : null));
 	}

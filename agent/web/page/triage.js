@@ -123,32 +123,6 @@ export async function say(changes, wanted, context) {
 export const asWas = triage => ({state: triage.state, owner: triage.owner ?? '', note: triage.note ?? '', until: triage.until ?? '',
 	...('link' in triage ? {link: triage.link ?? ''} : {})});
 
-// Adds a silence; `choices`: [{text, matchers}], the first is proposed. The silence, or null.
-export function silence(choices, context) {
-	const matchers = h('input', {type: 'text', name: 'matchers', required: true, spellcheck: 'false', value: choices[0]?.matchers ?? ''});
-	const length = h('input', {type: 'text', name: 'for', required: true, value: '4h', size: 10});
-	const reason = h('input', {type: 'text', name: 'reason', maxlength: 4000});
-	const owner = h('input', {type: 'text', name: 'owner', maxlength: 200, placeholder: person(context) ?? context.me.person});
-
-	return dialog('Silence', [
-		h('p', {class: 'quiet'}, 'What it selects is still measured and shown, but not announced until it is over.'),
-		choices.length > 1 ? h('fieldset', {}, h('legend', {}, 'What'), choices.map((choice, i) => h('label', {},
-			h('input', {type: 'radio', name: 'choice', checked: i === 0, onchange: () => { matchers.value = choice.matchers; }}),
-			h('span', {}, choice.text)))) : null,
-		h('label', {class: 'wide'}, h('span', {}, 'Matchers'), matchers),
-		h('div', {class: 'bar'},
-			h('label', {}, 'For', length),
-			['1h', '4h', '1d', '3d', '7d'].map(text => h('button', {type: 'button', onclick: () => { length.value = text; }}, text))),
-		h('label', {class: 'wide'}, h('span', {}, 'Reason'), reason),
-		h('label', {class: 'wide'}, h('span', {}, 'Owner'), owner),
-	], [{text: 'Cancel', value: null}, {text: 'Silence it', main: true, value: async () => {
-		const made = await post('/api/v1/silences', {matchers: matchers.value, for: length.value, reason: reason.value || null,
-			owner: owner.value || null, person: person(context)});
-		notice(`Silence ${made.id}: ${made.open_changes} open changes in ${made.tests} tests.${made.warning ? ` ${made.warning}` : ''}`);
-		return made;
-	}}]);
-}
-
 // Calls keys[event.key] for what is pressed outside of fields.
 export function onKeys(keys, signal) {
 	addEventListener('keydown', event => {

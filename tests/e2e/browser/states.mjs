@@ -66,7 +66,7 @@ export async function silences(stage, {matchers, selected}) {
 	await page.getByRole('button', {name: 'New silence'}).click();
 	const field = page.locator('[name=matchers]');
 	await field.fill('test=~');
-	await page.locator('main', {hasText: 'expected a value'}).waitFor();
+	await page.locator('main, dialog', {hasText: 'expected a value'}).first().waitFor();
 	await field.fill(matchers);
 	await page.locator('main, dialog', {hasText: selected}).first().waitFor();
 	await page.locator('[name=reason]').fill('a new disk');
