@@ -6,7 +6,7 @@ import {createChart, formatValue} from './chart.js';
 import {changeLinks, pinsOf, pinsText} from './explore.js';
 import {redraw} from './states.js';
 import {silence} from './silence.js';
-import {asWas, keysHelp, onKeys, person, personField, say, states, triageBadge} from './triage.js';
+import {asWas, ask, keyboard, markSaid, person, personField, say, sayButtons, states, triageBadge} from './triage.js';
 
 const FEW = 12, MOST = 100; // siblings
 
@@ -179,58 +179,18 @@ function glance(story) {
 
 // ---- What can be done
 
-// Buttons, and the fields that go with them. `update` shows what is known now.
 function actions(context, page) {
-	const field = (label, attributes) => {
-		const input = h('input', {type: 'text', ...attributes});
-		return {input, label: h('label', {}, label, input)};
-	};
-	const note = field('Note', {name: 'note', maxlength: 4000, placeholder: 'why, or where it is discussed'});
-	const owner = field('Owner', {name: 'owner', maxlength: 200, size: 10});
-	const until = field('Until', {name: 'until', size: 9, placeholder: '3 days', title: 'It is open again then: "3 days", "friday 18:00", "2026-12-24"'});
-	const link = field('Link', {name: 'link', maxlength: 2000, size: 9, placeholder: 'a ticket'});
-	const fields = {note: note.input, owner: owner.input, until: until.input, link: link.input};
-	const touched = new Set();
-	const buttons = states.map(({state, action, key, hint}) => h('button', {type: 'button', title: key ? `${hint} (${key})` : hint,
-		'aria-keyshortcuts': key, 'data-state': state, onclick: () => page.say(state)}, action, key ? [' ', h('kbd', {'aria-hidden': 'true'}, key)] : null));
-	const save = h('button', {type: 'submit', disabled: true}, 'Save');
-	const form = h('form', {class: 'bar fields', onsubmit: event => { event.preventDefault(); page.say(null); }},
-		note.label, owner.label, until.label, link.label, personField(context), save);
-	const more = h('details', {class: 'more', open: matchMedia('(min-width: 40rem)').matches}, h('summary', {}, 'Note, owner, until …'), form);
-	const silenceButton = h('button', {type: 'button', onclick: () => page.silence()}, 'Silence');
-	const element = h('section', {class: 'actions', 'aria-label': 'Triage'}, h('div', {class: 'bar'}, buttons, silenceButton), more);
+	const buttons = sayButtons(state => state ? page.say({state}) : page.ask());
+	const element = h('section', {class: 'actions', 'aria-label': 'Triage'}, h('div', {class: 'bar'}, buttons,
+		h('button', {type: 'button', onclick: () => page.silence()}, 'Silence'), personField(context)));
 
-	for (const [key, input] of Object.entries(fields))
-		input.addEventListener('input', () => {
-			touched.add(key);
-			save.disabled = false;
-		});
 	return {
 		element,
-		write() {
-			more.open = true;
-			note.input.focus();
-		},
-		// What was written: only fields that were touched.
-		written: () => Object.fromEntries([...touched].map(key => [key, fields[key].value])),
-		said() {
-			touched.clear();
-			save.disabled = true;
-		},
 		busy(is) {
 			for (const button of buttons)
 				button.disabled = is;
 		},
-		update({change: {triage}}) {
-			for (const button of buttons) {
-				button.setAttribute('aria-pressed', String(button.dataset.state === triage.state));
-				button.hidden = button.dataset.state === 'open' && triage.state === 'open';
-			}
-			const values = {note: triage.note, owner: triage.owner, link: triage.link, until: triage.until};
-			for (const [key, input] of Object.entries(fields))
-				if (!touched.has(key))
-					input.value = values[key] ?? '';
-		},
+		update: ({change: {triage}}) => markSaid(buttons, triage.state),
 	};
 }
 
@@ -744,19 +704,20 @@ export async function show(main, context) {
 	const title = h('h1'), top = h('nav', {class: 'bar neighbours', 'aria-label': 'Neighbours'}), facts = h('section', {'aria-label': 'At a glance'});
 	const history = h('section', {'aria-label': 'History'}), details = h('section', {'aria-label': 'Details'});
 	const page = {
-		async say(state) {
-			const before = story.change.triage, written = triage.written();
-			const wanted = {...written, ...(state ? {state} : {})};
+		async ask() {
+			const wanted = await ask([story.change]);
+			if (wanted)
+				await page.say(wanted);
+		},
+		async say(wanted) {
+			const before = story.change.triage;
 
-			if (Object.keys(wanted).length === 0)
-				return;
 			triage.busy(true);
 			const {now, done} = await say([story.change], wanted, context);
 			const change = {...story.change, triage: now.get(id)};
 			if (done.length > 0) {
 				const back = () => undo(before, change);
 				const line = notice(`${plain(change.test, 60)} ${plain(change.metric, 60)}: ${change.triage.state}.`, {action: {text: 'Undo', run: back}});
-				triage.said();
 				lastUndo = () => { line.remove(); return back(); };
 			}
 			story.change = change;
@@ -818,34 +779,25 @@ export async function show(main, context) {
 		if (to !== undefined)
 			location.assign(`/change/${to}`);
 	};
-	// What is said and where one goes then, one after the other.
-	let turn = Promise.resolve();
-	const next = act => () => { turn = turn.finally(act); };
-	const keys = {
-		j: next(() => go((ids, at) => ids[at + 1])),
-		k: next(() => go((ids, at) => ids[at - 1])),
-		u: next(async () => location.assign(inboxUrl(await listed, id))),
-		w: () => { why.element.open = !why.element.open; why.element.scrollIntoView({block: 'start'}); },
-		x: () => location.assign(exploreUrl(story.change, plot.range)),
-		'?': () => keysHelp([['j k', 'next, previous change of the inbox'], ['u', 'back to the inbox'],
-			...(context.may('triager') ? [...states.filter(one => one.key).map(one => [one.key, `${one.action}: ${one.hint}`]), ['c', 'write a note, an owner, or until when'], ['z', 'undo the last triage'], ['s', 'silence']] : []),
-			['x', 'explore the series'], ['w', 'why it was announced, or not'], ['?', 'this help'],
-			['← →', 'in the plot: move the cursor; with Shift: pan'], ['+ - 0', 'in the plot: zoom in, out, all'], ['Enter', 'in the plot: pin the point'], ['[ ]', 'in the plot: the change before, after']]),
-	};
+	const keys = [
+		[['j'], 'the next change of the inbox', () => go((ids, at) => ids[at + 1])],
+		[['k'], 'the one before', () => go((ids, at) => ids[at - 1])],
+		[['u'], 'back to the inbox', async () => location.assign(inboxUrl(await listed, id))],
+		[['x'], 'explore the series', () => location.assign(exploreUrl(story.change, plot.range))],
+		[['w'], 'why it was announced, or not', () => { why.element.open = !why.element.open; why.element.scrollIntoView({block: 'start'}); }],
+	];
 
-	if (context.may('triager')) {
-		for (const {state, key} of states)
-			if (key)
-				keys[key] = next(() => page.say(state));
-		keys.s = () => page.silence();
-		keys.c = () => triage.write();
-		keys.z = next(() => {
-			const undone = lastUndo?.();
-			lastUndo = null;
-			return undone;
-		});
-	}
-	onKeys(keys, context.signal);
+	if (context.may('triager'))
+		keys.push(...states.filter(one => one.key).map(({state, action, key, hint}) => [[key], `${action}: ${hint}`, () => page.say({state})]),
+			[['c'], 'triage with a note, an owner, a link or an end', () => { page.ask(); }],
+			[['z'], 'undo the last triage', () => {
+				const undone = lastUndo?.();
+				lastUndo = null;
+				return undone;
+			}],
+			[['s'], 'silence', () => { page.silence(); }]);
+	keyboard(keys, context.signal, [[['←', '→'], 'in the plot: move the cursor; with Shift: pan'], [['+', '-', '0'], 'in the plot: zoom in, out, all'],
+		[['Enter'], 'in the plot: pin the point'], [['[', ']'], 'in the plot: the change before, after']]);
 	append(main, [top, title, facts, context.may('triager') ? triage.element : null, plot.element, siblings.element, bisection.element, commits.element,
 		h('div', {class: 'columns'}, history, details), why.element]);
 	update();

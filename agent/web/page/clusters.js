@@ -3,7 +3,7 @@ import {get} from './api.js';
 import {createChart} from './chart.js';
 import {ago, duration, h, name, notice, number, plain, replace, style, time, verdict, waiting} from './dom.js';
 import {due, keepLooking, redraw, table} from './states.js';
-import {personField, say, states, triageBadge} from './triage.js';
+import {ask, markSaid, personField, say, sayButtons, triageBadge} from './triage.js';
 
 const PAGE = 20;
 
@@ -33,19 +33,22 @@ function chartOf(cluster, last, element) {
 
 // What people said of the cluster, and buttons to say it.
 function triage(change, context, changed) {
-	const note = h('input', {name: 'note', maxlength: 4000, 'aria-label': 'Note', placeholder: 'Note (a bug, a pull request, why)', value: change.triage.note ?? '', 'data-key': `note ${change.id}`});
 	const press = async state => {
-		const {now, done} = await say([change], {state, note: note.value.trim() || null}, context);
+		const wanted = state ? {state} : await ask([change]);
+		if (!wanted)
+			return;
+		const {now, done} = await say([change], wanted, context);
 		if (done.length > 0)
 			notice(`Cluster ${change.id} is ${now.get(change.id).state} now.`);
 		changed({...change, triage: now.get(change.id)});
 	};
+	const buttons = context.may('triager') ? sayButtons(press, state => ({class: 'small', 'data-key': `${state} ${change.id}`})) : [];
+
+	markSaid(buttons, change.triage.state);
 	return h('div', {},
 		h('p', {}, triageBadge(change.triage.state), change.triage.person ? [h('span', {class: 'small quiet'}, ' by ', name(change.triage.person, 60), ' ', ago(change.triage.time))] : '',
-			change.triage.note && !context.may('triager') ? [' ', name(change.triage.note, 500)] : null),
-		context.may('triager') ? [h('div', {class: 'field'}, note),
-			h('div', {class: 'actions'}, states.filter(({state}) => state !== change.triage.state).map(({state, action, hint}) =>
-				h('button', {type: 'button', class: 'small', title: hint, 'data-key': `${state} ${change.id}`, onclick: () => press(state)}, action)))] : null);
+			change.triage.note ? [' ', name(change.triage.note, 500)] : null),
+		h('div', {class: 'actions'}, buttons));
 }
 
 function clusterCard(cluster, last, page) {
@@ -124,11 +127,10 @@ export async function show(main, context) {
 		const wanted = answer.groups.filter(found => found.last?.clusters.length).map(found => found.name);
 		const lists = await Promise.all(wanted.map(test => get('/api/v1/changes', {test, limit: 200}, context.signal)));
 		const changes = lists.flatMap(list => list.changes);
-		// Nothing is drawn again while nothing has changed: somebody may be writing a note.
 		const now = JSON.stringify([answer.groups.map(found => [found.name, found.failing, found.rounds[0]?.ended]), changes.map(change => [change.id, change.triage.version])]);
 		page.answer = answer;
 		page.changes = new Map(changes.map(change => [change.id, change]));
-		if (now !== before && !(before && main.querySelector('input:focus')?.value))
+		if (now !== before)
 			redraw(main, draw);
 		before = now;
 	}

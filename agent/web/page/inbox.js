@@ -1,7 +1,7 @@
 // The inbox: changes in groups of one cause, the worst first. Filter, choose, say what they are.
 import {get} from './api.js';
 import {ago, h, name, notice, number, plain, remember, replace, short, style, verdict, waiting} from './dom.js';
-import {asWas, dialog, keysHelp, say, states, triageBadge} from './triage.js';
+import {asWas, ask, keyboard, say, sayButtons, states, triageBadge} from './triage.js';
 
 const PAGE = 50; // groups at once
 const FIRST = 12; // groups that are painted first
@@ -70,14 +70,13 @@ class Inbox {
 		this.chosen = new Set(); // ids
 		this.cursor = null; // a row
 		this.undo = null; // of what was said last
-		this.keys = this.tableOfKeys();
 	}
 
 	begin() {
 		this.build();
-		document.addEventListener('keydown', event => this.pressed(event), {signal: this.context.signal});
+		this.keyboard = keyboard(this.keys(), this.context.signal);
 		addEventListener('pagehide', () => this.keepOrder());
-		this.turn = this.load(); // of the key that was pressed last
+		this.keyboard.after(this.load());
 		this.listen();
 	}
 
@@ -119,9 +118,7 @@ class Inbox {
 	buildActions() {
 		this.all = h('input', {type: 'checkbox', 'aria-label': 'Select all that are shown', onchange: event => this.chooseShown(event.target.checked)});
 		this.chosenCount = h('span', {class: 'chosen', role: 'status'});
-		this.buttons = states.map(({state, action, key, hint}) => h('button', {type: 'button', 'data-say': state, title: hint, onclick: () => this.say({state})},
-			action, key ? h('kbd', {'aria-hidden': 'true'}, key) : null));
-		this.buttons.push(h('button', {type: 'button', onclick: () => this.ask()}, 'Note, owner …', h('kbd', {'aria-hidden': 'true'}, 'c')));
+		this.buttons = sayButtons(state => state ? this.say({state}) : this.ask());
 		return h('div', {class: 'bar actions', role: 'toolbar', 'aria-label': 'Say what the chosen changes are'},
 			this.all, this.chosenCount, this.buttons, this.buildArrived(), this.helpButton());
 	}
@@ -132,7 +129,7 @@ class Inbox {
 	}
 
 	helpButton() {
-		return h('button', {type: 'button', onclick: () => this.help()}, 'Keys', h('kbd', {'aria-hidden': 'true'}, '?'));
+		return h('button', {type: 'button', onclick: () => this.keyboard.help()}, 'Keys', h('kbd', {'aria-hidden': 'true'}, '?'));
 	}
 
 	// Loading
@@ -665,33 +662,13 @@ class Inbox {
 			this.stand(first, true);
 	}
 
-	// Note, owner, until when
 	async ask() {
-		const rows = this.targets();
-		if (!this.triager || rows.length === 0)
-			return;
-		const one = rows.length === 1 ? rows[0].change.triage : {};
-		const state = h('select', {name: 'state'}, h('option', {value: ''}, 'as it is'), states.map(({state: value, action}) => h('option', {value}, action)));
-		const owner = h('input', {name: 'owner', value: one.owner ?? '', maxlength: 200, autocomplete: 'off'});
-		const note = h('textarea', {name: 'note', rows: 4, maxlength: 4000});
-		note.value = one.note ?? '';
-		const until = h('input', {name: 'until', placeholder: '3 days, friday 18:00, 2026-12-24', autocomplete: 'off'});
-		const wanted = await dialog(rows.length === 1 ? 'Say what it is' : `Say what these ${rows.length.toLocaleString('en')} are`,
-			[['What it is', state], ['Owner', owner], ['Note', note], ['Open again', until]].map(([label, field]) => h('label', {class: 'wide'}, label, field)),
-			[{text: 'Cancel', value: null}, {text: 'Say it', main: true, value: () => ({
-				state: state.value || null,
-				owner: owner.value !== (one.owner ?? '') ? owner.value : null,
-				note: note.value !== (one.note ?? '') || (state.value && note.value) ? note.value : null,
-				until: until.value || null,
-			})}]);
-		if (wanted && Object.values(wanted).some(value => value !== null))
+		const rows = this.targets(), wanted = this.triager && rows.length > 0 ? await ask(rows.map(row => row.change)) : null;
+		if (wanted)
 			this.say(wanted, rows);
 	}
 
-	// Keys: the table that handles them is what the help shows. The next key waits for what one returns, and the first for the
-	// list; but not those that lead to where what is typed is no key: what follows would be taken for one.
-
-	tableOfKeys() {
+	keys() {
 		const keys = [
 			[['j'], 'the next change', () => this.step(1)],
 			[['k'], 'the one before', () => this.step(-1)],
@@ -706,38 +683,13 @@ class Inbox {
 				...states.filter(({key}) => key).map(({state, key}) => [[key], `triage the selection, or else the marked change: ${said[state]}`, () => { this.say({state}); }]),
 				[['c'], 'triage with a note, an owner or an end', () => { this.ask(); }],
 				[['z'], 'undo the last triage', () => { this.undo?.(); }]);
-		keys.push([['Escape'], 'select nothing; leave the filter', () => this.escape()], [['?'], 'this list', () => { this.help(); }, true]);
+		keys.push([['Escape'], 'select nothing; leave the filter', () => this.escape()]);
 		return keys;
-	}
-
-	pressed(event) {
-		const typing = event.target.closest('input:not([type=checkbox]), textarea, select');
-		if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector('dialog[open]'))
-			return;
-		if (event.key === 'Escape' && typing) {
-			typing.blur();
-			return;
-		}
-		if (typing || (event.key === 'Enter' && event.target.closest('a, button')))
-			return;
-		const found = this.keys.find(([keys]) => keys.includes(event.key));
-		if (!found)
-			return;
-		event.preventDefault();
-		const [, , act, atOnce] = found;
-		if (atOnce)
-			act();
-		else
-			this.turn = this.turn.finally(act);
 	}
 
 	escape() {
 		for (const id of [...this.chosen])
 			this.choose(this.rows.get(id) ?? {change: {id}, element: h('li', {})}, false);
-	}
-
-	help() {
-		return keysHelp(this.keys.map(([keys, text]) => [keys.join(' '), text]));
 	}
 
 	// What happens meanwhile

@@ -2,6 +2,7 @@
 import {get, post} from './api.js';
 import {ago, duration, h, name, notice, number, plain, remember, replace, style, time, waiting} from './dom.js';
 import {choice, due, facts, keepLooking, mark, matcherOf, redraw, table} from './states.js';
+import {keyboard} from './triage.js';
 
 const PAGE = 100;
 
@@ -124,12 +125,7 @@ async function list(main, context) {
 			run();
 		}, 150);
 	});
-	addEventListener('keydown', event => {
-		if (event.key === '/' && !event.target.closest('input, textarea, select')) {
-			event.preventDefault();
-			input.focus();
-		}
-	}, {signal: context.signal});
+	keyboard([[['/'], 'to the search', () => input.focus(), true]], context.signal);
 	replace(main, h('div', {class: 'heading'}, h('h1', {}, 'Tests'), total), h('div', {class: 'bar'}, input, filters), body);
 	replace(body, waiting('Loading the tests …'));
 	const run = keepLooking(context, 20, look, ['test']);

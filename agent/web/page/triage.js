@@ -16,6 +16,21 @@ export const states = [
 	{state: 'open', action: 'Reopen', key: null, hint: 'Not triaged'},
 ];
 
+// Buttons to say it: `press(state)`; null: more than a state. `attributes(state)` are more of theirs.
+export function sayButtons(press, attributes = () => ({})) {
+	return [...states, {state: null, action: 'Note, owner …', key: 'c', hint: 'With a note, an owner, a link or an end'}].map(({state, action, key, hint}) =>
+		h('button', {type: 'button', title: hint, 'data-say': state, onclick: () => press(state), ...attributes(state)}, action,
+			key ? h('kbd', {'aria-hidden': 'true'}, key) : null));
+}
+
+// Shows which of them says what was said.
+export function markSaid(buttons, state) {
+	for (const button of buttons) {
+		button.setAttribute('aria-pressed', String(button.dataset.say === state));
+		button.hidden = state === 'open' && button.dataset.say === 'open';
+	}
+}
+
 // The state as a label: open ones wait for somebody.
 export function triageBadge(state) {
 	const label = badge(state === 'false' ? 'false alarm' : state, state === 'open' ? 'warn' : 'said');
@@ -119,28 +134,56 @@ export async function say(changes, wanted, context) {
 	return {now, done};
 }
 
+// Asks for all that can be said of changes at once: what to say, or null.
+export async function ask(changes) {
+	const one = changes.length === 1 ? changes[0].triage : {};
+	const state = h('select', {name: 'state'}, h('option', {value: ''}, 'as it is'), states.map(({state: value, action}) => h('option', {value}, action)));
+	const text = (key, options) => h('input', {type: 'text', name: key, value: one[key] ?? '', autocomplete: 'off', ...options});
+	const note = h('textarea', {name: 'note', rows: 4, maxlength: 4000, value: one.note ?? '', placeholder: 'why, or where it is discussed'});
+	const fields = {state, owner: text('owner', {maxlength: 200}), note, link: text('link', {maxlength: 2000, placeholder: 'a ticket'}),
+		until: text('until', {placeholder: '3 days, friday 18:00, 2026-12-24'})};
+	const wanted = await dialog(changes.length === 1 ? 'Say what it is' : `Say what these ${changes.length.toLocaleString('en')} are`,
+		[['What it is', state], ['Owner', fields.owner], ['Note', note], ['Link', fields.link], ['Open again', fields.until]]
+			.map(([label, field]) => h('label', {class: 'wide'}, label, field)),
+		[{text: 'Cancel', value: null}, {text: 'Say it', main: true, value: () => {
+			const said = Object.entries(fields).filter(([key, {value}]) => value !== (key === 'state' ? '' : one[key] ?? '') || (key === 'note' && state.value && value));
+			return Object.fromEntries(said.map(([key, {value}]) => [key, value]));
+		}}]);
+	return wanted && Object.keys(wanted).length > 0 ? wanted : null;
+}
+
 // What to say so that it is again as it was.
 export const asWas = triage => ({state: triage.state, owner: triage.owner ?? '', note: triage.note ?? '', until: triage.until ?? '',
 	...('link' in triage ? {link: triage.link ?? ''} : {})});
 
-// Calls keys[event.key] for what is pressed outside of fields.
-export function onKeys(keys, signal) {
-	addEventListener('keydown', event => {
-		const at = event.target;
+// Acts on what is pressed outside of fields, by a table that the help shows: [keys, what they do, act, whether at once]. Else the
+// next key waits for what one returns; not those that lead to where what is typed is no key: what follows would be taken for one.
+// `more` is shown, too. Returns {help(), after(promise)}: what the first key waits for.
+export function keyboard(table, signal, more = []) {
+	let turn = Promise.resolve();
+	const keys = [...table, [['?'], 'this list', () => { help(); }, true]];
+	const help = () => dialog('Keys', h('table', {class: 'keys'}, h('tbody', {}, [...keys, ...more].map(([names, text]) => h('tr', {},
+		h('td', {}, names.map(key => [h('kbd', {}, key), ' '])), h('td', {}, text))))), [{text: 'Close', value: null, main: true}]);
 
-		if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || document.querySelector('dialog[open]'))
+	addEventListener('keydown', event => {
+		const within = what => event.target instanceof Element && event.target.closest(what);
+		const typing = within('input:not([type=checkbox]), textarea, select, [contenteditable]');
+
+		if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented || document.querySelector('dialog[open]'))
 			return;
-		if (at instanceof Element && at.closest('input, textarea, select, [contenteditable]'))
+		if (event.key === 'Escape' && typing) {
+			typing.blur();
 			return;
-		if (!Object.hasOwn(keys, event.key))
+		}
+		const found = typing || (event.key === 'Enter' && within('a, button')) ? null : keys.find(([names]) => names.includes(event.key));
+		if (!found)
 			return;
 		event.preventDefault();
-		keys[event.key](event);
+		const [, , act, atOnce] = found;
+		if (atOnce)
+			act();
+		else
+			turn = turn.finally(act);
 	}, {signal});
-}
-
-// The help that ? opens; lines: [[key, what it does]].
-export function keysHelp(lines) {
-	return dialog('Keys', h('table', {class: 'keys'}, h('tbody', {}, lines.map(([key, text]) => h('tr', {},
-		h('td', {}, key.split(' ').map(one => [h('kbd', {}, one), ' '])), h('td', {}, text))))), [{text: 'Close', value: null, main: true}]);
+	return {help, after(promise) { turn = promise; }};
 }
