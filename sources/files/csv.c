@@ -7,59 +7,25 @@
  *
  * Without configured metrics every column of numbers is one. The first value of a column decides.
  */
-#include <stdint.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "agent/base/dict.h"
 #include "agent/base/number.h"
 #include "agent/base/when.h"
 #include "sources/files/delimited.h"
 #include "sources/files/files.h"
-#include "sources/files/rows.h"
-
-/*
- * The plan for a CSV file: its dialect, and the use of its columns, taken from the header.
- *
- * Only columns that are used are looked up, so there may be others, even unnamed ones or several of
- * the same name.
- */
-
-#define NO_COLUMN SIZE_MAX
+#include "sources/files/table.h"
 
 enum column_state { COLUMN_UNKNOWN, COLUMN_NUMBERS, COLUMN_TEXT }; /* decided by its first value */
-
-struct number_column {
-	size_t column;
-	const struct metric *metric;
-	enum column_state state;
-};
-
-struct text_column {
-	size_t column;
-	const char *name;
-};
-
-struct csv_plan {
-	struct strings header;
-	size_t time, branch; /* branch may be NO_COLUMN */
-	struct number_column *numbers;
-	struct text_column *texts;
-	size_t number_count, text_count;
-	bool inferred; /* no metrics are configured: `numbers` holds all columns that may be numeric
-			*/
-};
 
 struct reader {
 	struct query *query;
 	struct input *input;
 	struct delimited *delimited;
 	struct error *error;
-	size_t header_line;
-	struct name_index names; /* of the header */
-	size_t *first,
-		*second; /* by index of the name: its first column and a second one, 0 if none */
-	struct csv_plan plan;
-	struct rows rows; /* with one column for each column of the plan */
+	struct row_table table;
+	size_t branch;             /* its column, or TABLE_NO_COLUMN */
+	enum column_state *states; /* of the columns of numbers */
 	struct branches branches;
 	size_t rows_seen;
 };
@@ -104,155 +70,59 @@ static bool csv_dialect(
 	return true;
 }
 
-static void take_header(struct reader *reader, const struct row *row)
+static struct strings read_header(struct arena *arena, const struct row *row)
 {
-	struct arena *arena = reader->query->arena;
 	const char **header = arena_array(arena, row->count, sizeof *header);
 
-	reader->header_line = row->line;
-	reader->names.dict.arena = arena;
-	reader->first = arena_array(arena, row->count, sizeof *reader->first);
-	reader->second = arena_array(arena, row->count, sizeof *reader->second);
 	for (size_t i = 0; i < row->count; i++) {
 		const char *text = row->cells[i].text;
-		size_t length = row->cells[i].length, known = reader->names.count;
+		size_t length = row->cells[i].length;
 
 		for (; length && (*text == ' ' || *text == '\t'); length--)
 			text++;
 		while (length && (text[length - 1] == ' ' || text[length - 1] == '\t'))
 			length--;
-		size_t number = name_index_add(&reader->names, text, length);
-		if (reader->names.count > known)
-			reader->first[number] = i;
-		else
-			reader->second[number] = i;
-		header[i] = reader->names.items[number];
+		header[i] = arena_strndup(arena, text, length);
 	}
-	reader->plan.header = (struct strings){header, row->count};
+	return (struct strings){header, row->count};
 }
 
-/* The column of that name, or NO_COLUMN. Fails if there are several. */
-static bool find_column(const struct reader *reader, const char *name, size_t *column)
+/* All columns that have a name; their values decide later. */
+static bool may_be_metric(const struct row_table *table, size_t column)
 {
-	size_t number = name_index_find(&reader->names, name, strlen(name));
+	const struct reader *reader =
+		(const void *)((const char *)table - offsetof(struct reader, table));
 
-	*column = number == NAME_INDEX_NONE ? NO_COLUMN : reader->first[number];
-	if (number == NAME_INDEX_NONE || !reader->second[number])
-		return true;
-	return error_set(reader->error, ERROR_DATA,
-		"%s:%zu: column \"%.100s\" occurs more than once (columns %zu and %zu)",
-		reader->input->name, reader->header_line, name, *column + 1,
-		reader->second[number] + 1);
-}
-
-/* The same for a required column; `what`: its purpose. */
-static bool need_column(
-	const struct reader *reader, const char *what, const char *name, size_t *column)
-{
-	const struct strings *header = &reader->plan.header;
-
-	if (!find_column(reader, name, column))
-		return false;
-	if (*column != NO_COLUMN)
-		return true;
-	error_set(reader->error, ERROR_DATA, "%s:%zu: no column \"%.100s\" for %s%s",
-		reader->input->name, reader->header_line, name, what,
-		column_hint(reader->query->arena, name, header));
-	if (header->count > 1)
-		return false;
-	return error_set(reader->error, ERROR_DATA,
-		"%s:%zu: no column \"%.100s\" for %s; the header has only one column: does the "
-		"file "
-		"use another delimiter (csv_options)?",
-		reader->input->name, reader->header_line, name, what);
-}
-
-static bool plan_attributes(struct reader *reader)
-{
-	const struct csv_options *options = reader->query->options;
-	struct pairs names = attribute_names(reader->query->arena, options->commit_column,
-		options->version_column, options->attributes);
-	struct csv_plan *plan = &reader->plan;
-
-	plan->texts = arena_array(reader->query->arena, names.count, sizeof *plan->texts);
-	for (size_t i = 0; i < names.count; i++) {
-		const struct pair *at = &names.items[i];
-		size_t column;
-
-		if (!need_column(reader, attribute_option(at), at->key, &column))
-			return false;
-		if (column != plan->time)
-			plan->texts[plan->text_count++] = (struct text_column){column, at->value};
-	}
-	return true;
-}
-
-static bool plan_metrics(struct reader *reader)
-{
-	const struct query *query = reader->query;
-	struct csv_plan *plan = &reader->plan;
-
-	plan->numbers = arena_array(query->arena, query->metric_count, sizeof *plan->numbers);
-	for (size_t i = 0; i < query->metric_count; i++) {
-		const struct metric *metric = &query->metrics[i];
-		const char *what = arena_printf(query->arena, "metric \"%.100s\"", metric->name);
-		size_t column;
-
-		if (!need_column(
-			    reader, what, metric->column ? metric->column : metric->name, &column))
-			return false;
-		plan->numbers[plan->number_count++] =
-			(struct number_column){.column = column, .metric = metric};
-	}
-	return true;
-}
-
-/* Without configured metrics: all columns that have a name and no other use; values decide
- * later. */
-static bool plan_inferred(struct reader *reader)
-{
-	struct arena *arena = reader->query->arena;
-	struct csv_plan *plan = &reader->plan;
-
-	plan->inferred = true;
-	plan->numbers = arena_array(arena, plan->header.count, sizeof *plan->numbers);
-	for (size_t i = 0; i < plan->header.count; i++) {
-		bool used = i == plan->time || i == plan->branch || !*plan->header.items[i];
-		size_t column;
-
-		for (size_t j = 0; j < plan->text_count; j++)
-			used |= plan->texts[j].column == i;
-		if (used)
-			continue;
-		if (!find_column(reader, plan->header.items[i], &column))
-			return false;
-		struct metric *metric = arena_alloc(arena, sizeof *metric);
-		*metric =
-			(struct metric){.name = plan->header.items[i], .direction = 1, .scale = 1};
-		plan->numbers[plan->number_count++] =
-			(struct number_column){.column = column, .metric = metric};
-	}
-	return true;
+	return column != reader->branch && *table->header.items[column];
 }
 
 /* Fails (ERROR_DATA) if a required column is missing or ambiguous, naming file and column. */
-static bool plan_columns(struct reader *reader)
+static bool plan(struct reader *reader, const struct row *row)
 {
-	struct csv_plan *plan = &reader->plan;
 	const struct query *query = reader->query;
 	const struct csv_options *options = query->options;
+	struct row_table *table = &reader->table;
 
-	if (!need_column(reader, "the time (see time_column)", options->time_column, &plan->time) ||
-		!find_column(reader, "branch", &plan->branch))
+	*table = (struct row_table){.query = reader->query,
+		.place = arena_printf(query->arena, "%s:%zu", reader->input->name, row->line),
+		.error = reader->error,
+		.lone = "; the header has only one column: does the file use another delimiter "
+			"(csv_options)?",
+		.may_be_metric = may_be_metric};
+	table_begin(table, read_header(query->arena, row));
+	if (!table_find(table, "branch", &reader->branch))
 		return false;
-	if (query->branch && plan->branch == NO_COLUMN)
+	if (!table_plan(table, options->time_column, options->commit_column,
+		    options->version_column, options->attributes))
+		return false;
+	if (query->branch && reader->branch == TABLE_NO_COLUMN)
 		return error_set(reader->error, ERROR_DATA,
-			"%s:%zu: a branch is selected (--branch or $BRANCH), but there is no "
-			"column "
+			"%s: a branch is selected (--branch or $BRANCH), but there is no column "
 			"\"branch\"",
-			reader->input->name, reader->header_line);
-	return plan_attributes(reader) &&
-	       (query->metric_count ? plan_metrics(reader) : plan_inferred(reader));
+			table->place);
+	reader->states =
+		arena_array(query->arena, table->rows.number_count, sizeof *reader->states);
+	return true;
 }
 
 enum { LIST_ROWS = 1000 }; /* read to list metrics when none are configured */
@@ -280,14 +150,14 @@ static const struct field csv_fields[] = {
 
 static bool check_width(const struct reader *reader, const struct row *row)
 {
-	size_t extra = reader->plan.header.count;
+	size_t extra = reader->table.header.count;
 
 	while (extra < row->count && row->cells[extra].length == 0)
 		extra++;
-	if (row->count >= reader->plan.header.count && extra == row->count)
+	if (row->count >= reader->table.header.count && extra == row->count)
 		return true;
 	return error_set(reader->error, ERROR_DATA, "%s:%zu: %zu columns, but the header has %zu",
-		reader->input->name, row->line, row->count, reader->plan.header.count);
+		reader->input->name, row->line, row->count, reader->table.header.count);
 }
 
 static bool fail_cell(
@@ -297,28 +167,30 @@ static bool fail_cell(
 	int length = cell->length < 60 ? (int)cell->length : 60;
 
 	return error_set(reader->error, ERROR_DATA, "%s:%zu: column \"%.100s\": \"%.*s\" is not %s",
-		reader->input->name, row->line, reader->plan.header.items[column], length,
+		reader->input->name, row->line, reader->table.header.items[column], length,
 		cell->text, wanted);
 }
 
 static bool store_number(struct reader *reader, const struct row *row, size_t index)
 {
-	struct number_column *number = &reader->plan.numbers[index];
-	const struct cell *cell = &row->cells[number->column];
+	enum column_state *state = &reader->states[index];
+	struct row_table *table = &reader->table;
+	const struct cell *cell = &row->cells[table->numbers[index]];
 	double value;
 
-	if (number->state == COLUMN_TEXT)
+	if (*state == COLUMN_TEXT)
 		return true;
 	if (number_parse(cell->text, cell->length, &value)) {
-		number->state = COLUMN_NUMBERS;
-		reader->rows.numbers[index][reader->rows.n - 1] = value * number->metric->scale;
+		*state = COLUMN_NUMBERS;
+		table->rows.numbers[index][table->rows.n - 1] =
+			value * table->metrics[index]->scale;
 		return true;
 	}
 	if (number_missing(cell->text, cell->length))
 		return true;
-	if (!reader->plan.inferred || number->state == COLUMN_NUMBERS)
-		return fail_cell(reader, row, number->column, "a number");
-	number->state = COLUMN_TEXT;
+	if (reader->query->metric_count || *state == COLUMN_NUMBERS)
+		return fail_cell(reader, row, table->numbers[index], "a number");
+	*state = COLUMN_TEXT;
 	return true;
 }
 
@@ -328,15 +200,17 @@ static bool is_selected(struct reader *reader, const struct row *row)
 {
 	struct branches *branches = &reader->branches;
 
-	if (reader->plan.branch == NO_COLUMN)
+	if (reader->branch == TABLE_NO_COLUMN)
 		return true;
-	const struct cell *cell = &row->cells[reader->plan.branch];
+	const struct cell *cell = &row->cells[reader->branch];
 	return branches_take(branches, reader->query->arena, cell->text, cell->length) &&
 	       (branches->selected || branches->count == 1);
 }
 
 static bool take_row(struct reader *reader, const struct row *row)
 {
+	struct row_table *table = &reader->table;
+	struct rows *rows = &table->rows;
 	int64_t time;
 
 	reader->rows_seen++;
@@ -344,36 +218,22 @@ static bool take_row(struct reader *reader, const struct row *row)
 		return false;
 	if (!is_selected(reader, row))
 		return true;
-	if (!when_parse_stamp(row->cells[reader->plan.time].text,
-		    row->cells[reader->plan.time].length, &time))
-		return fail_cell(reader, row, reader->plan.time, "a date");
+	if (!when_parse_stamp(row->cells[table->time].text, row->cells[table->time].length, &time))
+		return fail_cell(reader, row, table->time, "a date");
 	if (time < reader->query->since || time >= reader->query->until)
 		return true;
-	if (!rows_append(&reader->rows, time, reader->error))
+	if (!rows_append(rows, time, reader->error))
 		return error_prefix(reader->error, "%s:%zu: ", reader->input->name, row->line);
-	for (size_t i = 0; i < reader->plan.number_count; i++)
+	for (size_t i = 0; i < rows->number_count; i++)
 		if (!store_number(reader, row, i))
 			return false;
-	for (size_t i = 0; i < reader->plan.text_count; i++) {
-		const struct cell *cell = &row->cells[reader->plan.texts[i].column];
+	for (size_t i = 0; i < rows->text_count; i++) {
+		const struct cell *cell = &row->cells[table->texts[i]];
 
 		if (cell->length)
-			reader->rows.texts[i][reader->rows.n - 1] = rows_text(
-				&reader->rows, reader->query->arena, cell->text, cell->length);
+			rows->texts[i][rows->n - 1] =
+				rows_text(rows, reader->query->arena, cell->text, cell->length);
 	}
-	return true;
-}
-
-static bool add_columns(struct reader *reader)
-{
-	size_t index;
-
-	for (size_t i = 0; i < reader->plan.number_count; i++)
-		if (!rows_add_number(&reader->rows, &index, reader->error))
-			return false;
-	for (size_t i = 0; i < reader->plan.text_count; i++)
-		if (!rows_add_text(&reader->rows, &index, reader->error))
-			return false;
 	return true;
 }
 
@@ -388,8 +248,7 @@ static bool read_rows(struct reader *reader)
 			reader->error, ERROR_DATA, "%s: the file is empty", reader->input->name);
 	if (step == DELIMITED_FAILED)
 		return false;
-	take_header(reader, &row);
-	if (!plan_columns(reader) || !add_columns(reader))
+	if (!plan(reader, &row))
 		return false;
 	while (!reader->query->listing || reader->rows_seen < LIST_ROWS) {
 		step = delimited_next(reader->delimited, &row, reader->error);
@@ -417,21 +276,18 @@ static bool check_branches(struct reader *reader)
 
 static void finish(struct reader *reader)
 {
-	struct arena *arena = reader->query->arena;
-	const struct metric **metrics =
-		arena_array(arena, reader->plan.number_count, sizeof *metrics);
-	const char **names = arena_array(arena, reader->plan.text_count, sizeof *names);
+	struct query *query = reader->query;
+	struct row_table *table = &reader->table;
 
 	if (reader->rows_seen == 0)
-		query_notice(reader->query, "%s: no rows after the header", reader->input->name);
-	for (size_t i = 0; i < reader->plan.number_count; i++)
-		if (!reader->plan.inferred || reader->plan.numbers[i].state == COLUMN_NUMBERS)
-			metrics[i] = reader->plan.numbers[i].metric;
-	for (size_t i = 0; i < reader->plan.text_count; i++)
-		names[i] = reader->plan.texts[i].name;
-	rows_finish(&reader->rows, reader->query, reader->input->name, metrics, names);
-	if (reader->plan.inferred && reader->rows_seen && !reader->query->data.count)
-		query_notice(reader->query, "%s: no column holds numbers", reader->input->name);
+		query_notice(query, "%s: no rows after the header", reader->input->name);
+	for (size_t i = 0; i < table->rows.number_count; i++)
+		if (!query->metric_count && reader->states[i] != COLUMN_NUMBERS)
+			table->metrics[i] = NULL;
+	rows_finish(
+		&table->rows, query, reader->input->name, table->metrics, table->names_of_texts);
+	if (!query->metric_count && reader->rows_seen && !query->data.count)
+		query_notice(query, "%s: no column holds numbers", reader->input->name);
 }
 
 bool csv_parse(struct query *query, struct input *input, struct error *error)
@@ -450,7 +306,7 @@ bool csv_parse(struct query *query, struct input *input, struct error *error)
 	delimited_free(reader.delimited);
 	if (good)
 		finish(&reader);
-	rows_free(&reader.rows);
+	rows_free(&reader.table.rows);
 	return good;
 }
 

@@ -8,7 +8,7 @@
  */
 #include "sources/postgres/rows.h"
 
-#include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "agent/base/number.h"
@@ -18,7 +18,7 @@ enum { TEXT_BYTES_MAX = 1 << 28, NO_COLUMN = -1 };
 
 void postgres_rows_free(struct postgres_rows *rows)
 {
-	rows_free(&rows->rows);
+	rows_free(&rows->table.rows);
 }
 
 const char *postgres_time_mark(struct arena *arena, const struct postgres_options *options)
@@ -32,142 +32,63 @@ struct pairs postgres_attributes(struct arena *arena, const struct postgres_opti
 		arena, options->commit_column, options->version_column, options->attributes);
 }
 
-/* The first column of that name, as in Otava; a second one gives a notice. */
-static int find_column(struct postgres_rows *rows, const char *name)
-{
-	int found = NO_COLUMN, count = PQnfields(rows->result);
-	for (int i = 0; i < count; i++) {
-		if (strcmp(PQfname(rows->result, i), name) != 0)
-			continue;
-		if (found != NO_COLUMN) {
-			query_notice(rows->query,
-				"%s: the query returns column \"%.100s\" more than once; the first "
-				"is taken",
-				rows->place, name);
-			break;
-		}
-		found = i;
-	}
-	return found;
-}
-
-static bool need_column(struct postgres_rows *rows, const char *what, const char *name, int *column)
-{
-	*column = find_column(rows, name);
-	if (*column != NO_COLUMN)
-		return true;
-	size_t count = (size_t)PQnfields(rows->result);
-	const char **names = arena_array(rows->query->arena, count, sizeof *names);
-	for (size_t i = 0; i < count; i++)
-		names[i] = PQfname(rows->result, (int)i);
-	return error_set(rows->error, ERROR_DATA,
-		"%s: the query returns no column \"%.100s\" for %s%s", rows->place, name, what,
-		column_hint(rows->query->arena, name, &(struct strings){names, count}));
-}
-
-static bool add_number(struct postgres_rows *rows, const struct metric *metric, int column)
-{
-	size_t index;
-	if (!rows_add_number(&rows->rows, &index, rows->error))
-		return false;
-	rows->metrics[index] = metric;
-	rows->numbers[index] = column;
-	return true;
-}
-
-static bool add_text(struct postgres_rows *rows, const char *name, int column)
-{
-	size_t index;
-	if (!rows_add_text(&rows->rows, &index, rows->error))
-		return false;
-	rows->names[index] = name;
-	rows->texts[index] = column;
-	return true;
-}
-
-static bool plan_metrics(struct postgres_rows *rows)
-{
-	const struct query *query = rows->query;
-	rows->metrics = arena_array(query->arena, query->metric_count, sizeof *rows->metrics);
-	rows->numbers = arena_array(query->arena, query->metric_count, sizeof *rows->numbers);
-	for (size_t i = 0; i < query->metric_count; i++) {
-		const struct metric *metric = &query->metrics[i];
-		const char *what = arena_printf(query->arena, "metric \"%.100s\"", metric->name);
-		const char *name = metric->column ? metric->column : metric->name;
-		int column;
-		if (!need_column(rows, what, name, &column) || !add_number(rows, metric, column))
-			return false;
-	}
-	return true;
-}
-
 static bool is_numeric(unsigned type)
 {
 	return type == TYPE_INT2 || type == TYPE_INT4 || type == TYPE_INT8 || type == TYPE_FLOAT4 ||
 	       type == TYPE_FLOAT8 || type == TYPE_NUMERIC;
 }
 
-/* Without configured metrics: all numeric columns that have no other use. */
-static bool plan_inferred(struct postgres_rows *rows)
+static bool may_be_metric(const struct row_table *table, size_t column)
 {
-	struct arena *arena = rows->query->arena;
-	size_t count = (size_t)PQnfields(rows->result);
-	rows->metrics = arena_array(arena, count, sizeof *rows->metrics);
-	rows->numbers = arena_array(arena, count, sizeof *rows->numbers);
-	for (int i = 0; i < (int)count; i++) {
-		bool used = i == rows->time;
-		for (size_t k = 0; k < rows->rows.text_count; k++)
-			used |= rows->texts[k] == i;
-		for (size_t k = 0; k < rows->rows.number_count; k++)
-			used |= strcmp(rows->metrics[k]->name, PQfname(rows->result, i)) == 0;
-		if (used || !is_numeric(PQftype(rows->result, i)))
-			continue;
-		struct metric *metric = arena_alloc(arena, sizeof *metric);
-		*metric = (struct metric){.name = arena_strdup(arena, PQfname(rows->result, i)),
-			.direction = 1,
-			.scale = 1};
-		if (!add_number(rows, metric, i))
-			return false;
-	}
-	if (rows->rows.number_count > 0)
-		return true;
-	return error_set(rows->error, ERROR_DATA,
-		"%s: the query returns no column of numbers besides the time and the attributes",
-		rows->place);
+	const struct postgres_rows *rows =
+		(const void *)((const char *)table - offsetof(struct postgres_rows, table));
+
+	return is_numeric(PQftype(rows->result, (int)column));
 }
 
-static bool plan_texts(struct postgres_rows *rows)
+/* The time's text is the last one, if an update needs it. */
+static bool plan_stamps(struct postgres_rows *rows)
 {
 	const struct postgres_options *options = rows->query->options;
-	struct arena *arena = rows->query->arena;
-	struct pairs names = postgres_attributes(arena, options);
-	const char *mark = postgres_time_mark(arena, options);
-	rows->texts = arena_array(arena, names.count + 1, sizeof *rows->texts);
-	rows->names = arena_array(arena, names.count + 1, sizeof *rows->names);
-	for (size_t i = 0; i < names.count; i++) {
-		const struct pair *at = &names.items[i];
-		int column;
-		if (!need_column(rows, attribute_option(at), at->key, &column) ||
-			!add_text(rows, at->value, column))
-			return false;
-	}
+	const char *mark = postgres_time_mark(rows->query->arena, options);
+	struct row_table *table = &rows->table;
+
 	rows->stamp_text = NO_COLUMN;
 	if (!options->update_statement || !strstr(options->update_statement, mark))
 		return true;
-	rows->stamp_text = (int)rows->rows.text_count;
-	return add_text(rows, options->time_column, rows->time);
+	rows->stamp_text = (int)table->rows.text_count;
+	return table_add_text(table, table->time, options->time_column);
 }
 
+/* Of several columns of one name the first counts, as in Otava. */
 static bool plan(struct postgres_rows *rows)
 {
 	const struct postgres_options *options = rows->query->options;
-	if (PQnfields(rows->result) == 0)
+	size_t count = (size_t)PQnfields(rows->result);
+	const char **names = arena_array(rows->query->arena, count, sizeof *names);
+	struct row_table *table = &rows->table;
+
+	if (count == 0)
 		return error_set(rows->error, ERROR_DATA,
 			"%s: the query returns no columns: it must be a SELECT", rows->place);
 	rows->planned = true;
-	return need_column(rows, "the time (see time_column)", options->time_column, &rows->time) &&
-	       plan_texts(rows) &&
-	       (rows->query->metric_count ? plan_metrics(rows) : plan_inferred(rows));
+	*table = (struct row_table){.query = rows->query,
+		.place = rows->place,
+		.error = rows->error,
+		.first_counts = true,
+		.may_be_metric = may_be_metric};
+	for (size_t i = 0; i < count; i++)
+		names[i] = PQfname(rows->result, (int)i);
+	table_begin(table, (struct strings){names, count});
+	if (!table_plan(table, options->time_column, options->commit_column,
+		    options->version_column, options->attributes) ||
+		!plan_stamps(rows))
+		return false;
+	return table->rows.number_count > 0 ||
+	       error_set(rows->error, ERROR_DATA,
+		       "%s: the query returns no column of numbers besides the time and the "
+		       "attributes",
+		       rows->place);
 }
 
 static bool fail_value(const struct postgres_rows *rows, int row, int column, const char *wanted)
@@ -181,9 +102,10 @@ static bool fail_value(const struct postgres_rows *rows, int row, int column, co
 
 static bool take_numbers(struct postgres_rows *rows, int row)
 {
-	size_t at = rows->rows.n - 1;
-	for (size_t i = 0; i < rows->rows.number_count; i++) {
-		int column = rows->numbers[i];
+	struct row_table *table = &rows->table;
+
+	for (size_t i = 0; i < table->rows.number_count; i++) {
+		int column = (int)table->numbers[i];
 		const char *text = PQgetvalue(rows->result, row, column);
 		size_t length = (size_t)PQgetlength(rows->result, row, column);
 		double value;
@@ -191,16 +113,17 @@ static bool take_numbers(struct postgres_rows *rows, int row)
 			continue;
 		if (!number_parse(text, length, &value))
 			return fail_value(rows, row, column, "a number (the query can cast it)");
-		rows->rows.numbers[i][at] = value * rows->metrics[i]->scale;
+		table->rows.numbers[i][table->rows.n - 1] = value * table->metrics[i]->scale;
 	}
 	return true;
 }
 
 static bool take_texts(struct postgres_rows *rows, int row)
 {
-	size_t at = rows->rows.n - 1;
-	for (size_t i = 0; i < rows->rows.text_count; i++) {
-		int column = rows->texts[i];
+	struct row_table *table = &rows->table;
+
+	for (size_t i = 0; i < table->rows.text_count; i++) {
+		int column = (int)table->texts[i];
 		size_t length = (size_t)PQgetlength(rows->result, row, column);
 		if (PQgetisnull(rows->result, row, column) || length == 0)
 			continue;
@@ -208,8 +131,8 @@ static bool take_texts(struct postgres_rows *rows, int row)
 		if (rows->text_bytes > TEXT_BYTES_MAX)
 			return error_set(rows->error, ERROR_DATA,
 				"%s: the attributes exceed 256 MB in total", rows->place);
-		rows->rows.texts[i][at] = rows_text(&rows->rows, rows->query->arena,
-			PQgetvalue(rows->result, row, column), length);
+		table->rows.texts[i][table->rows.n - 1] = rows_text(&table->rows,
+			rows->query->arena, PQgetvalue(rows->result, row, column), length);
 	}
 	return true;
 }
@@ -237,24 +160,25 @@ static bool has_no_time(const PGresult *result, int row, int column)
 static bool take_row(struct postgres_rows *rows, int row)
 {
 	const struct query *query = rows->query;
+	int time_column = (int)rows->table.time;
 	int64_t time;
 	rows->seen++;
 	if (!count_bytes(rows, row))
 		return false;
-	if (has_no_time(rows->result, row, rows->time)) {
+	if (has_no_time(rows->result, row, time_column)) {
 		rows->timeless++;
 		return true;
 	}
-	if (!when_parse_stamp(PQgetvalue(rows->result, row, rows->time),
-		    (size_t)PQgetlength(rows->result, row, rows->time), &time))
-		return fail_value(rows, row, rows->time, "a date");
+	if (!when_parse_stamp(PQgetvalue(rows->result, row, time_column),
+		    (size_t)PQgetlength(rows->result, row, time_column), &time))
+		return fail_value(rows, row, time_column, "a date");
 	if (time < query->since || time >= query->until)
 		return true;
-	if (rows->rows.n >= (size_t)rows->max_rows)
+	if (rows->table.rows.n >= (size_t)rows->max_rows)
 		return error_set(rows->error, ERROR_DATA,
 			"%s: more than %lld rows: narrow the query down, or raise max_rows",
 			rows->place, (long long)rows->max_rows);
-	return rows_append(&rows->rows, time, rows->error) && take_numbers(rows, row) &&
+	return rows_append(&rows->table.rows, time, rows->error) && take_numbers(rows, row) &&
 	       take_texts(rows, row);
 }
 
@@ -290,10 +214,11 @@ void postgres_rows_finish(struct postgres_rows *rows)
 			rows->timeless);
 	if (rows->seen == 0)
 		query_notice(query, "%s: the query returns no rows", rows->place);
-	else if (rows->rows.n == 0)
+	else if (rows->table.rows.n == 0)
 		query_notice(query, "%s: none of the %zu rows lies in the selected range",
 			rows->place, rows->seen);
 	if (rows->planned)
-		rows_finish(&rows->rows, query, rows->place, rows->metrics, rows->names);
+		rows_finish(&rows->table.rows, query, rows->place, rows->table.metrics,
+			rows->table.names_of_texts);
 	keep_stamps(query, rows->planned ? rows->stamp_text : NO_COLUMN);
 }

@@ -6,7 +6,7 @@
 
 #include <libpq-fe.h>
 
-#include "sources/files/rows.h"
+#include "sources/files/table.h"
 #include "sources/postgres/postgres.h"
 
 /* Object ids of the numeric types: columns of these are metrics if none are configured. */
@@ -22,13 +22,8 @@ struct postgres_rows {
 	/* While rows are taken. */
 	const PGresult *result;
 	struct error *error;
-	struct rows rows;
+	struct row_table table;
 	bool planned;
-	int time;     /* columns of the result */
-	int *numbers; /* the column of each number of `rows` */
-	const struct metric **metrics;
-	int *texts; /* the column of each text of `rows` */
-	const char **names;
 	int stamp_text; /* the text column with the time as the server wrote it, or -1 */
 	size_t seen, timeless, text_bytes;
 	int64_t bytes;

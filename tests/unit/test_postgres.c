@@ -291,7 +291,7 @@ static const char *refused(const char *time, const char *value, int64_t max_rows
 	put_row(result, 1, bad);
 	bool taken = postgres_rows_take(&rows, result, &error);
 	PQclear(result);
-	assert_true(rows.rows.numbers[0][0] == 3);
+	assert_true(rows.table.rows.numbers[0][0] == 3);
 	postgres_rows_free(&rows);
 	return taken ? "" : arena_strdup(arena, error.text);
 }

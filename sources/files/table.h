@@ -1,0 +1,50 @@
+/*
+ * A table whose columns have names: which of them are the time, metrics and attributes. For the
+ * rows of CSV files and of queries.
+ *
+ * Only columns that are used are looked up, so there may be others, even unnamed ones or several of
+ * the same name.
+ */
+#ifndef SOURCES_FILES_TABLE_H
+#define SOURCES_FILES_TABLE_H
+
+#include "agent/base/dict.h"
+#include "sources/files/rows.h"
+
+#define TABLE_NO_COLUMN SIZE_MAX
+
+struct row_table {
+	/* Set by the source. */
+	struct query *query;
+	const char *place; /* for messages */
+	struct error *error;
+	const char *lone;  /* advice where a column is missing and there is only one, or NULL */
+	bool first_counts; /* of several columns of one name; else they are an error */
+	/* Without configured metrics: whether the column may be one. */
+	bool (*may_be_metric)(const struct row_table *table, size_t column);
+
+	/* Set by table_begin and table_plan. */
+	struct strings header;
+	struct name_index names;
+	size_t *first, *second; /* by index of the name: its columns; second: 0 if there is none */
+	struct rows rows;
+	size_t time, *numbers,
+		*texts; /* columns of the table: of the time, of each column of rows */
+	const struct metric **metrics; /* of each column of numbers */
+	const char **names_of_texts;
+};
+
+/* Takes the names, as many as there are columns, without blanks around them. */
+void table_begin(struct row_table *table, struct strings header);
+
+/* The column of that name, or TABLE_NO_COLUMN. */
+bool table_find(struct row_table *table, const char *name, size_t *column) MUST_USE;
+
+/* Adds the columns that are used to `rows`; fails (ERROR_DATA) if a required one is missing. */
+bool table_plan(struct row_table *table, const char *time, const char *commit, const char *version,
+	struct strings attributes) MUST_USE;
+
+/* Adds a column of texts. */
+bool table_add_text(struct row_table *table, size_t column, const char *name) MUST_USE;
+
+#endif
