@@ -123,30 +123,6 @@ static bool destinations(
 	return true;
 }
 
-static void put_text(struct buf *out, const char *name, const char *text, size_t most)
-{
-	struct buf clean = {0};
-
-	if (!text || !*text)
-		return;
-	buf_clean(&clean, text, most);
-	buf_printf(out, "%s\"%s\":", out->data[out->length - 1] == '{' ? "" : ",", name);
-	buf_json_text(out, clean.data);
-	buf_free(&clean);
-}
-
-/* Text of our own, which may have several lines. */
-static void put_lines(struct buf *out, const char *name, struct buf *text)
-{
-	while (text->length > 0 && text->data[text->length - 1] == '\n')
-		text->data[--text->length] = '\0';
-	if (text->length > 0) {
-		buf_printf(out, "%s\"%s\":", out->data[out->length - 1] == '{' ? "" : ",", name);
-		buf_json_string(out, text->data, text->length);
-	}
-	buf_free(text);
-}
-
 static void put_time(struct buf *out, const char *name, int64_t time)
 {
 	char when[WHEN_TEXT];
@@ -196,7 +172,7 @@ static void put_series_labels(
 		label_name(&name, label.key, label.key_length);
 		if (label_value(item->metric, label.key, label.key_length, &value) &&
 			!is_taken(&taken, name.data))
-			put_text(out, name.data, value.data, LABEL_MOST);
+			http_json_text(out, name.data, value.data, LABEL_MOST);
 		buf_free(&name);
 		buf_free(&value);
 	}
@@ -221,17 +197,18 @@ static void put_labels(struct buf *out, const struct announcement *item,
 	else
 		buf_text(&metric, item->metric);
 	buf_text(out, "{\"labels\":{");
-	put_text(out, "alertname", alert_names[1 + verdict], NAME_MOST);
-	put_text(out, "test", item->test, LABEL_MOST);
-	put_text(out, "metric", metric.data, LABEL_MOST);
-	put_text(out, "verdict", change_verdict_name(verdict), NAME_MOST);
-	put_text(out, "severity", verdict > 0 ? severities[options->severity] : "info", NAME_MOST);
-	put_text(out, "change", id, NAME_MOST);
-	put_text(out, "environment", item->environment, LABEL_MOST);
-	put_text(out, "owner", item->owner, LABEL_MOST);
+	http_json_text(out, "alertname", alert_names[1 + verdict], NAME_MOST);
+	http_json_text(out, "test", item->test, LABEL_MOST);
+	http_json_text(out, "metric", metric.data, LABEL_MOST);
+	http_json_text(out, "verdict", change_verdict_name(verdict), NAME_MOST);
+	http_json_text(
+		out, "severity", verdict > 0 ? severities[options->severity] : "info", NAME_MOST);
+	http_json_text(out, "change", id, NAME_MOST);
+	http_json_text(out, "environment", item->environment, LABEL_MOST);
+	http_json_text(out, "owner", item->owner, LABEL_MOST);
 	put_series_labels(out, item, &options->labels);
 	for (size_t i = 0; i < options->labels.count; i++)
-		put_text(out, options->labels.items[i].key, options->labels.items[i].value,
+		http_json_text(out, options->labels.items[i].key, options->labels.items[i].value,
 			LABEL_MOST);
 	buf_char(out, '}');
 	buf_free(&metric);
@@ -247,7 +224,7 @@ static void put_level(
 		buf_char(&text, ' ');
 		buf_clean(&text, item->unit, NAME_MOST);
 	}
-	put_lines(out, name, &text);
+	http_json_lines(out, name, &text);
 }
 
 /* "p99 of checkout: +24% [21, 27], regression" */
@@ -270,7 +247,7 @@ static void put_summary(struct buf *out, const struct announcement *item)
 	text_basis(&text, item, &text_utc);
 	if (verdict != 0)
 		buf_printf(&text, ", %s", change_verdict_name(verdict));
-	put_lines(out, "summary", &text);
+	http_json_lines(out, "summary", &text);
 }
 
 /* The change's annotations; the object is left open, for `finish`. */
@@ -286,31 +263,31 @@ static void put_rest(struct buf *out, const struct message *alone, size_t left_o
 	change_levels(&item->change, levels);
 	/* The API refuses invalid addresses. */
 	if (page)
-		put_text(out, "generatorURL", page, LINK_LONGEST);
+		http_json_text(out, "generatorURL", page, LINK_LONGEST);
 	buf_text(out, ",\"annotations\":{");
 	put_summary(out, item);
 	body_write(&text, alone, &body_plain, 1);
-	put_lines(out, "description", &text);
+	http_json_lines(out, "description", &text);
 	if (item->members == 0) {
 		put_level(out, "before", item, item->change.level_before);
 		put_level(out, "after", item, item->change.level_after);
 		text_size(&text, &item->change);
-		put_lines(out, "size", &text);
+		http_json_lines(out, "size", &text);
 	}
 	put_time(out, "since", item->time);
 	text_commits(&text, item, &text_utc);
-	put_lines(out, "suspects", &text);
-	put_text(out, "suspects_url", suspects, LINK_LONGEST);
-	put_text(out, "runbook_url", item->runbook, LINK_LONGEST);
-	put_text(out, "dashboard", item->dashboard, LINK_LONGEST);
-	put_text(out, "page", item->page, LINK_LONGEST);
-	put_text(out, "status", status, TEXT_MOST);
+	http_json_lines(out, "suspects", &text);
+	http_json_text(out, "suspects_url", suspects, LINK_LONGEST);
+	http_json_text(out, "runbook_url", item->runbook, LINK_LONGEST);
+	http_json_text(out, "dashboard", item->dashboard, LINK_LONGEST);
+	http_json_text(out, "page", item->page, LINK_LONGEST);
+	http_json_text(out, "status", status, TEXT_MOST);
 	if (left_out > 0) {
 		buf_printf(&text,
 			"%zu more change points were found at the same time; hunter-c changes "
 			"lists them",
 			left_out);
-		put_lines(out, "left_out", &text);
+		http_json_lines(out, "left_out", &text);
 	}
 }
 
@@ -322,11 +299,11 @@ static void render_test(
 
 	buf_text(out, "{\"labels\":{\"alertname\":\"HunterTest\",\"severity\":\"info\"");
 	for (size_t i = 0; i < options->labels.count; i++)
-		put_text(out, options->labels.items[i].key, options->labels.items[i].value,
+		http_json_text(out, options->labels.items[i].key, options->labels.items[i].value,
 			LABEL_MOST);
 	buf_text(out, "},\"annotations\":{");
 	body_title(&text, message);
-	put_lines(out, "summary", &text);
+	http_json_lines(out, "summary", &text);
 	buf_text(out, "}}\n");
 }
 

@@ -88,6 +88,26 @@ struct transfer http_json_request(struct attempt *attempt, const struct endpoint
 		.body_length = body ? strlen(body) : 0};
 }
 
+void http_json_text(struct buf *out, const char *name, const char *text, size_t most)
+{
+	struct buf clean = {0};
+
+	if (text)
+		buf_clean(&clean, text, most);
+	http_json_lines(out, name, &clean);
+}
+
+void http_json_lines(struct buf *out, const char *name, struct buf *text)
+{
+	while (text->length > 0 && text->data[text->length - 1] == '\n')
+		text->data[--text->length] = '\0';
+	if (text->length > 0) {
+		buf_printf(out, "%s\"%s\":", out->data[out->length - 1] == '{' ? "" : ",", name);
+		buf_json_string(out, text->data, text->length);
+	}
+	buf_free(text);
+}
+
 bool http_json_check_url(const struct endpoint *endpoint, struct error *error)
 {
 	if (!endpoint->url || !*endpoint->url)

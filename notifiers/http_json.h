@@ -40,6 +40,11 @@ enum step http_json_step(struct attempt *attempt, const struct reply *last);
 struct transfer http_json_request(struct attempt *attempt, const struct endpoint *endpoint,
 	const char *method, const char *url, const char *body, struct pairs headers);
 
+/* Members of a payload, unless they are empty: text from outside, cleaned and cut; and text of our
+ * own, which may have several lines, and is freed. */
+void http_json_text(struct buf *out, const char *name, const char *text, size_t most);
+void http_json_lines(struct buf *out, const char *name, struct buf *text);
+
 /* STEP_FAILED: by the status; an invalid answer is temporary. */
 enum step http_json_refused(struct attempt *attempt, const struct reply *reply);
 

@@ -63,24 +63,6 @@ static bool check(const void *context, struct error *error)
 	return !options->endpoint.url || http_json_check_url(&options->endpoint, error);
 }
 
-static void put_text(struct buf *out, const char *name, const char *text, size_t most)
-{
-	struct buf clean = {0};
-
-	buf_clean(&clean, text ? text : "", most);
-	buf_printf(out, "%s\"%s\":", out->data[out->length - 1] == '{' ? "" : ",", name);
-	buf_json_text(out, clean.data ? clean.data : "");
-	buf_free(&clean);
-}
-
-/* Text of our own, which may have several lines. */
-static void put_lines(struct buf *out, const char *name, struct buf *text)
-{
-	buf_printf(out, "%s\"%s\":", out->data[out->length - 1] == '{' ? "" : ",", name);
-	buf_json_string(out, text->data ? text->data : "", text->length);
-	buf_free(text);
-}
-
 /* "hunter-c 17 3f1a...": two programs that report to one service count their changes from 1, and a
  * change that is announced once more is another incident: each is over with its own message. */
 static void put_key(struct buf *out, const struct message *message)
@@ -115,7 +97,7 @@ static void put_link(struct buf *out, size_t *count, const char *url, const char
 	buf_free(&href);
 	buf_printf(&text, "%s of ", name);
 	buf_clean(&text, item->test, NAME_MOST);
-	put_lines(out, "text", &text);
+	http_json_lines(out, "text", &text);
 	buf_char(out, '}');
 }
 
@@ -142,24 +124,22 @@ static void put_change(struct buf *out, const struct announcement *item)
 {
 	struct buf text = {0};
 
-	put_text(out, "test", item->test, NAME_MOST);
-	put_text(out, "metric", item->metric, NAME_MOST);
+	http_json_text(out, "test", item->test, NAME_MOST);
+	http_json_text(out, "metric", item->metric, NAME_MOST);
 	if (item->members == 0) {
 		text_levels(&text, &item->change, "→");
 		if (item->unit) {
 			buf_char(&text, ' ');
 			buf_clean(&text, item->unit, NAME_MOST);
 		}
-		put_lines(out, "levels", &text);
+		http_json_lines(out, "levels", &text);
 		text_size(&text, &item->change);
 	} else {
 		text_percent(&text, &item->change);
 	}
-	put_lines(out, "size", &text);
-	if (item->environment)
-		put_text(out, "environment", item->environment, NAME_MOST);
-	if (item->owner)
-		put_text(out, "owner", item->owner, NAME_MOST);
+	http_json_lines(out, "size", &text);
+	http_json_text(out, "environment", item->environment, NAME_MOST);
+	http_json_text(out, "owner", item->owner, NAME_MOST);
 }
 
 /* The worst change stands for all of them, which `changes` lists. */
@@ -172,18 +152,19 @@ static void put_payload(struct buf *out, const struct message *message,
 
 	body_title(&text, message);
 	buf_text(out, ",\"payload\":{");
-	put_text(out, "summary", text.data, SUMMARY_MOST - 1);
+	http_json_text(out, "summary", text.data, SUMMARY_MOST - 1);
 	buf_free(&text);
-	put_text(out, "source",
+	http_json_text(out, "source",
 		!worst               ? "hunter-c"
 		: worst->environment ? worst->environment
 				     : worst->test,
 		NAME_MOST);
-	put_text(out, "severity", regression ? severities[options->severity] : "info", NAME_MOST);
+	http_json_text(
+		out, "severity", regression ? severities[options->severity] : "info", NAME_MOST);
 	if (worst) {
-		put_text(out, "timestamp", when_format_iso(worst->time, when), NAME_MOST);
-		put_text(out, "component", worst->test, NAME_MOST);
-		put_text(out, "class",
+		http_json_text(out, "timestamp", when_format_iso(worst->time, when), NAME_MOST);
+		http_json_text(out, "component", worst->test, NAME_MOST);
+		http_json_text(out, "class",
 			regression                        ? "performance regression"
 			: announcement_verdict(worst) < 0 ? "performance improvement"
 							  : "performance change",
@@ -193,7 +174,7 @@ static void put_payload(struct buf *out, const struct message *message,
 	if (worst)
 		put_change(out, worst);
 	body_fit(&body, message, &body_plain, BODY_MOST);
-	put_lines(out, "changes", &body);
+	http_json_lines(out, "changes", &body);
 	buf_text(out, "}}");
 }
 
@@ -208,7 +189,7 @@ static void put_event(struct buf *out, const struct message *message, const char
 	if (!key && message->count > 0)
 		put_key(out, message);
 	else
-		put_text(out, "dedup_key", key ? key : test_key, NAME_MOST);
+		http_json_text(out, "dedup_key", key ? key : test_key, NAME_MOST);
 	put_payload(out, message, message->count > 0 ? items[0] : NULL, options);
 	put_links(out, items, message->count);
 	buf_char(out, '}');
@@ -240,7 +221,7 @@ static const char *action(struct attempt *attempt, const char *name)
 	struct buf out = {0};
 
 	buf_printf(&out, "{\"event_action\":\"%s\"", name);
-	put_text(&out, "dedup_key", state->key, NAME_MOST);
+	http_json_text(&out, "dedup_key", state->key, NAME_MOST);
 	buf_char(&out, '}');
 	return buf_keep(&out, attempt->arena);
 }
