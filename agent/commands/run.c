@@ -22,9 +22,8 @@
 #include "agent/notify/follow_ups.h"
 #include "agent/notify/reminders.h"
 #include "agent/runtime/agent.h"
-#include "agent/service/digests.h"
 #include "agent/service/file_trigger.h"
-#include "agent/service/heartbeat.h"
+#include "agent/service/letters.h"
 #include "agent/service/parts.h"
 #include "agent/service/reload.h"
 #include "agent/service/systemd.h"
@@ -100,8 +99,7 @@ struct run {
 	const struct gate_flags *gate;
 	struct triage_list *triaged; /* or NULL */
 	struct agent_parts parts;
-	struct heartbeat *heartbeat;
-	struct digests *digests;
+	struct letters *letters;
 	struct file_trigger *files;
 	struct systemd *systemd;
 	struct web *web;
@@ -158,8 +156,7 @@ static const char *adopt(void *context)
 	delivery_manager_adopt(run->parts.delivery_manager);
 	dispatcher_adopt(run->parts.dispatcher);
 	file_trigger_follow(run->files);
-	heartbeat_look(run->heartbeat);
-	digests_look(run->digests);
+	letters_look(run->letters);
 	expected_sweep(run->parts.expected);
 	follow_ups_adopt(run->follow_ups);
 	reminders_look(run->reminders);
@@ -255,8 +252,7 @@ static bool open_parts(struct run *run, struct error *error)
 		return false;
 	expected_elsewhere(run->parts.expected, triage_list_all(run->triaged),
 		run->gate->state ? "--state" : "--agent");
-	run->heartbeat = heartbeat_new(agent, run->parts.dispatcher, run->parts.scheduler);
-	run->digests = digests_new(agent, run->parts.dispatcher, run->parts.scheduler);
+	run->letters = letters_new(agent, run->parts.dispatcher, run->parts.scheduler);
 	return agent->once || open_service(run, error);
 }
 
@@ -275,8 +271,7 @@ static void close_parts(struct run *run, int code)
 	reloader_free(run->parts.agent.reloader);
 	systemd_free(run->systemd);
 	web_free(run->web);
-	heartbeat_free(run->heartbeat);
-	digests_free(run->digests);
+	letters_free(run->letters);
 	follow_ups_free(run->follow_ups);
 	reminders_free(run->reminders);
 	bisections_free(run->bisections);
@@ -330,14 +325,12 @@ static void restored(struct store_restore *request)
 		return;
 	}
 	run->restored = true;
-	heartbeat_restore(run->heartbeat, request);
-	digests_restore(run->digests, request);
+	letters_restore(run->letters, request);
 	agent_start(&run->parts, request);
 	prune(run);
 	if (run->parts.agent.once || run->parts.agent.stopping)
 		return;
-	heartbeat_look(run->heartbeat);
-	digests_look(run->digests);
+	letters_look(run->letters);
 	file_trigger_follow(run->files);
 	follow_ups_look(run->follow_ups);
 	reminders_look(run->reminders);
@@ -385,10 +378,8 @@ static int run_once(struct run *run)
 		return EXIT_STATE;
 	if (done) {
 		dispatcher_flush(run->parts.dispatcher);
-		if (run->restored) {
-			heartbeat_look(run->heartbeat);
-			digests_look(run->digests);
-		}
+		if (run->restored)
+			letters_look(run->letters);
 		done = engine_run(agent->engine);
 	}
 	if (done && run->restored) {
