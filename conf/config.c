@@ -54,8 +54,8 @@ const struct field agent_fields[] = {
 	OPTION_DURATION(struct agent_settings, group_wait, "30s", 0, 86400000,
 		"put changes found within this time into one message"),
 	OPTION_DURATION(struct agent_settings, group_interval, "0", 0, 86400000,
-		"add further changes of a group to its thread for this long; 0: the longest "
-		"interval of its tests, at least 3 steps of the series"),
+		"changes join an incident until none has joined it for this long; 0: the test's "
+		"interval, at least the points that confirmation may take"),
 	OPTION_BOOL(struct agent_settings, announce_withdrawn,
 		"retract an announced change that is no longer found, in its message's thread",
 		.initial = "true"),

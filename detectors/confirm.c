@@ -60,3 +60,10 @@ bool confirm_holds(const struct confirm_rule *rule, const struct change *change,
 	}
 	return holds_auto(change, first_count, service ? LEAST_OF_SERVICE : LEAST);
 }
+
+size_t confirm_most(const struct confirm_rule *rule)
+{
+	size_t points = rule->mode == CONFIRM_AUTO ? ENOUGH : rule->points;
+
+	return points > LEAST_OF_SERVICE ? points : LEAST_OF_SERVICE;
+}

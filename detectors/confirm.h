@@ -44,4 +44,8 @@ bool confirm_parse(const char *text, struct confirm_rule *rule, struct error *er
 bool confirm_holds(const struct confirm_rule *rule, const struct change *change, size_t first_count,
 	bool service);
 
+/* How many points may follow a change by the time it is confirmed, if it can be seen in the first
+ * of them; a few at least. */
+size_t confirm_most(const struct confirm_rule *rule);
+
 #endif

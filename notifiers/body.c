@@ -258,6 +258,7 @@ static void write_head(struct writer *writer, const struct message *message)
 		text_what(&writer->text, message, writer->style->text);
 		add_since(writer, message_since(message));
 	}
+	text_incident(&writer->text, message);
 	end(writer, BODY_STRONG);
 	close_line(writer);
 	if (event || message->kind != MESSAGE_UPDATED || !message->more_of)

@@ -138,6 +138,14 @@ void text_elsewhere(struct buf *out, const struct environment_event *event)
 			event->elsewhere_changed, event->elsewhere);
 }
 
+void text_incident(struct buf *out, const struct message *message)
+{
+	long long incident = message_incident(message);
+
+	if (incident != 0)
+		buf_printf(out, ", incident i%lld", incident);
+}
+
 void text_early(struct buf *out, const struct message *message)
 {
 	if (message->early > 0)

@@ -36,6 +36,9 @@ void text_environment_back(struct buf *out, const struct message *message);
 /* "silence 7 of ann is over: migration", of a message about what it held back. */
 void text_summary(struct buf *out, const struct message *message, const struct text_style *style);
 
+/* ", incident i12", of a message about one. */
+void text_incident(struct buf *out, const struct message *message);
+
 /* "; 2 of them were reported already", if any were. */
 void text_early(struct buf *out, const struct message *message);
 

@@ -17,6 +17,7 @@
 #include "agent/base/sha256.h"
 #include "agent/base/when.h"
 #include "agent/model/columns.h"
+#include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
 #include "notifiers/http_json.h"
 #include "notifiers/text.h"
@@ -104,6 +105,7 @@ static void render_item(struct buf *out, const struct announcement *item)
 	double accepted = announcement_extras(item)->accepted;
 
 	buf_printf(out, "{\"id\":%lld", (long long)item->id);
+	json_put_id(out, "incident", item->incident);
 	text_member(out, "test", item->test);
 	time_member(out, "time", item->time);
 	text_member(out, "verdict", change_verdict_name(verdict));

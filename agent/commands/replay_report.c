@@ -139,7 +139,7 @@ static void json_change(struct buf *out, const struct change_record *record)
 	json_put_time(out, "told", happened(record, EVENT_ANNOUNCED));
 	json_put_time(out, "withdrawn", withdrawn(record));
 	json_put_time(out, "recovered", recovered(record));
-	json_put_id(out, "incident", record->incident);
+	json_put_id(out, "incident", record->item.incident);
 	record_put_found(out, item);
 	buf_text(out, ", ");
 	announcement_put_suspects(out, &item->suspects, item->time);

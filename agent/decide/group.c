@@ -53,7 +53,7 @@ static const char *key_of(
 		return arena_printf(arena, "summary %p", (const void *)record->summary);
 	if (record->environment_event != 0)
 		return arena_printf(arena, "event %lld", (long long)record->environment_event);
-	return names ? names : arena_printf(arena, "i%lld", (long long)record->incident);
+	return names ? names : arena_printf(arena, "i%lld", (long long)record->item.incident);
 }
 
 static void add_record(

@@ -50,6 +50,7 @@ struct extras {
 /* A change as it is announced. Strings are borrowed. */
 struct announcement {
 	int64_t id;                       /* the store's, stable across restarts */
+	int64_t incident;                 /* id of the incident that it is in; 0: none */
 	const char *test, *metric, *unit; /* unit may be NULL */
 	int direction; /* the metric's: 1 higher is better, -1 lower is better, 0 either way */
 	enum basis basis;

@@ -45,8 +45,7 @@ struct change_record {
 	int64_t spacing;            /* ms between points of the series, near the change */
 	int64_t environment_event;  /* id of the event that it is announced with; 0: none */
 	int64_t environment_stored; /* as stored */
-	int64_t incident;           /* id of the incident that it is in; 0: none */
-	int64_t incident_stored;    /* as stored */
+	int64_t incident_stored;    /* the item's, as stored */
 	int64_t ends;               /* id of the change that it ends, if it stands; 0: of none */
 	int64_t runs;               /* runs in which it was seen */
 	const char *reason;         /* why it waits, or is not told: a sentence; or NULL */

@@ -67,7 +67,7 @@ const struct stored_column change_columns[] = {
 	{"environment", COLUMN_TEXT, FOUND | OPTIONAL, COLUMN_OF(item.environment)},
 	{"environment_event", COLUMN_ID, OPTIONAL, .refers = "environments",
 		COLUMN_OF(environment_event)},
-	{"incident", COLUMN_ID, OPTIONAL, .refers = "incidents", COLUMN_OF(incident)},
+	{"incident", COLUMN_ID, OPTIONAL, .refers = "incidents", COLUMN_OF(item.incident)},
 	{"recovered", COLUMN_TIME, COMPARED | OPTIONAL, COLUMN_OF(item.over.time)},
 	{"recovered_level", COLUMN_NUMBER, COMPARED, COLUMN_OF(item.over.level)},
 	{"attributes", COLUMN_ATTRIBUTES, FOUND, COLUMN_OF(item)},

@@ -117,6 +117,16 @@ void message_arrange(const struct announcement **items, size_t count)
 	free(ranked);
 }
 
+int64_t message_incident(const struct message *message)
+{
+	int64_t incident = message->items[0].incident;
+
+	for (size_t i = 1; i < message->count; i++)
+		if (message->items[i].incident != incident)
+			return 0;
+	return incident;
+}
+
 int64_t message_since(const struct message *message)
 {
 	int64_t since = message->items[0].time;

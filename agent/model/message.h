@@ -107,6 +107,9 @@ void message_arrange(const struct announcement **items, size_t count);
  * all. */
 void message_select(const struct message *message, size_t count, const struct announcement **out);
 
+/* The incident that all of the message's changes are in; 0: there is none. */
+int64_t message_incident(const struct message *message);
+
 /* The time of the earliest change. */
 int64_t message_since(const struct message *message);
 

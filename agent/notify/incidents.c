@@ -10,7 +10,9 @@
 #include "agent/base/dict.h"
 #include "agent/decide/incident.h"
 #include "agent/model/labels.h"
-#include "agent/notify/publisher.h"
+
+/* An incident is open for 30 days at most after a change has joined it, ms. */
+#define OPEN_MOST INT64_C(2592000000)
 
 /* What a round knows while it assigns. */
 struct assigning {
@@ -34,7 +36,7 @@ static int compare_time(const void *a, const void *b)
 
 static bool is_new(const struct change_record *record)
 {
-	return record->incident == 0 && !record->held;
+	return record->item.incident == 0 && !record->held;
 }
 
 static void add_event(struct store_incidents *request, const struct change_record *record)
@@ -78,7 +80,7 @@ static bool is_of(
 	const struct incident_message *at, const struct change_record *const *records, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (records[i]->incident == at->incident)
+		if (records[i]->item.incident == at->incident)
 			return true;
 	return false;
 }
@@ -213,6 +215,21 @@ static void keep_changed(struct store_incidents *found, const struct incidents_o
 			out->items[out->count++].incident = open->items[i].incident;
 }
 
+/* How long others may join after this one: by default as long as confirmation may take, since the
+ * changes of one deployment are not confirmed by the same points. ms */
+static int64_t open_for(const struct config *config, const struct change_record *record)
+{
+	const struct test *test = config_test(config, record->item.test);
+	int64_t interval = config_interval(config, record->item.test);
+	int64_t points =
+		(int64_t)confirm_most(test ? &test->detection.confirm : &config->detection.confirm);
+	int64_t steps = record->spacing < OPEN_MOST / points ? points * record->spacing : OPEN_MOST;
+
+	if (config->agent.group_interval != 0)
+		return config->agent.group_interval;
+	return interval > steps ? interval : steps;
+}
+
 void incidents_assign(
 	struct store_pending *pending, struct store_incidents *found, const struct config *config)
 {
@@ -226,10 +243,10 @@ void incidents_assign(
 	add_open(&assigning, &found->incidents);
 	for (size_t i = 0; i < count; i++) {
 		const struct incident_change change = change_of(&assigning, records[i]);
-		const struct incident *incident = incident_take(arena, &assigning.open, &change,
-			found->now, publisher_open_for(config, records[i], 1));
+		const struct incident *incident = incident_take(
+			arena, &assigning.open, &change, found->now, open_for(config, records[i]));
 
-		records[i]->incident = incident ? incident->id : 0;
+		records[i]->item.incident = incident ? incident->id : 0;
 	}
 	keep_changed(found, &assigning.open);
 	labels_free(assigning.labels);
@@ -237,7 +254,7 @@ void incidents_assign(
 
 static bool has_joined(const struct change_record *record)
 {
-	return record->incident != record->incident_stored ||
+	return record->item.incident != record->incident_stored ||
 	       record->environment_event != record->environment_stored;
 }
 
@@ -258,7 +275,7 @@ void incidents_write(const struct store_pending *pending, const struct store_inc
 
 		if (has_joined(record))
 			members[request->member_count++] = (struct store_member){record->item.id,
-				record->incident, record->environment_event,
+				record->item.incident, record->environment_event,
 				record->covered && record->environment_event != 0};
 	}
 	request->incidents = incidents;

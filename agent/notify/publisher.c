@@ -19,11 +19,6 @@
 #include "notifiers/notifier.h"
 #include "notifiers/text.h"
 
-/* By default a thread stays open for three points, as the changes of one deployment need not show
- * in the same one; at most for 30 days. */
-enum { OPEN_STEPS = 3 };
-#define OPEN_MOST INT64_C(2592000000)
-
 /* The size of a change from zero, which has none; as in load_incident_messages of the store. */
 #define LARGEST 1e308
 
@@ -43,23 +38,6 @@ struct content {
 	int64_t *ids; /* of the records */
 	size_t count;
 };
-
-int64_t publisher_open_for(
-	const struct config *config, const struct change_record *records, size_t count)
-{
-	int64_t longest = config->agent.group_interval;
-
-	for (size_t i = 0; i < count && config->agent.group_interval == 0; i++) {
-		int64_t interval = config_interval(config, records[i].item.test);
-		int64_t steps = records[i].spacing < OPEN_MOST / OPEN_STEPS
-					? OPEN_STEPS * records[i].spacing
-					: OPEN_MOST;
-
-		interval = interval > steps ? interval : steps;
-		longest = interval > longest ? interval : longest;
-	}
-	return longest;
-}
 
 static const char *key_of(struct arena *arena, const struct recipient *to, uint64_t content)
 {
@@ -397,7 +375,7 @@ bool publisher_notice(const struct publisher *publisher, const struct receiver *
 static void add_followed(const struct publisher *publisher, const struct receiver *receiver,
 	int64_t event, const struct notice *notice)
 {
-	const struct change_record *of_event = &(struct change_record){.incident = event};
+	const struct change_record *of_event = &(struct change_record){.item.incident = event};
 	struct strings destinations;
 	struct error error;
 

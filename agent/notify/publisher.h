@@ -62,8 +62,4 @@ void publisher_reminder(const struct publisher *publisher, const struct delivery
 void publisher_followed(const struct publisher *publisher, const struct environment_event *event,
 	const char *value);
 
-/* How long a thread stays open that such changes have begun or continued, ms. */
-int64_t publisher_open_for(
-	const struct config *config, const struct change_record *records, size_t count);
-
 #endif

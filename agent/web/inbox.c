@@ -165,7 +165,7 @@ static struct row *keep_row(struct inbox *inbox, const struct change_record *rec
 		.time = item->time,
 		.first_seen = record->first_seen,
 		.event = record->environment_event,
-		.incident = record->incident,
+		.incident = record->item.incident,
 		.test = keep(inbox, item->test),
 		.metric = keep(inbox, item->metric),
 		.branch = keep(inbox, record->branch),

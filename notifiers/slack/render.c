@@ -295,10 +295,11 @@ static void headline(struct buf *out, const struct rendering *rendering, const c
 		buf_text(out, ", ");
 		text_elsewhere(out, event);
 		text_early(out, rendering->message);
-		return;
+	} else {
+		buf_printf(out, "%s%s%s since ", mark, rendering->what.data, mark);
+		slack_date(out, message_since(rendering->message), false);
 	}
-	buf_printf(out, "%s%s%s since ", mark, rendering->what.data, mark);
-	slack_date(out, message_since(rendering->message), false);
+	text_incident(out, rendering->message);
 }
 
 /* On a line of its own above the headline. */

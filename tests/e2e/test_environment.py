@@ -55,8 +55,8 @@ def rows(folder, query):
 
 
 def messages(out):
-    """The first lines of messages."""
-    return [line for line in out.splitlines() if re.search(r" since \d{4}-", line)]
+    """The first lines of messages, each about an incident."""
+    return [line.split(", incident i")[0] for line in out.splitlines() if re.search(r" since \d{4}-", line)]
 
 
 def test_one_message(hunter, tmp_path):
@@ -233,7 +233,7 @@ def test_a_week_of_prometheus(hunter, tmp_path, prometheus):
     """As points come, with candidates and what is confirmed later: each thing once."""
     done = hunter("replay", "--config", service(tmp_path, prometheus), "--from", "2024-03-02", "--to", "2024-03-08T21:00Z")
     assert done.code == 0, done.err
-    told = [line for line in done.out.splitlines() if re.search(r" since \d{4}-| back after |a rollout", line)]
+    told = [line.split(", incident i")[0] for line in done.out.splitlines() if re.search(r" since \d{4}-| back after |a rollout", line)]
     assert re.match(r"runner-7: 1[12] of 12 series \+(7\.[89]|8\.\d)% since 2024-03-03 12:00.* unchanged: probably the environment$", told[0])
     assert re.match(r"[23] regressions in bench since 2024-03-03 13:00", told[1])
     rest = [line for line in told[2:] if "1 improvement in bench" not in line]  # t3 on runner-7, which is back at another level

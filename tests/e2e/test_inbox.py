@@ -92,6 +92,8 @@ def test_groups_and_order(running):
     assert (status, answer["changed"], answer["count"]) == (200, 3, 3), answer
     status, answer = post(running.port, "/api/v1/triage", incident="i999", state="expected", person="ann")
     assert status == 404 and "the incident i999" in answer["error"], answer
+    answer = ask(running.port, "/api/v1/changes?incident=i999")
+    assert answer.status == 400 and "there is no incident i999" in answer.json["error"], answer
     times = [group["latest"] for group in inbox(running, by="none", sort="latest")["groups"]]
     assert times == sorted(times, reverse=True)
 

@@ -70,7 +70,7 @@ def test_once_tells_once_on_the_terminal(hunter, tmp_path):
     path = config(tmp_path, csv_test(tmp_path / "read.csv"))
     first = hunter("run", "--once", "--config", path)
     assert first.code == 0, first.err
-    assert first.out.splitlines()[:2] == ["1 regression in db.read since 2024-03-02 06:00:00 +0000", ""]
+    assert first.out.splitlines()[:2] == ["1 regression in db.read since 2024-03-02 06:00:00 +0000, incident i1", ""]
     assert re.search(r"2024-03-02 06:00:00 \+0000\n  db.read\n    p99: \+20% \[.*\]  .* --> .* ms  regression\n"
                      r"      c0029 .. c0030\n", first.out), first.out
     second = hunter("run", "--once", "--config", path)

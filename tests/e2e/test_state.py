@@ -64,6 +64,12 @@ def test_changes_as_a_table(hunter, told, tmp_path):
     assert files(tmp_path) == before == (["state.db", "state.db.lock"] if state_address.KIND == "file" else [])
 
 
+def test_changes_of_an_incident(hunter, told):
+    assert hunter("changes", "--config", told, "--incident", "i1").out.count("db.read") == 1
+    done = hunter("changes", "--config", told, "--incident", "i99")
+    assert (done.code, done.out) == (2, "") and "there is no incident i99" in done.err
+
+
 def test_changes_as_csv_and_json(hunter, told, tmp_path):
     rows = list(csv.DictReader(io.StringIO(hunter("changes", "--state-file", state_of(tmp_path), "--output", "csv").out)))
     change, = known(hunter, told)

@@ -240,7 +240,9 @@ def test_the_headline_counts_what_joins(agents, tmp_path, slack):
     assert second["thread_ts"] == third["thread_ts"] == slack.stamps[0] and "thread_ts" not in first
     assert [post.get("reply_broadcast") for post in slack.posts] == [None, None, True]
     slack.wait(lambda: any("*3 changes by now*, the worst: db.c p99" in str(body) for _, body in slack.edits))
-    assert all(body["ts"] == slack.stamps[0] for _, body in slack.edits)
+    write_csv(tmp_path / "c.csv", [])
+    slack.wait(lambda: any("*2 changes by now*, the worst: db.b p99" in str(body) for _, body in slack.edits))
+    assert {body["ts"] for _, body in slack.edits if "by now" in str(body)} == {slack.stamps[0]}
 
 
 def test_a_channel_that_was_down_hears_what_was_withdrawn(agents, tmp_path, slack):
@@ -348,6 +350,8 @@ def test_the_agent_s_page(hunter, tmp_path, slack, hook):
     document = json.loads(hook.taken[0][1])
     valid(SCHEMA, document)
     assert document["changes"][0]["page"] == page == changes_of(hunter, path)[0]["page"]
+    assert document["changes"][0]["incident"] == 1
+    assert ", incident i1" in result.out and ", incident i1" in slack.posts[0]["text"] and ", incident i1" in slack.posts[0]["blocks"][0]["text"]["text"]
     write_csv(tmp_path / "a.csv", [(30, 1.2), (45, 1 / 1.2)])
     result = hunter("run", "--once", "--config", path)
     assert f"details: {page}\n" in result.out, result.out

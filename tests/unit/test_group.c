@@ -37,10 +37,12 @@ static int teardown(void **state)
 static struct change_record change(int hour, const char *test, const char *metric, int64_t incident)
 {
 	return (struct change_record){
-		.item = {.test = test, .metric = metric, .time = START + hour * HOUR},
+		.item = {.incident = incident,
+			.test = test,
+			.metric = metric,
+			.time = START + hour * HOUR},
 		.series = metric,
-		.spacing = HOUR,
-		.incident = incident};
+		.spacing = HOUR};
 }
 
 static void group(struct fixture *fixture, const struct change_record *records, size_t count)

@@ -338,7 +338,7 @@ static void test_groups(void **state)
 	load(f, HEAD "routes: {receivers: [perf]}\n");
 	records[2].item.time = 1000000000; /* far from the others */
 	records[2].item.commit_after = "c2";
-	records[2].incident = 2;
+	records[2].item.incident = 2;
 	assert_string_equal(
 		group(f, records, (struct strings[]){by_test, by_test, by_test, by_test, by_test},
 			5),

@@ -35,7 +35,7 @@ static int setup(void **state)
 	set_option(fixture, "channels", "#perf");
 	set_option(fixture, "triagers", "U1,U2");
 	follow_up = (struct follow_up){.kind = FOLLOW_UP_READ, .changes = changes, .count = 1};
-	changes[0].triage = (struct triage){.state = TRIAGE_OPEN};
+	changes[0] = (struct announced_change){.triage = {.state = TRIAGE_OPEN}};
 	fixture->attempt.receipt = "1503.02 1 1504.03 C77";
 	fixture->attempt.follow_up = &follow_up;
 	fixture->attempt.now = START;
@@ -438,6 +438,32 @@ static void test_the_message_shows_what_became_of_its_changes(void **state)
 	assert_true(follow_up.gone && follow_up.deleted);
 }
 
+/* What joined since counts in the headline, what was withdrawn does not. */
+static void test_the_headline_leaves_out_what_was_withdrawn(void **state)
+{
+	static const struct announced_change joined = {
+		.item = {.test = "db", .metric = "p50", .change = {LEVELS(10, 11)}}};
+	struct fixture *fixture = *state;
+	json_t *body;
+
+	for (size_t i = 0; i < 2; i++)
+		changes[i] = (struct announced_change){
+			.item = {.test = "db",
+				.metric = "p99",
+				.change = {LEVELS(10, i == 0 ? 90.0 : 12.0)}},
+			.triage = {.state = TRIAGE_OPEN}};
+	changes[0].state = ANNOUNCED_WITHDRAWN;
+	follow_up.count = 2;
+	follow_up.joined = &joined;
+	follow_up.joined_count = 1;
+	body = amended(fixture);
+	json_decref(slack_check(fixture->transfer.body, "C77"));
+	assert_string_equal(context_of(body),
+		"*2 changes by now*, the worst: db p99 +20%\n"
+		"*no longer found* (1 of 2): db p99 +800%");
+	json_decref(body);
+}
+
 /* A full post of an earlier version. */
 static void test_a_post_without_room_stays(void **state)
 {
@@ -644,6 +670,7 @@ int main(void)
 		CASE(test_changes_of_different_triage),
 		CASE(test_property_room_is_left),
 		CASE(test_the_message_shows_what_became_of_its_changes),
+		CASE(test_the_headline_leaves_out_what_was_withdrawn),
 		CASE(test_a_post_without_room_stays),
 		CASE(test_refused_blocks_become_text),
 		CASE(test_refused_charts_go_first),

@@ -119,7 +119,7 @@ static void insert_record(struct tx *tx, const struct change_record *record)
 
 	row.updated = record->first_seen;
 	row.runs = record->runs > 0 ? record->runs : 1;
-	row.environment_event = row.incident = 0;
+	row.environment_event = row.item.incident = 0;
 	row.item.culprit = NULL;
 	if (record->state != CHANGE_RECOVERED)
 		row.item.over = (struct recovered){.level = (double)NAN};

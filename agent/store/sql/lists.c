@@ -2,6 +2,7 @@
  * Lists of changes with their history, and the points around them. They are read to their end or to
  * their limit.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -271,6 +272,12 @@ static void list(struct tx *tx, struct store_list *call)
 	const struct change_filter *filter = &call->filter;
 	int64_t limit = limit_of(filter);
 
+	if (filter->incident != 0 &&
+		query_ask(QUERY(tx,
+			"SELECT EXISTS (SELECT 1 FROM changes @indexed{changes_of_incident}"
+			" WHERE incident = ?1)",
+			v_id(filter->incident))) == 0)
+		tx_fail(tx, ERROR_USAGE, "there is no incident i%" PRId64, filter->incident);
 	if (call->take) {
 		show_all(tx, call);
 		return;

@@ -383,7 +383,7 @@ void read_record(struct sql_query *query, struct change_record *record)
 {
 	read_struct(query, change_columns, record);
 	record->environment_stored = record->environment_event;
-	record->incident_stored = record->incident;
+	record->incident_stored = record->item.incident;
 	read_triage(query, &record->triage);
 	record->ends = read_time_or(query, 0);
 }

@@ -37,7 +37,10 @@ void triage_amend(struct tx *tx, const char *changes)
 {
 	RUN(tx,
 		"UPDATE deliveries SET @to_amend WHERE" AMENDABLE " AND id"
-		" IN (SELECT delivery FROM announced WHERE change IN @ids{?1})",
+		" IN (SELECT delivery FROM announced WHERE change IN @ids{?1} UNION"
+		/* Those whose headline counts what their threads say. */
+		" SELECT first.id FROM announced JOIN deliveries AS more ON more.id = delivery"
+		" JOIN deliveries AS first ON first.key = more.thread WHERE change IN @ids{?1})",
 		v_text(changes));
 }
 
