@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_POINTS = 1000, MORE = 4, LEAST = 5, LEAST_OF_SERVICE = 3, ENOUGH = 24 };
+enum { MOST_POINTS = 1000, MORE = 4, LEAST = 5, LEAST_OF_SERVICE = 3 };
 
 const struct field confirm_fields[] = {
 	OPTION_STRING(struct confirm_options, confirm, "auto",
@@ -39,15 +39,14 @@ bool confirm_parse(const char *text, struct confirm_rule *rule, struct error *er
 
 /*
  * From `least` points on if p is far below what chance produces with so few points before; else
- * when MORE points have followed since the change was found. A change with ENOUGH points behind it
- * was there before the first run.
+ * when MORE points have followed since the change was found, or CONFIRM_ENOUGH in all.
  */
 static bool holds_auto(const struct change *change, size_t first_count, size_t least)
 {
 	double limit = 1e-3 * pow(10, -80 / (double)change->count_before);
 	bool overwhelming = change->pvalue < limit && change->count_after >= least;
 	return overwhelming || change->count_after >= first_count + MORE ||
-	       change->count_after >= ENOUGH;
+	       change->count_after >= CONFIRM_ENOUGH;
 }
 
 bool confirm_holds(const struct confirm_rule *rule, const struct change *change, size_t first_count,
@@ -63,7 +62,7 @@ bool confirm_holds(const struct confirm_rule *rule, const struct change *change,
 
 size_t confirm_most(const struct confirm_rule *rule)
 {
-	size_t points = rule->mode == CONFIRM_AUTO ? ENOUGH : rule->points;
+	size_t points = rule->mode == CONFIRM_AUTO ? CONFIRM_ENOUGH : rule->points;
 
 	return points > LEAST_OF_SERVICE ? points : LEAST_OF_SERVICE;
 }

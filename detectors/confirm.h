@@ -26,6 +26,10 @@ enum confirm_mode {
 	CONFIRM_POINTS, /* once that many points follow */
 };
 
+enum {
+	CONFIRM_ENOUGH = 24
+}; /* points: a change that so many follow was there before the first run */
+
 struct confirm_rule {
 	enum confirm_mode mode;
 	size_t points;

@@ -27,6 +27,7 @@ struct writer {
 	const struct body_style *style;
 	struct buf text; /* composed, to be escaped */
 	size_t most;
+	bool first_look;
 };
 
 /* In a composed text, by enum body_mark; buf_clean lets no such character through. */
@@ -182,6 +183,12 @@ static void name_culprit(struct writer *writer, const struct announcement *item)
 	buf_free(&text);
 }
 
+static void add_since(struct writer *writer, int64_t time)
+{
+	buf_text(&writer->text, " since ");
+	writer->style->time(&writer->text, time);
+}
+
 /* "    p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns  regression" */
 static void write_item(struct writer *writer, const struct announcement *item)
 {
@@ -199,6 +206,8 @@ static void write_item(struct writer *writer, const struct announcement *item)
 		buf_printf(&writer->text, ", %s", announcement_extras(item)->status);
 	if (verdict != 0)
 		buf_printf(&writer->text, "  %s", change_verdict_name(verdict));
+	if (writer->first_look)
+		add_since(writer, item->time);
 	close_line(writer);
 	if (item->culprit) {
 		open_line(writer, LEVEL_DETAIL);
@@ -228,12 +237,6 @@ static void write_time(struct writer *writer, int64_t time)
 	open_line(writer, LEVEL_MESSAGE);
 	writer->style->time(&writer->text, time);
 	close_line(writer);
-}
-
-static void add_since(struct writer *writer, int64_t time)
-{
-	buf_text(&writer->text, " since ");
-	writer->style->time(&writer->text, time);
 }
 
 /* "15 regressions in checkout, pay since 2021-07-02 00:00:00 +0000" */
@@ -341,7 +344,7 @@ static void write_recovered(struct writer *writer, const struct message *message
 	digest_free(&digest);
 }
 
-/* The changes in blocks of the same time, in them blocks of the same test. */
+/* The changes in blocks of the same time, in them blocks of the same test; a first look by test. */
 static void write_items(struct writer *writer, const struct message *message)
 {
 	struct digest digest = digest_of(message);
@@ -351,11 +354,12 @@ static void write_items(struct writer *writer, const struct message *message)
 	size_t first = 0;
 
 	message_by_weight(&digest.message, items);
-	message_arrange(items, count);
+	message_arrange(items, count, message->first_look);
+	writer->first_look = message->first_look;
 	for (size_t i = 0; i < count; i++) {
 		const struct announcement *item = items[i];
-		bool new_time = !last || last->time != item->time;
-		bool new_test = new_time || strcmp(last->test, item->test) != 0;
+		bool new_time = !message->first_look && (!last || last->time != item->time);
+		bool new_test = !last || new_time || strcmp(last->test, item->test) != 0;
 
 		if (last && (new_test || !announcement_same_range(last, item))) {
 			write_range(writer, last);
@@ -364,6 +368,8 @@ static void write_items(struct writer *writer, const struct message *message)
 		}
 		if (new_time)
 			write_time(writer, item->time);
+		else if (new_test && message->first_look)
+			gap(writer);
 		if (new_test)
 			write_test(writer, item);
 		write_item(writer, item);

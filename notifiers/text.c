@@ -91,6 +91,7 @@ void text_what(struct buf *out, const struct message *message, const struct text
 
 	message_by_weight(message, items);
 	named = first_tests(items, message->count, tests, TESTS_NAMED);
+	buf_text(out, message->first_look ? "first look: " : "");
 	put_counts(out, &tally);
 	for (size_t i = 0; i < named; i++) {
 		buf_text(out, i == 0 ? " in " : ", ");

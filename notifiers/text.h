@@ -49,7 +49,7 @@ void text_elsewhere(struct buf *out, const struct environment_event *event);
 void text_followed(struct buf *out, const char *values);
 
 /* "15 regressions, 1 improvement in checkout, pay and 3 more tests": the tests that matter most
- * first. */
+ * first; after "first look: " of one. */
 void text_what(struct buf *out, const struct message *message, const struct text_style *style);
 
 /* "31,700,000", "61,020", "0.4012": number_display. */

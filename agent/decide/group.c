@@ -7,6 +7,7 @@
 #include "agent/base/arena.h"
 #include "agent/base/dict.h"
 #include "agent/model/announcement.h"
+#include "detectors/confirm.h"
 
 static int compare_place(const void *a, const void *b)
 {
@@ -68,7 +69,7 @@ static size_t join(
 	struct arena *arena, struct group_of *groups, size_t count, bool named, size_t most)
 {
 	struct group_of list = {0};
-	size_t number = 0, kept = 0;
+	size_t number = 0, kept = 0, old = 0;
 
 	for (size_t i = 0; i < count; i++)
 		number += !is_apart(groups[i].items[0]) && (groups[i].key != NULL) == named;
@@ -79,9 +80,12 @@ static size_t join(
 			groups[kept++] = groups[i];
 			continue;
 		}
-		for (size_t j = 0; j < groups[i].count; j++)
+		for (size_t j = 0; j < groups[i].count; j++) {
 			add_record(arena, &list, groups[i].items[j]);
+			old += groups[i].items[j]->item.change.count_after >= CONFIRM_ENOUGH;
+		}
 	}
+	list.first_look = 2 * old > list.count;
 	groups[kept++] = list;
 	return kept;
 }

@@ -2,8 +2,8 @@
  * Which changes share a message.
  *
  * Those of one incident, or those with equal values of the names that a route groups by. More
- * than GROUPS_MOST incidents at once become one message, a list: a receiver's first look at many
- * series, for example.
+ * than GROUPS_MOST incidents at once become one message, a list: a first look at many series, for
+ * example.
  */
 #ifndef AGENT_DECIDE_GROUP_H
 #define AGENT_DECIDE_GROUP_H
@@ -21,6 +21,7 @@ struct group_of {
 	size_t count;
 	struct strings names; /* names it is grouped by; none: by incident; ... */
 	const char *key;      /* ... and the values, see router_group; or NULL */
+	bool first_look;      /* a list, of which most were there before the series were seen */
 };
 
 /* Sorts by time, test, worst first, metric. */

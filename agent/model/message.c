@@ -52,6 +52,7 @@ void message_select(const struct message *message, size_t count, const struct an
 /* An item with its rank by weight, and the best ranks of its time and of its test at that time. */
 struct ranked {
 	const struct announcement *item;
+	int64_t time; /* of its block */
 	size_t rank, of_time, of_test;
 };
 
@@ -66,8 +67,8 @@ static int compare_blocks(const void *a, const void *b)
 	const struct ranked *left = a, *right = b;
 	int order;
 
-	if (left->item->time != right->item->time)
-		return left->item->time < right->item->time ? -1 : 1;
+	if (left->time != right->time)
+		return left->time < right->time ? -1 : 1;
 	order = strcmp(left->item->test, right->item->test);
 	return order != 0 ? order : compare_size(left->rank, right->rank);
 }
@@ -88,8 +89,7 @@ static void rank_blocks(struct ranked *items, size_t count)
 	for (size_t first = 0, next; first < count; first = next) {
 		size_t best = items[first].rank;
 
-		for (next = first;
-			next < count && items[next].item->time == items[first].item->time; next++) {
+		for (next = first; next < count && items[next].time == items[first].time; next++) {
 			bool same_test = next > first && strcmp(items[next].item->test,
 								 items[next - 1].item->test) == 0;
 
@@ -102,13 +102,14 @@ static void rank_blocks(struct ranked *items, size_t count)
 	}
 }
 
-void message_arrange(const struct announcement **items, size_t count)
+void message_arrange(const struct announcement **items, size_t count, bool first_look)
 {
 	struct ranked *ranked = memory_new(count, sizeof *ranked);
 
 	qsort(items, count, sizeof *items, compare_weight);
 	for (size_t i = 0; i < count; i++)
-		ranked[i] = (struct ranked){.item = items[i], .rank = i};
+		ranked[i] = (struct ranked){
+			.item = items[i], .time = first_look ? 0 : items[i]->time, .rank = i};
 	qsort(ranked, count, sizeof *ranked, compare_blocks);
 	rank_blocks(ranked, count);
 	qsort(ranked, count, sizeof *ranked, compare_ranks);

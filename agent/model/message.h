@@ -68,7 +68,8 @@ struct message {
 	/* For changes that an expired silence has held: the silence, its owner and reason; else
 	 * NULL. */
 	const char *summary;
-	const struct notice *notice;           /* the message's sentence, or NULL */
+	bool first_look;             /* most were there before: a list by test, the worst first */
+	const struct notice *notice; /* the message's sentence, or NULL */
 	const struct digest_section *sections; /* of MESSAGE_DIGEST */
 	size_t section_count;
 };
@@ -99,9 +100,9 @@ struct tally message_tally(const struct message *message);
  * levels. */
 void message_by_weight(const struct message *message, const struct announcement **out);
 
-/* Sorts items into reading order: blocks of the same time, in them blocks of the same test; blocks
- * and items are ordered by importance. */
-void message_arrange(const struct announcement **items, size_t count);
+/* Sorts items into reading order: blocks of the same time (not in a first look), in them blocks of
+ * the same test; blocks and items are ordered by importance. */
+void message_arrange(const struct announcement **items, size_t count, bool first_look);
 
 /* Writes the `count` most important items to `out`, in the message's order; `out` has room for
  * all. */

@@ -276,7 +276,8 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 		.environment = group->items[0]->summary
 				       ? NULL
 				       : event_of(publisher, group->items[0]->environment_event),
-		.summary = group->items[0]->summary};
+		.summary = group->items[0]->summary,
+		.first_look = group->first_look};
 	struct group_search search = {publisher->router, group, arena};
 	bool written = true;
 

@@ -33,6 +33,7 @@ struct slack_blocks {
 	struct buf json;
 	struct buf field; /* text of the current field */
 	size_t count, text, fields;
+	bool first_look; /* fields have their times */
 };
 
 static void slack_blocks_free(struct slack_blocks *blocks)
@@ -169,10 +170,15 @@ static void add_change(struct slack_blocks *blocks, const struct announcement *l
 {
 	if (last && !continued)
 		finish_field(blocks, lines);
-	if (!last || last->time != item->time)
+	if (!blocks->first_look && (!last || last->time != item->time))
 		time_block(blocks, item->time);
-	if (blocks->field.length == 0)
+	if (blocks->field.length == 0) {
 		slack_test_line(&blocks->field, item);
+		if (blocks->first_look) {
+			buf_text(&blocks->field, " since ");
+			slack_date(&blocks->field, item->time, false);
+		}
+	}
 	buf_append(&blocks->field, lines->line.data, lines->line.length);
 	swap(&lines->last_range, &lines->range);
 	swap(&lines->last_help, &lines->help);
@@ -191,7 +197,8 @@ static size_t slack_blocks_changes(
 
 	for (; added < count; added++) {
 		const struct announcement *item = items[added];
-		bool new_time = !last || last->time != item->time, continued;
+		bool new_time = blocks->first_look || !last || last->time != item->time;
+		bool continued;
 
 		buf_clear(&lines.line);
 		buf_clear(&lines.range);
@@ -380,7 +387,7 @@ static const struct announcement *const *pick(
 	const struct announcement **items = rendering->items + done;
 
 	memcpy(items, rendering->by_weight + done, count * sizeof *items);
-	message_arrange(items, count);
+	message_arrange(items, count, rendering->message->first_look);
 	return items;
 }
 
@@ -676,8 +683,11 @@ static void render_recovered(struct rendering *rendering)
 void slack_render(
 	const struct message *message, const char *channel, bool charts, struct buf *payload)
 {
-	struct rendering rendering = {
-		.message = message, .channel = channel, .with_charts = charts, .payload = payload};
+	struct rendering rendering = {.message = message,
+		.channel = channel,
+		.with_charts = charts,
+		.blocks.first_look = message->first_look,
+		.payload = payload};
 
 	if (message->kind == MESSAGE_RECOVERED)
 		render_recovered(&rendering);

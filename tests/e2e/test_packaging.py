@@ -227,13 +227,12 @@ def test_the_agent_tells_the_example_once(tmp_path):
     """The end of the change of 19 June is told with it, in the first message, and not as a change of its own."""
     environment = os.environ | {"EXAMPLE_STATE": str(tmp_path / "state.db")}
     command = [PROGRAM, "run", "--once", "--config", "conf/example.yaml"]
-    told, day, test, over = {}, None, None, set()
+    told, test, over = {}, None, set()
     for line in output(*command, cwd=TOP, env=environment).splitlines():
-        if match := re.match(r"(\d{4}-\d\d-\d\d) ", line):
-            day = match[1]
-        elif match := re.match(r"  (\S+)$", line):
+        if match := re.match(r"  (\S+)$", line):
             test = match[1]
-        elif match := re.match(r"    (\w+): [+-]", line):
+        elif match := re.match(r"    (\w+): [+-].* since (\d{4}-\d\d-\d\d) ", line):
+            day = match[2]
             told.setdefault((test, day), set()).add(match[1])
             over |= {(test, day, match[1])} if ", back to " in line else set()
     fixed = INJECTED[("demo.read.range", "2026-07-04")]

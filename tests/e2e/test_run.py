@@ -95,7 +95,8 @@ def test_changes_apart_are_messages_apart_up_to_three(hunter, tmp_path):
         path.write_text(path.read_text().replace(state_of(tmp_path), state_of(tmp_path, f"state{count}.db")))
         done = hunter("run", "--once", "--config", path)
         assert done.code == 0, done.err
-        assert len(re.findall("^[0-9]+ regressions? in db.read since", done.out, re.M)) == messages and done.out.count("  regression\n") == count
+        assert len(re.findall("^(?:first look: )?[0-9]+ regressions? in db.read since", done.out, re.M)) == messages and done.out.count("  regression") == count
+        assert done.out.startswith("first look: ") == (count == 4)
 
 
 def test_old_changes_are_recorded_not_told(hunter, tmp_path):

@@ -245,6 +245,23 @@ def test_the_headline_counts_what_joins(agents, tmp_path, slack):
     assert {body["ts"] for _, body in slack.edits if "by now" in str(body)} == {slack.stamps[0]}
 
 
+def test_a_first_look_goes_by_service(hunter, tmp_path, slack):
+    """What was there before the agent has no cause in common: one list that says what it is, the worst service first."""
+    names = "abcd"
+    for i, name in enumerate(names):
+        write_csv(tmp_path / f"{name}.csv", [(30 + 40 * i, 1.1 + 0.1 * i)], points=190)
+    tests = "".join(csv_test(tmp_path / f"{name}.csv", f"db.{name}", "    notify: [slack, stdout]") for name in names)
+    slack.channels = ["#perf"]
+    done = hunter("run", "--once", "--config", config(tmp_path, tests, bot(slack)))
+    assert done.code == 0 and done.out.startswith("first look: 4 regressions in db.d, db.c, db.b and 1 more test since 2024-"), done.out
+    assert re.findall(r"^  (db\..)\n    p99: .*  regression since (\S+)", done.out, re.M) == [
+        (f"db.{name}", f"{START + (30 + 40 * i) * HOUR:%Y-%m-%d}") for i, name in reversed(list(enumerate(names)))]
+    post, = slack.posts
+    fields = [field["text"] for block in post["blocks"] for field in block.get("fields", [])]
+    assert post["text"].startswith("first look: 4 regressions in") and [field[:6] for field in fields] == [f"*db.{name}*"[:6] for name in "dcba"]
+    assert all(f"* since {slack_date(START + (150 - 40 * i) * HOUR)}\n" in field for i, field in enumerate(fields)), fields
+
+
 def test_a_channel_that_was_down_hears_what_was_withdrawn(agents, tmp_path, slack):
     """The message has two changes, of which one is not found any more when the channel can be told."""
     write_csv(tmp_path / "a.csv", [(30, 1.2)])

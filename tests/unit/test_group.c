@@ -36,11 +36,10 @@ static int teardown(void **state)
 
 static struct change_record change(int hour, const char *test, const char *metric, int64_t incident)
 {
-	return (struct change_record){
-		.item = {.incident = incident,
-			.test = test,
-			.metric = metric,
-			.time = START + hour * HOUR},
+	return (struct change_record){.item = {.incident = incident,
+					      .test = test,
+					      .metric = metric,
+					      .time = START + hour * HOUR},
 		.series = metric,
 		.spacing = HOUR};
 }
@@ -101,7 +100,13 @@ static void test_many_incidents_become_a_list(void **state)
 	assert_int_equal(fixture->count, 1);
 	assert_int_equal(fixture->groups[0].count, GROUPS_MOST + 1);
 	assert_ptr_equal(fixture->groups[0].items[0], &records[GROUPS_MOST]);
+	assert_false(fixture->groups[0].first_look);
+	for (int i = 1; i <= GROUPS_MOST; i++) /* most were there before */
+		records[i].item.change.count_after = 24;
+	group(fixture, records, GROUPS_MOST + 1);
+	assert_true(fixture->groups[0].first_look);
 	group(fixture, records, GROUPS_MOST);
+	assert_false(fixture->groups[0].first_look);
 	assert_int_equal(fixture->count, GROUPS_MOST);
 	/* An environment event is apart, and does not count. */
 	records[GROUPS_MOST] = records[GROUPS_MOST + 1] = change(0, "a", "p", 9);

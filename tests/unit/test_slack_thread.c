@@ -160,10 +160,11 @@ static void test_an_answer_without_ts_is_in_doubt(void **state)
 }
 
 /* Each of `count` changes is in the posts once, or in the number of those left out. */
-static void assert_complete(struct fixture *fixture, size_t count, bool bot)
+static void assert_complete(struct fixture *fixture, size_t count, bool bot, bool first_look)
 {
 	struct announcement *items = calloc(count, sizeof *items);
-	struct message message = {.key = "key", .items = items, .count = count};
+	struct message message = {
+		.key = "key", .items = items, .count = count, .first_look = first_look};
 	size_t shown = 0, left = 0;
 	const char *at;
 
@@ -197,8 +198,9 @@ static void test_nothing_is_left_out_unsaid(void **state)
 	static const size_t counts[] = {1, 2, 20, 21, 100, 149, 150, 151, 400, 900, 1400, 30000};
 
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-		assert_complete(*state, counts[i], true);
-		assert_complete(*state, counts[i], false);
+		assert_complete(*state, counts[i], true, false);
+		assert_complete(*state, counts[i], false, false);
+		assert_complete(*state, counts[i], true, true);
 	}
 }
 
