@@ -291,3 +291,18 @@ void announce_links(struct arena *arena, const struct config *config, struct cha
 	else
 		announce_links_by(arena, test, record);
 }
+
+struct announced_change announce_now(struct arena *arena, const struct config *config,
+	const struct change_record *record, int64_t now)
+{
+	struct change_record copy = *record;
+
+	record_by_clock(&copy, now);
+	announce_links(arena, config, &copy);
+	return (struct announced_change){.item = copy.item,
+		.told = copy.item.time,
+		.state = copy.state == CHANGE_WITHDRAWN   ? ANNOUNCED_WITHDRAWN
+			 : copy.state == CHANGE_RECOVERED ? ANNOUNCED_RECOVERED
+							  : ANNOUNCED_STANDS,
+		.triage = copy.triage};
+}

@@ -5,6 +5,7 @@
 #define AGENT_NOTIFY_ANNOUNCE_H
 
 #include "agent/base/arena.h"
+#include "agent/model/message.h"
 #include "agent/model/series.h"
 #include "agent/store/store.h"
 #include "conf/config.h"
@@ -26,6 +27,11 @@ void announce_page(struct arena *arena, const struct config *config, struct anno
  * be configured. A cluster gets those that all its tests share. The item borrows the
  * configuration's templates. */
 void announce_links(struct arena *arena, const struct config *config, struct change_record *record);
+
+/* How the change of a sent message stands `now` (ms), with links; `told` is its time as it is now.
+ */
+struct announced_change announce_now(struct arena *arena, const struct config *config,
+	const struct change_record *record, int64_t now);
 
 /* Like announce_links, without the page and with the templates of `test`, which may be NULL. */
 void announce_links_by(struct arena *arena, const struct test *test, struct change_record *record);

@@ -487,28 +487,15 @@ static void attempt_ended(
 		wait_for_fix(follower, error);
 }
 
-static struct announced_change told_of(
-	struct agent *agent, struct arena *arena, struct told_record *told)
-{
-	struct change_record *record = &told->record;
-
-	record_by_clock(record, agent_now(agent));
-	announce_links(arena, agent->config, record);
-	return (struct announced_change){.item = record->item,
-		.told = told->time,
-		.state = record->state == CHANGE_WITHDRAWN   ? ANNOUNCED_WITHDRAWN
-			 : record->state == CHANGE_RECOVERED ? ANNOUNCED_RECOVERED
-							     : ANNOUNCED_STANDS,
-		.triage = record->triage};
-}
-
 static const struct announced_change *all_told(
-	struct agent *agent, struct arena *arena, struct told_record *told, size_t count)
+	struct agent *agent, struct arena *arena, const struct told_record *told, size_t count)
 {
 	struct announced_change *changes = arena_array(arena, count, sizeof *changes);
 
-	for (size_t i = 0; i < count; i++)
-		changes[i] = told_of(agent, arena, &told[i]);
+	for (size_t i = 0; i < count; i++) {
+		changes[i] = announce_now(arena, agent->config, &told[i].record, agent_now(agent));
+		changes[i].told = told[i].time;
+	}
 	return changes;
 }
 

@@ -496,39 +496,52 @@ static const char *thread_of(const struct delivery *sent)
 	return sent->receipt ? sent->key : NULL;
 }
 
-/* The current state of a change of a sent message, with links. */
-static struct announced_change announced_of(
-	const struct publisher *publisher, const struct change_record *record)
-{
-	struct change_record copy = *record;
+/* What is said of announced changes: a sentence that names the first, and their list. */
+struct sentence {
+	struct buf text;
+	struct announced_change *changes;
+	size_t count;
+};
 
-	record_by_clock(&copy, publisher->now);
-	announce_links(publisher->queue->call.arena, publisher->config, &copy);
-	return (struct announced_change){.item = copy.item,
-		.told = copy.item.time,
-		.state = copy.state == CHANGE_WITHDRAWN   ? ANNOUNCED_WITHDRAWN
-			 : copy.state == CHANGE_RECOVERED ? ANNOUNCED_RECOVERED
-							  : ANNOUNCED_STANDS,
-		.triage = copy.triage};
+static void add_change(const struct publisher *publisher, struct sentence *sentence,
+	const struct change_record *record)
+{
+	struct arena *arena = publisher->queue->call.arena;
+
+	sentence->changes =
+		arena_grow(arena, sentence->changes, sentence->count, sizeof *sentence->changes);
+	sentence->changes[sentence->count++] =
+		announce_now(arena, publisher->config, record, publisher->now);
 }
 
-/* A message with one sentence about announced changes, and their list. */
-static void add_sentence(const struct publisher *publisher, const struct recipient *to,
-	enum message_kind kind, const char *thread, const struct announced_change *changes,
-	size_t count, const struct buf *text, uint64_t hash)
+/* Whether the last change is to be named, after what is written here. */
+static bool names_last(struct sentence *sentence)
 {
-	struct notice notice = {.subject = changes[0].item.test,
-		.text = text->data,
+	if (sentence->count > 1 && sentence->count <= NAMED_MOST)
+		buf_text(&sentence->text, "; ");
+	return sentence->count <= NAMED_MOST;
+}
+
+/* Adds the message, and frees the sentence. */
+static void say(const struct publisher *publisher, const struct recipient *to,
+	enum message_kind kind, const char *thread, struct sentence *sentence, uint64_t hash)
+{
+	struct notice notice = {.subject = sentence->changes[0].item.test,
 		.time = publisher->now,
 		.recovered = kind == MESSAGE_WITHDRAWN};
-	struct message message = body_of_announced(publisher->queue->call.arena, changes, count);
+	struct message message =
+		body_of_announced(publisher->queue->call.arena, sentence->changes, sentence->count);
 
+	if (kind != MESSAGE_WITHDRAWN && sentence->count > NAMED_MOST)
+		buf_printf(&sentence->text, "; and %zu more", sentence->count - NAMED_MOST);
+	notice.text = sentence->text.data;
 	message.kind = kind;
 	message.notice = &notice;
 	message.thread = thread;
-	hash = hash_add(hash, text->data, text->length);
+	hash = hash_add(hash, sentence->text.data, sentence->text.length);
 	hash = hash_add(hash, thread ? thread : "", strlen(thread ? thread : ""));
 	add_reply(publisher, to, &message, hash);
+	buf_free(&sentence->text);
 }
 
 static bool same_thread(const struct retracted *retracted, size_t a, size_t b)
@@ -609,20 +622,15 @@ static void add_retraction(
 	const struct delivery *sent = &retracted->items[index].message;
 	const char *thread = retracted->threads[index];
 	struct recipient to = {receiver_of(publisher, sent->receiver), sent->destination};
-	struct announced_change *changes = memory_new(retracted->count - index, sizeof *changes);
-	struct buf text = {0};
-	size_t count = 0;
+	struct sentence sentence = {0};
 
-	write_some(retracted, index, true, &text);
-	write_some(retracted, index, false, &text);
+	write_some(retracted, index, true, &sentence.text);
+	write_some(retracted, index, false, &sentence.text);
 	for (size_t i = index; i < retracted->count; i++)
 		if (same_thread(retracted, index, i))
-			changes[count++] =
-				announced_of(publisher, &retracted->items[i].message.records[0]);
-	add_sentence(publisher, &to, MESSAGE_WITHDRAWN, thread, changes, count, &text,
+			add_change(publisher, &sentence, &retracted->items[i].message.records[0]);
+	say(publisher, &to, MESSAGE_WITHDRAWN, thread, &sentence,
 		hash_add(HASH_START, &publisher->now, sizeof publisher->now));
-	buf_free(&text);
-	free(changes);
 }
 
 /* The key of the thread that gets the retraction; NULL: none. */
@@ -709,12 +717,10 @@ static void add_update(const struct publisher *publisher, const struct said *sai
 {
 	const struct delivery *sent = &said->message;
 	struct recipient to = {receiver_of(publisher, sent->receiver), sent->destination};
-	struct announced_change *changes = memory_new(count, sizeof *changes);
+	struct sentence sentence = {0};
 	uint64_t hash = hash_add(HASH_START, &what, sizeof what);
-	struct buf text = {0};
-	size_t named = 0;
 
-	buf_text(&text, what == SAID_UPDATED ? "updated: " : "");
+	buf_text(&sentence.text, what == SAID_UPDATED ? "updated: " : "");
 	for (size_t i = 0; i < count; i++) {
 		const struct change_record *record = &said[i].message.records[0];
 
@@ -722,19 +728,12 @@ static void add_update(const struct publisher *publisher, const struct said *sai
 			!belong_together(&said[i].message, sent))
 			continue;
 		hash = hash_update(hash, record, what);
-		changes[named] = announced_of(publisher, record);
-		if (named < NAMED_MOST) {
-			buf_text(&text, named > 0 ? "; " : "");
-			write_update(&changes[named], what, &text);
-		}
-		named++;
+		add_change(publisher, &sentence, record);
+		if (names_last(&sentence))
+			write_update(&sentence.changes[sentence.count - 1], what, &sentence.text);
 	}
-	if (named > NAMED_MOST)
-		buf_printf(&text, "; and %zu more", named - NAMED_MOST);
-	add_sentence(publisher, &to, what == SAID_TRIAGED ? MESSAGE_TRIAGED : MESSAGE_UPDATED,
-		announced_by(sent), changes, named, &text, hash);
-	buf_free(&text);
-	free(changes);
+	say(publisher, &to, what == SAID_TRIAGED ? MESSAGE_TRIAGED : MESSAGE_UPDATED,
+		announced_by(sent), &sentence, hash);
 }
 
 static bool is_first_update(const struct publisher *publisher, const struct said_rows *rows,
@@ -761,28 +760,23 @@ void publisher_reminder(const struct publisher *publisher, const struct delivery
 	const struct change_record *const *records, size_t count)
 {
 	struct recipient to = {receiver_of(publisher, sent->receiver), sent->destination};
-	struct announced_change *changes = memory_new(count, sizeof *changes);
+	struct sentence sentence = {0};
 	char since[WHEN_TEXT];
-	struct buf text = {0};
-	size_t named = 0;
 
-	buf_printf(&text,
+	if (!wants(to.receiver, MESSAGE_REMINDER))
+		return;
+	buf_printf(&sentence.text,
 		"not triaged for %s: ", when_format_rough(publisher->now - sent->now, since));
 	for (size_t i = 0; i < count; i++) {
 		if (is_withheld(publisher, records[i], MESSAGE_REMINDER, to.receiver))
 			continue;
-		changes[named] = announced_of(publisher, records[i]);
-		if (named < NAMED_MOST) {
-			buf_text(&text, named > 0 ? "; " : "");
-			name_change(&changes[named].item, &text);
-		}
-		named++;
+		add_change(publisher, &sentence, records[i]);
+		if (names_last(&sentence))
+			name_change(&records[i]->item, &sentence.text);
 	}
-	if (named > NAMED_MOST)
-		buf_printf(&text, "; and %zu more", named - NAMED_MOST);
-	if (named > 0 && wants(to.receiver, MESSAGE_REMINDER))
-		add_sentence(publisher, &to, MESSAGE_REMINDER, announced_by(sent), changes, named,
-			&text, hash_add(HASH_START, &publisher->now, sizeof publisher->now));
-	buf_free(&text);
-	free(changes);
+	if (sentence.count > 0)
+		say(publisher, &to, MESSAGE_REMINDER, announced_by(sent), &sentence,
+			hash_add(HASH_START, &publisher->now, sizeof publisher->now));
+	else
+		buf_free(&sentence.text);
 }

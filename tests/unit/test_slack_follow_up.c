@@ -458,9 +458,8 @@ static void test_the_headline_leaves_out_what_was_withdrawn(void **state)
 	follow_up.joined_count = 1;
 	body = amended(fixture);
 	json_decref(slack_check(fixture->transfer.body, "C77"));
-	assert_string_equal(context_of(body),
-		"*2 changes by now*, the worst: db p99 +20%\n"
-		"*no longer found* (1 of 2): db p99 +800%");
+	assert_string_equal(context_of(body), "*2 changes by now*, the worst: db p99 +20%\n"
+					      "*no longer found* (1 of 2): db p99 +800%");
 	json_decref(body);
 }
 
