@@ -414,7 +414,7 @@ static const struct {
 	{"known_changes_files", known_changes_read_files}};
 enum { SINGLE = sizeof single_sections / sizeof *single_sections };
 
-/* Names of sections. Those that Hunter has are its own, the others are ours. */
+/* Names of sections: Hunter's, then ours. */
 struct section_names {
 	const char *items[2 * PLUGIN_NAMES + MERGED + SINGLE + COMPAT_SECTIONS];
 	size_t count;

@@ -61,7 +61,7 @@ static void keep_name(struct expansion *expansion, const char *text, size_t leng
 	*place = name;
 }
 
-/* Handles the text at a `$`; returns the end of what it consumed. */
+/* Handles the text at a `$`; returns the end of the consumed text. */
 static const char *expand_reference(struct expansion *expansion, const char *text, const char *end)
 {
 	struct reference reference = {0};

@@ -92,7 +92,7 @@ static bool read_times(const struct yaml_node *map, const struct scope *scope,
 	return !options->until || read_date(map, scope, "until", options->until, &entry->until);
 }
 
-/* The configuration's hash shows what has changed. */
+/* The configuration's hash shows changes of the configuration. */
 static void add_entry(struct loader *loader, const struct known_change *entry)
 {
 	uint64_t ignored = HASH_START;
@@ -259,7 +259,7 @@ void known_changes_read_files(struct loader *loader, const struct yaml_node *pat
 	}
 }
 
-/* A quoted scalar; what would be a reference stays text. */
+/* A quoted scalar, in which references are escaped. */
 static void put_scalar(struct buf *out, const char *text)
 {
 	struct buf plain = {0};

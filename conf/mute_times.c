@@ -1,6 +1,6 @@
 /*
- * Reads the section `mute_times` and the key `mute` of tests and groups, and tells when a mute time
- * holds.
+ * Reads the section `mute_times` and the key `mute` of tests and groups, and computes when a mute
+ * time holds.
  *
  * The end of a mute time is found by going from one turn to the next: a time of the day at which an
  * interval begins or ends, midnight, or a change of the zone's offset. Between two turns nothing

@@ -222,7 +222,7 @@ static bool has_conditions(const struct notify_route *route)
 	       route->events != 0;
 }
 
-/* `route` has what it inherits. */
+/* `route` has its inherited values. */
 static void read_route(struct reader *reader, const struct yaml_node *map,
 	struct notify_route *route, size_t depth)
 {

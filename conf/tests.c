@@ -10,7 +10,7 @@
 #include "conf/load.h"
 #include "conf/mute.h"
 
-/* The options of every test, whatever its source. */
+/* The options of every test, independent of its source. */
 struct test_options {
 	const char *source, *was;
 	int64_t interval, evaluation_delay, stale_after, max_series, window;

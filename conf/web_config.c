@@ -338,7 +338,7 @@ static void read_top(struct reader *reader, const struct yaml_node *root)
 	check_header(reader, root, "role_header", options.role_header, options.user_header);
 }
 
-/* Who may enter is never left to a default: a key without a value is an error. */
+/* Access never depends on a default: a key without a value is an error. */
 static void refuse_nulls(struct problems *problems, const struct yaml_node *node, const char *name)
 {
 	for (size_t i = 0; i < node->count; i++)

@@ -36,7 +36,7 @@ static int by_index(const void *a, const void *b)
 	return (one->member > other->member) - (one->member < other->member);
 }
 
-/* Attributes what is noted from now on to a member. */
+/* Attributes further notes to a member. */
 static void name_member(struct tried_list *tried, const char *name)
 {
 	if (tried)

@@ -34,8 +34,8 @@ struct sides {
 	double inflation; /* of the variance of means, by autocorrelation */
 };
 
-/* Where most values of a side are equal, what the other side is made of is no outlier, such as the
- * few ones among the zeros before a test fails often. */
+/* Where most values of a side are equal, values like those of the other side are no outliers, such
+ * as the few ones among the zeros before a test fails often. */
 static struct robust widened(struct robust side, struct robust other)
 {
 	if (side.tied)

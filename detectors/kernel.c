@@ -244,7 +244,7 @@ static double cost_of(double sum, size_t n)
 	return (double)n - sum / (double)n;
 }
 
-/* Notes what one more cut would save, for the best place of each block. */
+/* Notes the gain of one more cut, for the best place of each block. */
 static void note_whole(const struct whole *whole, struct tried_list *tried, struct scratch *work)
 {
 	size_t n = whole->to - whole->from;

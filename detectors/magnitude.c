@@ -1,6 +1,6 @@
 /*
- * A segmentation that knew the least magnitude would join what a step below it parts, and so move,
- * dilute or lose the steps beside it.
+ * A segmentation that knew the least magnitude would join levels separated by a step below it, and
+ * so move, dilute or lose the steps beside it.
  */
 #include "detectors/magnitude.h"
 

@@ -227,7 +227,7 @@ static bool is_near(struct places places, size_t index)
 	return false;
 }
 
-/* Whether what an alarm announced still holds. */
+/* Whether an announced change still holds. */
 static bool is_standing(
 	const struct follower *follower, size_t alarm, const struct change *changes, size_t count)
 {

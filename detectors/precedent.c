@@ -1,8 +1,8 @@
 /*
  * All is measured in heights of the step: h = (z - moving median) / step, z being a logarithm, or a
- * square root where zeros occur. Of the step and of windows as long as what has followed it, the
- * size is estimated in AR(1) noise: what sets in at once is more than what grows. Windows that are
- * nearly as large as the step are episodes. The constants: docs/design/algorithms.md section 5.
+ * square root where zeros occur. The sizes of the step and of windows as long as its duration are
+ * estimated in AR(1) noise: a sudden onset counts more than gradual growth. Windows that are nearly
+ * as large as the step are episodes. The constants: docs/design/algorithms.md section 5.
  */
 #include "detectors/precedent.h"
 
@@ -24,8 +24,8 @@ enum {
 	YOUNG = 21, /* days: a weekly cycle may not be known yet */
 };
 
-/* Widths of the moving median, which follows what lasts for half as long: for short movements and
- * for long ones. */
+/* Widths of the moving median, which follows movements of half that length: for short ones and for
+ * long ones. */
 enum { NARROW = 101, WIDE = 301 };
 
 #define DAY INT64_C(86400000)
@@ -295,7 +295,7 @@ static bool is_weekly(const double *values, const int64_t *times, size_t n, size
 	return !young;
 }
 
-/* What the step's size and its newest value say, and its level as that of a Sunday. */
+/* The verdict by the step's size and its newest value, and by its level as that of a Sunday. */
 static enum precedent_verdict judge_size(const double *values, const int64_t *times, size_t n,
 	size_t low, size_t place, const double *sunday)
 {

@@ -22,8 +22,8 @@ enum { PLACE_REACH = 5 };
 static const double NOTHING = 0.05, MOST_LEFT = 0.5;
 /* Welch's p above which two levels may be equal. */
 static const double EQUAL_P = 0.05;
-/* Standard errors by which an excursion must stand out, about what the announcement of a change
- * needs; and the factor by which it may be smaller than announced. */
+/* Standard errors by which an excursion must stand out, about as for the announcement of a change;
+ * and the factor by which it may be smaller than announced. */
 static const double EVIDENCE = 4, MOST_SMALLER = 3;
 
 /* The nearest existing values before and after something, at most DESCRIBE_SIDE on each side. */
@@ -71,7 +71,7 @@ static bool reaches(const struct sides *sides, const struct change *between, int
 		       .p > EQUAL_P;
 }
 
-/* Whether what is left of the step, as a share and as such, counts as none. */
+/* Whether the remainder of the step, relative and absolute, counts as none. */
 static bool is_nothing(const struct change *between, double left)
 {
 	double before = between->level_before, after = between->level_after;
@@ -257,8 +257,8 @@ static bool continues(const struct sides *sides, double level, double step)
 	return (moments_of(sides->values + sides->before, count).mean - level) / step >= MOST_LEFT;
 }
 
-/* Whether the excursion may be what was announced as `told`. It may be smaller, since the step may
- * have been estimated from other values then. */
+/* Whether the excursion may be the change announced as `told`. It may be smaller, since the step
+ * may have been estimated from other values then. */
 static bool can_be(const struct told_step *told, double step, size_t width)
 {
 	return fabs(told->step) <= MOST_SMALLER * fabs(step) && 2 * width >= told->followed;

@@ -226,7 +226,7 @@ static const char *measure_of(int algorithm)
 	return algorithm == STEPFIT_MANNWHITNEYU ? "p" : algorithms[algorithm];
 }
 
-/* Notes a place that is no hit. */
+/* Notes a place that is not a hit. */
 static void note_miss(
 	const struct sliding *sliding, const struct hit *miss, struct tried_best *best)
 {

@@ -98,7 +98,7 @@ void tried_ramp(struct tried_list *list, size_t from, size_t to)
 	}
 }
 
-/* Replaces what is known of a place; a change that stands keeps the limit that its place missed
+/* Replaces the entry of a place; a change that stands keeps the limit that its place missed
  * before. */
 static void replace(struct tried *old, const struct tried *one)
 {

@@ -186,7 +186,7 @@ static void put_labels(struct buf *out, const struct announcement *item,
 	const char *brace = strchr(item->metric, '{');
 	struct label_text label;
 	const char *at = label_set(item->metric);
-	/* What stands in braces is a part of the name unless it is labels of its own. */
+	/* Text in braces is a part of the name unless it is a set of labels. */
 	bool labelled = at && item->members == 0 && label_next(&at, &label);
 	struct buf metric = {0};
 	char id[24];

@@ -395,7 +395,7 @@ static const char *shares(struct arena *arena, const struct label_share *labels,
 	return shared;
 }
 
-/* `base`: also cuts what precedes the labels. */
+/* `base`: also cuts the text before the labels. */
 static const char *cut(struct arena *arena, const char *name, const struct label_share *labels,
 	size_t count, bool base)
 {
@@ -462,8 +462,8 @@ static bool differ(const struct announcement *const *items, size_t count)
 	return false;
 }
 
-/* What to show with the test's name: nothing for a single series, which keeps its name, or a single
- * crowd, which lists its labels. */
+/* The text to show with the test's name: nothing for a single series, which keeps its name, or a
+ * single crowd, which lists its labels. */
 static struct common common_of(
 	struct arena *arena, const struct announcement *const *items, size_t count)
 {

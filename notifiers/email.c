@@ -531,7 +531,7 @@ static enum step taken(struct attempt *attempt, const struct reply *reply)
 }
 
 /* 4xx is temporary. Of permanent failures, content concerns this mail; the rest is configuration,
- * except for recipients when others have got the mail. */
+ * except for recipients when some have got the mail. */
 static enum step refused(struct attempt *attempt, const struct reply *reply)
 {
 	static const char *const stages[] = {[MAIL_GREETING] = "connection",

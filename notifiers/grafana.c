@@ -3,8 +3,8 @@
  * where the new level may have begun.
  *
  * Every attempt compares: it fetches the existing annotations, then creates, changes and deletes
- * what differs. So an attempt can be repeated at any point. The agent finds those of a message by a
- * tag with its key, wherever they are on the time axis; the commands find those of a test by
+ * those that differ. So an attempt can be repeated at any point. The agent finds those of a message
+ * by a tag with its key, wherever they are on the time axis; the commands find those of a test by
  * Hunter's tags and tell them apart by metric and time, as Hunter does, and leave those of the
  * agent alone.
  */
@@ -273,7 +273,7 @@ static struct strings read_tags(struct arena *arena, const json_t *list)
 	return (struct strings){items, kept};
 }
 
-/* False if it is no annotation. */
+/* False if it is not an annotation. */
 static bool read_note(struct arena *arena, const json_t *from, struct note *note)
 {
 	const json_t *time = json_object_get(from, "time"), *end = json_object_get(from, "timeEnd");

@@ -32,7 +32,7 @@ enum step http_json_refused(struct attempt *attempt, const struct reply *reply)
 		arena_printf(attempt->arena, "HTTP status %d%s", status, hint_of(status)));
 }
 
-/* The status decides, whatever happens to the body. */
+/* The status decides, even if the body is incomplete. */
 static enum step read_answer(struct attempt *attempt, const struct reply *reply)
 {
 	const struct http_json *shape = attempt->notifier->shape;
@@ -63,7 +63,7 @@ enum step http_json_step(struct attempt *attempt, const struct reply *last)
 		attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 		return read_answer(attempt, last);
 	}
-	/* `request` may look at what an earlier attempt has left in doubt. */
+	/* `request` may read the state that an earlier attempt left in doubt. */
 	good = shape->request(attempt);
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 	return good ? STEP_TRANSFER

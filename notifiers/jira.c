@@ -85,7 +85,7 @@ static bool is_cloud(const struct jira_options *options)
 	return options->common.endpoint.username != NULL;
 }
 
-/* The nodes of a Data Center tell one another. */
+/* The nodes of a Data Center share it. */
 static int64_t lag(const void *options)
 {
 	return is_cloud(options) ? CLOUD_LAG : LAG;

@@ -411,7 +411,7 @@ static enum step refusal(struct attempt *attempt, const struct reply *reply)
 		arena_printf(attempt->arena, "HTTP status 400: %s", words));
 }
 
-/* To trigger again does no harm, but what may have arrived must not be forgotten. */
+/* Triggering again does no harm, but a trigger that may have arrived must be remembered. */
 static const struct http_json shape = {
 	.request = request, .answer = answer, .refusal = refusal, .doubt = MAYBE_DELIVERED_CHECK};
 

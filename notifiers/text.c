@@ -104,7 +104,7 @@ void text_what(struct buf *out, const struct message *message, const struct text
 	free(items);
 }
 
-/* "+8.1%" where all went the same way; else, what they have in common. */
+/* "+8.1%" where all have the same direction; else the common part. */
 static void put_common(struct buf *out, const struct environment_event *event)
 {
 	const struct change change = {.size = event->size};

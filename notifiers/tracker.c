@@ -158,7 +158,7 @@ static const char *path_of(const struct session *session, const char *path)
 	return buf_keep(&out, session->arena);
 }
 
-/* The next page, if the same is asked as before and `page` has not been set to 0. */
+/* The next page, if the request is the same and `page` has not been set to 0. */
 static enum step ask(struct session *session, enum tracker_ask what)
 {
 	const struct tracker *tracker = session->tracker;

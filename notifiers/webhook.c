@@ -69,7 +69,7 @@ static void time_member(struct buf *out, const char *name, int64_t time)
 	buf_printf(out, ",\"%s\":\"%s\"", name, when_format_iso(time, when));
 }
 
-/* What was found, with at least one member. */
+/* The changes, with at least one member. */
 static void render_found(struct buf *out, const struct announcement *item)
 {
 	struct change_record record = {.item = *item};

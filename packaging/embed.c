@@ -52,7 +52,7 @@ static void print_bytes(size_t index, const unsigned char *bytes, size_t length)
 	printf("};\n\n");
 }
 
-/* FNV-1a: tells versions of a file apart. */
+/* FNV-1a: distinguishes versions of a file. */
 static uint64_t hash(const unsigned char *bytes, size_t length)
 {
 	uint64_t sum = 14695981039346656037u;

@@ -23,7 +23,7 @@ enum { SINGLE_DF = 3 };
  * noise. */
 enum { CONSTANT_LEAST = 10 };
 
-/* What arithmetic leaves of the squares of values that are 1 at most. */
+/* Rounding error of the squares of values up to 1. */
 static const double ROUNDING = 1e-26;
 
 struct compare_span stable_span(const struct findings *found, size_t index)

@@ -116,7 +116,7 @@ static double share_of(const struct kept_series *kept, const struct kept_series 
 		       : 0;
 }
 
-/* What explains a series best; a load rather than another region. */
+/* The series that explains another best; a load is preferred to another region. */
 struct best {
 	const struct kept_series *other; /* NULL: nothing does */
 	enum control_mode mode;
@@ -151,7 +151,7 @@ static bool is_same(const struct kept_series *a, const struct kept_series *b)
 	return strcmp(a->test, b->test) == 0 && strcmp(a->metric, b->metric) == 0;
 }
 
-/* What to write for one metric of a test. */
+/* The suggestion for one metric of a test. */
 struct proposal {
 	const struct kept_series *of;
 	struct best best;    /* the share is the mean */
@@ -192,7 +192,7 @@ static void put_json(struct buf *out, const struct proposal *proposal, const cha
 	buf_printf(out, ", \"series\": %zu, \"of\": %zu}", proposal->count, proposal->total);
 }
 
-/* By test and metric, in whatever order they came. */
+/* By test and metric, independent of the order of input. */
 static int compare_kept(const void *a, const void *b)
 {
 	const struct kept_series *left = a, *right = b;

@@ -22,8 +22,8 @@
 
 enum { MOST_TRIALS = 16, SEED_BATCH = DISTANCE_ROWS };
 
-/* The trials for the next seed, and what each would leave: the sum, over all rows, of the
- * squared distance to the nearest seed. */
+/* The trials for the next seed, and the remainder of each: the sum, over all rows, of the squared
+ * distance to the nearest seed. */
 struct seeding {
 	const struct matrix *matrix;
 	const struct distance *distance;
@@ -34,7 +34,7 @@ struct seeding {
 	float trial_squares[MOST_TRIALS];
 	size_t trial_count;
 	size_t part_count;
-	double (*left)[MOST_TRIALS]; /* what each trial would leave, by part of the rows */
+	double (*left)[MOST_TRIALS]; /* the remainder of each trial, by part of the rows */
 	bool update;                 /* the only trial has become a seed: update `nearest` */
 };
 
@@ -46,7 +46,7 @@ static float squared_distance(const struct seeding *seeding, size_t row, size_t 
 	return square > 0 ? square : 0;
 }
 
-/* Adds up what the trials would leave of up to SEED_BATCH rows. */
+/* Adds up the remainders of the trials over up to SEED_BATCH rows. */
 static void try_rows(struct seeding *seeding, size_t first, size_t count, double *left)
 {
 	float dots[SEED_BATCH][MOST_TRIALS], *out[SEED_BATCH];
@@ -107,7 +107,7 @@ static size_t draw(const struct seeding *seeding, double total, uint64_t *random
 	return n - 1;
 }
 
-/* What a trial would leave of all rows: the parts' sums in order. */
+/* The remainder of a trial over all rows: the parts' sums in order. */
 static double left_by(const struct seeding *seeding, size_t trial)
 {
 	double sum = 0;
@@ -117,8 +117,8 @@ static double left_by(const struct seeding *seeding, size_t trial)
 	return sum;
 }
 
-/* Draws the trials, writes the one that leaves the least as the seed, and returns what it leaves.
- * `total` is what the seeds so far leave. */
+/* Draws the trials, writes the one that leaves the least as the seed, and returns its remainder.
+ * `total` is the remainder of the seeds so far. */
 static double choose_seed(
 	struct seeding *seeding, size_t trials, double total, uint64_t *random, float *seed)
 {

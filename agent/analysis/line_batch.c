@@ -1,6 +1,6 @@
 /*
- * What follows the last line end of a block is carried over to the next batch. A block is one
- * read(), as much as the other side has written, and need not fill the buffer.
+ * The incomplete last line of a block is carried over to the next batch. A block is one read() and
+ * need not fill the buffer.
  */
 #include "agent/analysis/line_batch.h"
 
@@ -116,7 +116,7 @@ static void drop_mark(struct batch_reader *reader, struct batch *batch)
 	memmove(batch->data, batch->data + 3, batch->length);
 }
 
-/* Drops what the batch holds of the rest of a cut line. */
+/* Drops the rest of a cut line from the batch. */
 static void drop_rest(struct batch_reader *reader, struct batch *batch)
 {
 	const char *end = reader->skipping ? memchr(batch->data, '\n', batch->length) : NULL;

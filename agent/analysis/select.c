@@ -368,7 +368,7 @@ static bool series_named(const struct series *series, const char *name)
 	       (series->metric && strcmp(series->metric->name, name) == 0);
 }
 
-/* Keeps the series asked for, in the requested order. */
+/* Keeps the selected series, in the requested order. */
 static bool keep_metrics(const struct selection *selection, const char *test, struct arena *arena,
 	struct dataset *data, struct error *error)
 {

@@ -27,7 +27,7 @@ enum { FIRST_VALUES = 1024 };
 /* The members about the points: arrays with an item for each, and when the first was measured. */
 enum { SERIES, RUNS, HASHES, TIMES, START, STEP, PARTS };
 
-/* What was read of one. */
+/* The members of one line. */
 struct part {
 	bool seen;
 	const char *problem; /* what is wrong with it, or NULL, ... */
@@ -226,8 +226,8 @@ static bool read_step(struct line_reader *reader, struct part *part, struct scan
 static const struct {
 	const char *name;
 	bool array;
-	/* Reads the value, or the array's next item. False for what is no JSON; what is not of the
-	 * shape is noted. */
+	/* Reads the value, or the array's next item. False if it is not JSON; a wrong type is
+	 * noted. */
 	bool (*read)(struct line_reader *reader, struct part *part, struct scan *scan);
 } members[PARTS] = {
 	[SERIES] = {"series", true, read_value},
@@ -277,7 +277,7 @@ static bool read_id(struct line_reader *reader, struct scan *scan)
 	return true;
 }
 
-/* Appends what is between, and a NUL; there is room for it. Returns the text. */
+/* Appends the text in between and a NUL; there is room for it. Returns the text. */
 static const char *keep_text(struct line_reader *reader, const char *from, const char *to)
 {
 	size_t start = reader->text.length;

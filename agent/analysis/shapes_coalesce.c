@@ -5,7 +5,7 @@
 #include "agent/base/buf.h"
 #include "agent/base/dict.h"
 
-/* "TEST: METRIC" on one line, whatever the names contain. */
+/* "TEST: METRIC" on one line, with line breaks in names replaced. */
 static void put_member(struct buf *out, const struct shape_member *member)
 {
 	size_t begin = out->length;

@@ -48,7 +48,7 @@ static size_t quota_of_v2(const char *folder)
 	return period > 0 ? processors(quota, period) : 0;
 }
 
-/* A quota of -1 is no limit. */
+/* A quota of -1 means no limit. */
 static size_t quota_of_v1(const char *folder)
 {
 	char path[2 * LINE + 32], quota[64], period[64];

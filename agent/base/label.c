@@ -71,7 +71,7 @@ static size_t path_number(const char *name, size_t length)
 	return number <= 1000 && *end == ']' && end + 1 == name + length ? number : 0;
 }
 
-/* The text that holds the path and tags: a target, or what precedes the label set. */
+/* The text that holds the path and tags: a target, or the text before the label set. */
 static void put_path(struct buf *out, const char *identity)
 {
 	struct label_text target;
@@ -206,7 +206,7 @@ static const char *skip_blanks(const char *at)
 	return at + strspn(at, " \t");
 }
 
-/* Reads the value at `at`; returns what follows it, or NULL. */
+/* Reads the value at `at`; returns the position after it, or NULL. */
 static const char *read_value(const char *at, struct buf *value)
 {
 	value->length = 0;
@@ -226,7 +226,7 @@ static const char *read_value(const char *at, struct buf *value)
 	return at[end] == '"' ? at + end + 1 : NULL;
 }
 
-/* Reads the next label; returns what follows it, or NULL if there is none. */
+/* Reads the next label; returns the position after it, or NULL if there is none. */
 static const char *read_asked(const char *at, struct asked *asked)
 {
 	asked->key = at = skip_blanks(at);

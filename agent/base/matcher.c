@@ -26,7 +26,7 @@ struct matcher_regex {
 	pcre2_match_context *limits;
 	char *prefix; /* every value that matches begins with it */
 	size_t prefix_length;
-	bool all; /* what follows the prefix is ".*" */
+	bool all; /* the pattern is the prefix and ".*" */
 };
 
 static const char *const operators[] = {[MATCHER_EQUAL] = "=",
@@ -34,7 +34,7 @@ static const char *const operators[] = {[MATCHER_EQUAL] = "=",
 	[MATCHER_REGEX] = "=~",
 	[MATCHER_NOT_REGEX] = "!~"};
 
-/* Where the text is read, and what it becomes. */
+/* The reading position and the result. */
 struct reader {
 	const char *text, *at;
 	struct arena *arena;

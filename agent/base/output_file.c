@@ -56,7 +56,7 @@ static bool is_special(const char *path)
 	return stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
 }
 
-/* A name in the folder of the target that nobody else takes, however long the target's is. */
+/* A unique name in the folder of the target, of bounded length. */
 static void name_beside(struct buf *out, const char *target)
 {
 	const char *slash = strrchr(target, '/');

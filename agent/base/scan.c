@@ -237,8 +237,8 @@ static bool scan_to_value(struct scan *scan, const struct nest *nest)
 	return !nest_in_object(nest) || scan_member(scan, &from, &to);
 }
 
-/* After a value: closes what ends here and moves to the next value; *done if the outermost was
- * closed. */
+/* After a value: closes the containers that end here and moves to the next value; *done if the
+ * outermost was closed. */
 static bool scan_onward(struct scan *scan, struct nest *nest, bool *done)
 {
 	while (nest->open > 0) {

@@ -105,7 +105,7 @@ static bool read_times(struct arena *arena, const unsigned char *at, const struc
 	return true;
 }
 
-/* Reads the rule: each reader moves *at past what it has read, or returns false. */
+/* Reads the rule: each reader moves *at past its part, or returns false. */
 
 static bool read_name(const char **at)
 {

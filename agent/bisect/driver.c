@@ -83,7 +83,7 @@ void bisect_driver_report(
 	struct bisect_result counted = *result;
 
 	slot->state = SLOT_IDLE;
-	/* The search knows no time in which nobody worked on it; the journal has the clock's. */
+	/* The search counts only the time of work; the journal has wall-clock times. */
 	counted.begun -= slot->paused;
 	if (bisection_tell(driver->search, &counted))
 		put(driver, &(struct journal_entry){.kind = JOURNAL_RESULT,

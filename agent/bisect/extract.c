@@ -200,7 +200,7 @@ static const char *skip_colours(const char *at, const char *end)
 static bool last_number(const char *text, size_t length, double *value, struct error *error)
 {
 	const char *end = text + length, *last = NULL, *last_end = NULL;
-	const char *start = text, *last_start = text; /* of what no colour interrupts */
+	const char *start = text, *last_start = text; /* of text without colour codes */
 
 	for (const char *at = text; at < end;) {
 		const char *stop = NULL, *bare = skip_colours(at, end);

@@ -500,7 +500,7 @@ static void keep_positions(struct bisect_search *search, size_t one, size_t othe
 	search->first[search->workers] = search->n = n;
 }
 
-/* The ends know the spread whatever lies between them. */
+/* The spread of the ends is known independently of the commits between them. */
 struct search_step bisect_search_verified(struct bisect_search *search, size_t before, size_t after)
 {
 	struct search_step ends = bisect_search_ends(search);

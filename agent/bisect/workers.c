@@ -31,7 +31,7 @@ enum {
 	MOST_UNANSWERED = 3,
 	MOST_OUTPUT = 1 << 20,
 	MOST_LOG = 256 << 10,
-	LOGS_KEPT = 200, /* of runs that were measured, and of others */
+	LOGS_KEPT = 200, /* of measured runs, and of others */
 	LEAST_SPACE = 1 << 20,
 	MOST_VARIABLES = 16,
 	MOST_ENVIRONMENT = 1 << 20,

@@ -312,7 +312,7 @@ static bool refuse(const struct agent_api *api, const struct agent_api_answer *a
 	return error_set(error, busy ? ERROR_STATE : ERROR_USAGE, "%s: %s", name, text);
 }
 
-/* What answers there speaks JSON, but not this API. */
+/* The server answers in JSON, but is not this API. */
 static bool is_strange(const struct agent_api *api, const char *what, struct error *error)
 {
 	return error_set(error, ERROR_STATE,

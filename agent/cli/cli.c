@@ -139,7 +139,7 @@ static void hold_standard_descriptors(void)
 int cli_main(int argc, char **argv, const struct command *const *commands)
 {
 	hold_standard_descriptors();
-	setvbuf(stdout, NULL, _IOLBF, 0); /* what goes to stderr never lands inside a row */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* output to stderr never lands inside a row */
 	struct cli cli = {
 		.arena = arena_new(),
 		.commands = commands,

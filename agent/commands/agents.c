@@ -1,5 +1,5 @@
-/* `agents`: who shares the state, what each agent holds, how late it is; read from the state
- * itself, or from an agent. */
+/* `agents`: the agents that share a state, with the shards and the delay of each; read from the
+ * state itself, or from an agent. */
 #include <inttypes.h>
 #include <string.h>
 

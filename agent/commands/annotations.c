@@ -1,5 +1,5 @@
 /*
- * One test after the other, each with up to three attempts; what fails is not queued, as the next
+ * One test after the other, each with up to three attempts; failures are not queued, as the next
  * run of the command compares again.
  */
 #include "agent/commands/annotations.h"

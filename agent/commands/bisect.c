@@ -198,7 +198,7 @@ static bool is_empty(const char *path)
 	return empty;
 }
 
-/* Makes the folder ours: what lies in it may be removed. Returns its real path, or NULL. */
+/* Claims the folder: its content may be removed from then on. Returns its real path, or NULL. */
 static const char *claim(struct arena *arena, const char *path, struct error *error)
 {
 	const char *folder = worktrees_folder(arena, path, 0777, error), *mark;
@@ -223,7 +223,7 @@ static const char *claim(struct arena *arena, const char *path, struct error *er
 	return folder;
 }
 
-/* What a finished bisection left makes place; its journals keep the names previous*.jsonl. */
+/* Removes the files of a finished bisection; its journals are kept as previous*.jsonl. */
 static bool put_aside(struct cli *cli, const char *folder, struct error *error)
 {
 	const struct bisect_flags *flags = cli->options;

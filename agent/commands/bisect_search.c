@@ -1,6 +1,6 @@
 /*
- * The search: the driver with the journal's file as its storage and workers as its runner, and what
- * is printed while it works.
+ * The search: the driver with the journal's file as its storage and workers as its runner, and
+ * progress output.
  *
  * A bisection of a merge, which is next if the culprit is one, has a journal of its own; the lock
  * is that of the first.
@@ -66,7 +66,7 @@ static void give_up(struct search *search, const struct error *error)
 	stop_all(search);
 }
 
-/* After a line that could not be written nothing is: --resume goes on from the last whole one. */
+/* After a line that could not be written nothing is: --resume continues from the last whole one. */
 static void put(void *context, const struct journal_entry *event)
 {
 	struct search *search = context;
@@ -303,7 +303,7 @@ static void removed(void *context, const char *problem)
 		fprintf(stderr, "hunter-c: could not remove the work tree %s\n", problem);
 }
 
-/* How to go on, as it is typed. */
+/* How to continue, as it is typed. */
 static void print_resume(const struct search *search)
 {
 	struct buf words = {0};
@@ -317,7 +317,7 @@ static void print_resume(const struct search *search)
 	buf_free(&words);
 }
 
-/* Works until it is over or cannot go on. Returns the exit code, -1: over. */
+/* Works until it is over or cannot continue. Returns the exit code, -1: over. */
 static int work(struct search *search)
 {
 	advance(search);
@@ -423,7 +423,7 @@ static bool find_merge(struct cli *cli, struct journal_setup *setup, struct erro
 	return true;
 }
 
-/* Of what a merge brings nothing alone has the step: the first answer stands. */
+/* No single commit of the merge has the step: the first answer stands. */
 static int without_step(const char *merge, int code)
 {
 	if (code != EXIT_NOT_REPRODUCED && code != EXIT_SET_LEFT && code != EXIT_NOTHING)

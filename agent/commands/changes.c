@@ -21,7 +21,7 @@ struct change_row {
 	const char *json;
 };
 
-/* What is listed. */
+/* The list. */
 struct change_list {
 	struct arena *arena;
 	struct change_row *rows;

@@ -258,7 +258,7 @@ static int write_answer(FILE *out, struct slot *slot)
 	return failure;
 }
 
-/* Puts the answer into the ring and writes what is due. */
+/* Puts the answer into the ring and writes the answers that are due. */
 static void return_slot(struct ring *ring, struct slot *slot)
 {
 	pthread_mutex_lock(&ring->lock);

@@ -89,7 +89,7 @@ void gate_free(struct gate *gate)
 	free(gate);
 }
 
-/* Says once that an entry would have covered a change. */
+/* Logs once that an entry would have covered a change. */
 static void tell_expired(
 	struct gate *gate, const struct known_change *entry, const struct change_record *record)
 {

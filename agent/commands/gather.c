@@ -86,7 +86,7 @@ static void submit_next(struct run *run)
 	run->submitting = false;
 }
 
-/* Records a failure or missing data, whatever `ready` made of the tasks. */
+/* Records a failure or missing data, also if `ready` has replaced the tasks. */
 static void take_result(struct run *run, const struct slot *slot)
 {
 	struct gather *gather = run->gather;

@@ -3,7 +3,7 @@
  *
  * The metrics of a test are from the configuration if it names them, else from the source's
  * metadata; if neither knows, as for the label sets of a Prometheus query, the data is read.
- * Graphite is always asked: only the server can resolve a path with wildcards.
+ * Graphite is always queried: only the server can resolve a path with wildcards.
  */
 #include <stdlib.h>
 #include <string.h>

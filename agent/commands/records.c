@@ -8,8 +8,7 @@
 #include "agent/model/incident.h"
 #include "agent/report/csv.h"
 
-/* What the object has of a column; nothing if that is missing, null, of another kind or out of
- * range. */
+/* The object's value of a column; none if it is missing, null, of another type or out of range. */
 static void read_column(
 	struct arena *arena, const struct stored_column *column, const json_t *value, void *row)
 {

@@ -33,7 +33,8 @@
 #include "notifiers/text.h"
 
 /*
- * The report of `regressions`: what got worse in each test, as Hunter prints it, as JSON or as CSV.
+ * The report of `regressions`: the regressions of each test, as Hunter prints them, as JSON or as
+ * CSV.
  *
  * The text is Hunter's, since scripts parse it, except for units and "new"; the JSON is one
  * document over all tests, the CSV one table.
@@ -66,7 +67,7 @@ static const char *const csv_columns[] = {"metric", "time", "direction", "unit",
 	"commit_after", "kind", "level_before", "level_after", "size", "size_low", "size_high",
 	"forward_change_percent", "pvalue", "regression", "accepted", NULL};
 
-/* "2026-02-18 00:00  15ce8e36..a60027ff": when, and what may have done it. */
+/* "2026-02-18 00:00 15ce8e36..a60027ff": the time, and the suspects. */
 static void print_place(const struct announcement *item, FILE *out)
 {
 	char time[WHEN_TEXT], scratch[2][TABLE_SCRATCH];
@@ -308,7 +309,7 @@ struct regressions {
 	struct environment_report environments;
 };
 
-/* What one task found. */
+/* The result of one task. */
 struct half {
 	const struct regressions *regressions;
 	bool compared;          /* compares a branch with the main one, each in a task of its own */
@@ -459,7 +460,7 @@ static double threshold_of(const struct command_context *ask, const struct test 
 	return *(const double *)(const void *)((const char *)detection.options + field->offset);
 }
 
-/* What the comparison of one test found. */
+/* The result of the comparison of one test. */
 struct comparisons {
 	struct regression *worse;
 	size_t count, compared; /* compared: metrics that have enough data for it */
@@ -474,8 +475,8 @@ static bool any_value(const struct series *series, size_t from)
 	return false;
 }
 
-/* What the series lacks to be compared, or NULL; `since`: the index of the baseline in the series
- * that is compared with it. */
+/* The reason why the series cannot be compared, or NULL; `since`: the index of the baseline in the
+ * series that is compared with it. */
 static const char *missing_of(struct arena *arena, const struct comparison *comparison,
 	const struct series *series, size_t since, double threshold)
 {
@@ -503,8 +504,7 @@ static const struct change *change_to(const struct findings *found, struct compa
 	return NULL;
 }
 
-/* Whether a change made the difference of the two levels worse: it lies between them, and what it
- * did lasts. */
+/* Whether a change worsened the second level: it lies between the two, and its effect lasts. */
 static bool is_cause(struct arena *arena, struct findings *found,
 	const struct comparison *comparison, size_t which)
 {
@@ -533,8 +533,8 @@ static void put_change(struct buf *out, const struct series *series, const struc
 		buf_printf(out, " %+.1f%%", change->size);
 }
 
-/* Whether the changes that made it worse are accepted, all of them: the reason of the last one. If
- * only some are, the others are named. */
+/* If all changes that made it worse are accepted, the reason of the last one. If only some are, the
+ * others are named. */
 static void judge_changes(struct arena *arena, struct findings *found, struct regression *worse)
 {
 	const char *accepted = NULL;

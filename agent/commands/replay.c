@@ -2,8 +2,8 @@
  * `replay`: what would the agent have announced, and when?
  *
  * Runs the agent's own parts in a simulation: an engine whose clock jumps from event to event, a
- * wall clock that starts at --from, sources that return what had arrived by then, and one
- * receiver, the terminal. Each test's data is read once, for the whole period; runs that would
+ * wall clock that starts at --from, sources that return the points that had arrived by then, and
+ * one receiver, the terminal. Each test's data is read once, for the whole period; runs that would
  * see no new point are skipped. The state lies in a folder of its own, which is removed.
  */
 #include <stddef.h>
@@ -250,7 +250,7 @@ static void take_moments(struct store_queue *request)
 	store_client_call(&replay->parts.agent, &sent->call);
 }
 
-/* What the state has of the replay, then what the replay has in the state. */
+/* The changes of the state in the replay, then those of the replay in the state. */
 static void list_messages(struct replay *replay)
 {
 	struct store_queue *request = store_queue_new(take_moments, replay);
@@ -264,7 +264,7 @@ static void list_messages(struct replay *replay)
 	store_client_call(&replay->parts.agent, &request->call);
 }
 
-/* Runs the simulation, then asks the store for the results. */
+/* Runs the simulation, then reads the results from the store. */
 static void play(struct replay *replay)
 {
 	struct agent *agent = &replay->parts.agent;

@@ -84,7 +84,7 @@ struct maker {
 	size_t count;
 	struct report_plot plots[REPORT_PLOTS + 1]; /* one more than fit: it is dropped */
 	size_t plot_count, ordinals;
-	int code; /* of what went wrong besides a test */
+	int code; /* for errors that concern no test */
 };
 
 /* ---- a test, on a worker ---- */

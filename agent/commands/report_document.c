@@ -1,6 +1,6 @@
 /*
- * What both forms of a report have: a title, what was asked, the tests that could not be read, a
- * row for each change, what is left out, and the plots.
+ * The common content of both formats: a title, the request, the tests that could not be read, a row
+ * for each change, what is left out, and the plots.
  */
 #include <math.h>
 
@@ -137,7 +137,7 @@ static void put_commit(
 	buf_free(&none);
 }
 
-/* The triage, by whom, and a link to the agent's page. */
+/* The triage, its author, and a link to the agent's page. */
 static void put_state(
 	struct buf *out, const struct report_row *row, const struct report_markup *markup)
 {

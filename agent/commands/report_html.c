@@ -1,7 +1,7 @@
 /*
  * A report as one page. All is inline, and the page may do nothing else: its policy names the
  * scripts and the style by their hashes, and allows nothing to be fetched. Each plot is there as a
- * picture, too: it is what is printed, and what is seen where scripts may not run.
+ * picture, too, for printing and for readers that do not run scripts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static void put_picture_style(struct buf *out, const struct report_document *doc
 	}
 }
 
-/* What the page consists of besides its content. */
+/* The frame of the page. */
 struct parts {
 	struct buf style, library, script, pictures;
 };

@@ -61,7 +61,7 @@ static void put_plain(struct buf *out, const char *text)
 	buf_free(&clean);
 }
 
-/* The URL is percent-encoded, except for what would end the link. */
+/* The URL is percent-encoded, except for characters that end the link. */
 static void put_target(struct buf *out, const char *url)
 {
 	for (; *url; url++) {

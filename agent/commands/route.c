@@ -38,7 +38,7 @@ static const struct field flags[] = {
 
 static const struct option_part parts[] = {{flags, 0}, {0}};
 
-/* What is asked, and the answer. */
+/* The request and the answer. */
 struct asked {
 	struct cli *cli;
 	const struct config *config;
@@ -47,7 +47,7 @@ struct asked {
 	double size; /* percent, as given; NaN: any */
 	unsigned kinds;
 	struct routed_receivers named,
-		told; /* by routes or `notify`; of these, who wants to know */
+		told; /* by routes or `notify`; those of them that want the event */
 	struct buf steps;
 };
 
@@ -76,7 +76,7 @@ static bool read_size(const char *text, double *size, struct error *error)
 	       error_set(error, ERROR_USAGE, "--size: expected a size such as 12%% or -12%%");
 }
 
-/* Whether what is behind the brace, if there is one, are labels as they are in names of series. */
+/* Whether the text after the brace, if any, is a set of labels as in names of series. */
 static bool check_labels(const char *metric, struct error *error)
 {
 	const char *at = label_set(metric);

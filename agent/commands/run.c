@@ -30,7 +30,7 @@
 #include "agent/web/web.h"
 
 /*
- * Renamed tests and metrics: what the store has under the old name moves to the new one.
+ * Renamed tests and metrics: the store's rows of the old name move to the new one.
  *
  * Two histories under one name could not be separated later, so if the new name has changes of
  * its own, the old ones stay where they are, and the user has to decide.
@@ -58,8 +58,8 @@ static void applied(struct store_renames *request)
 	store_call_free(&request->call);
 }
 
-/* Asks the store to apply the renames of the agent's configuration, before it is asked for
- * anything of the new names. Renames that were applied before are skipped. */
+/* Has the store apply the renames of the agent's configuration, before any other call uses the new
+ * names. Renames that were applied before are skipped. */
 static void renames_apply(struct agent *agent)
 {
 	const struct config *config = agent->config;
@@ -81,7 +81,7 @@ static void renames_apply(struct agent *agent)
 
 enum {
 	LOG_AGAIN = 600000, /* ms before a lasting problem is logged again */
-	LOG_PATIENCE = 200, /* ms to wait for a log that nobody reads */
+	LOG_PATIENCE = 200, /* ms to wait for a blocked reader of the log */
 };
 
 #define HOUR INT64_C(3600000)
@@ -455,7 +455,7 @@ static void begin(struct run *run)
 	store_client_call(&run->parts.agent, &request->call);
 }
 
-/* A single run works on all that there is to do, so no other agent may. */
+/* A single run holds all shards, so no other agent may run. */
 static void alone(void *context, const struct error *error)
 {
 	struct run *run = context;

@@ -58,7 +58,7 @@ static bool fill(struct direct *direct, const struct config *config, struct stor
 	return true;
 }
 
-/* Of a new one, what it reaches in this state. */
+/* The tests and changes that a new silence matches in this state. */
 static void put_reach(const char *state, const struct config *config,
 	const struct store_silence *call, struct buf *answer)
 {
@@ -102,7 +102,7 @@ static bool perform(void *context, const char *state, const struct config *confi
 static const char *const columns[] = {
 	"id", "state", "matchers", "from", "until", "ended", "owner", "person", "reason", NULL};
 
-/* What a new silence reaches; nothing of one that was ended. */
+/* The tests and changes that a new silence matches; nothing for one that was ended. */
 static void print_reach(struct cli *cli, const json_t *silence, bool text)
 {
 	const json_t *tests = json_object_get(silence, "tests");

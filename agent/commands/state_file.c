@@ -105,7 +105,7 @@ static json_t *perform(const struct state_request *request, const char *state,
 	return document;
 }
 
-/* The state is in use: asks the configured agent. */
+/* The state is in use: uses the configured agent. */
 static json_t *ask_holder(const struct state_request *request, const char *state,
 	const struct config *config, struct error *error)
 {
@@ -132,7 +132,7 @@ static json_t *ask_either(const struct state_request *request, const char *state
 	json_t *document;
 
 	/* Another command may have released the state file meanwhile. Only repeated failures while
-	 * nobody holds it are failures of the state. A database is never held exclusively. */
+	 * no process holds it are failures of the state. A database is never held exclusively. */
 	for (int tries = 0, left = 0;; tries++) {
 		bool held;
 

@@ -27,7 +27,7 @@ struct store_options {
 enum { AUDIT_PAGE = 1000 }; /* entries that the API answers with at most */
 
 #define UNSET "never"
-#define ROWS 9007199254740992. /* the last id that there can be */
+#define ROWS 9007199254740992. /* the largest possible id */
 
 static const struct field store_fields[] = {
 	OPTION_DURATION(struct store_options, older_than, UNSET, 0, 0,

@@ -49,7 +49,7 @@ static const struct field triage_fields[] = {
 	{0},
 };
 
-/* What is asked: ids, state and an incident of the arguments. */
+/* The arguments: ids, state and an incident. */
 struct asked {
 	const char *ids, *state, *incident;
 };
@@ -354,7 +354,7 @@ static void print_before(const struct before *before, const json_t *answer)
 			before->person, before->time);
 }
 
-/* The triage of a single change is read first, so that nobody is overruled unseen. */
+/* The triage of a single change is read first, so that no concurrent triage is overwritten. */
 static bool is_single(const struct triage_options *options, const struct asked *asked)
 {
 	return asked->ids && asked->ids[strspn(asked->ids, "0123456789")] == '\0' &&

@@ -120,7 +120,7 @@ static void prepare(void *context, struct task *task)
 	task->work = work;
 }
 
-/* If the data cannot be read, prints what the agent knows of it. */
+/* If the data cannot be read, prints the agent's information about the problem. */
 static void put_last(const struct asking *asking)
 {
 	const struct why_request *ask = &asking->ask;

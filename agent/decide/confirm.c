@@ -1,6 +1,6 @@
 /*
  * All candidates count for the false discovery rate, including those that wait for something else:
- * they are what was found among so many series.
+ * the rate is about all that was found.
  */
 #include "agent/decide/confirm.h"
 
@@ -55,8 +55,8 @@ const char *confirm_word(const char *reason)
 	return NULL;
 }
 
-/* What it waits for on its own; NULL: nothing. `ripe`: the rule is satisfied. That of an earlier
- * change which it may end takes longest, and is said first. */
+/* The reason why it waits, apart from other series; NULL: none. `ripe`: the rule is satisfied. An
+ * earlier change that it may end takes longest, so it comes first. */
 static const char *wait_of(const struct confirm_case *at, bool ripe)
 {
 	if (at->at_once)
@@ -74,8 +74,8 @@ static const char *wait_of(const struct confirm_case *at, bool ripe)
 	return NULL;
 }
 
-/* Whether it competes for the share: a change without a p-value passes, and what is told with
- * another is no discovery. */
+/* Whether it competes for the share: a change without a p-value passes, and one that is announced
+ * with another is no discovery. */
 static bool is_counted(const struct confirm_case *at, double share)
 {
 	return at->share == share && !at->at_once && !isnan(at->change->pvalue) &&
@@ -152,7 +152,7 @@ static void apply_hold(struct confirm_case *at, const struct hold *judged)
 			(struct decision){HOLD, confirm_reasons[CONFIRM_HELD], judged->until};
 }
 
-/* Applies holds to the cases of one series, except those that are not told anyway. */
+/* Applies holds to the cases of one series, except those that are never announced. */
 static void hold_series(struct confirm_case *cases, size_t count)
 {
 	struct confirm_case **ordered = memory_new(count, sizeof *ordered);
@@ -172,7 +172,7 @@ static void hold_series(struct confirm_case *cases, size_t count)
 	free(ordered);
 }
 
-/* What is not told has one reason from the beginning on. */
+/* A change that is never announced has the same reason from the beginning on. */
 static void settle(struct confirm_case *at)
 {
 	struct decision *decision = &at->decision;

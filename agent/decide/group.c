@@ -109,7 +109,7 @@ size_t group_changes(struct arena *arena, const struct change_record *const *rec
 		*place = group;
 		add_record(arena, group, records[i]);
 	}
-	/* Incidents of which nobody named what they are grouped by. */
+	/* Incidents without configured names to group by. */
 	group_count = join(arena, out, group_count, false, GROUPS_MOST);
 	group_count = join(arena, out, group_count, true, GROUPS_BY_NAMES_MOST);
 	for (size_t i = 0; i < group_count; i++)

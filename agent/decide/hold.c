@@ -25,9 +25,9 @@ static int64_t time_of_local(const struct season_clock *clock, int64_t near, int
 }
 
 /*
- * Until when what is at `at` waits: 24 h into the next day of the other kind. On working days that
- * is so only in a series that has not had any before the last days off. Once weeks are known it is
- * so only of holidays.
+ * The end of the hold of a change at `at`: 24 h into the next day of the other kind. On working
+ * days that is so only in a series that has not had any before the last days off. Once weeks are
+ * known it is so only of holidays.
  */
 static int64_t end_of_days(const struct season *season, int64_t first, int64_t at)
 {

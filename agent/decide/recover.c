@@ -174,7 +174,7 @@ static bool ends_one(const struct closing *closing, const struct change_record *
 }
 
 /* The end of an excursion goes with the excursion, unless it was announced: receivers who saw it
- * know that the other is over, and nothing else tells them. */
+ * need to learn that the other is over. */
 static void judge_ways(struct closing *closing, const struct change_record *known, size_t open,
 	size_t count, const struct matching *result)
 {
@@ -239,7 +239,7 @@ static void judge_unannounced(
 	}
 }
 
-/* Whether nobody was told of the found change. */
+/* Whether the found change was not announced to any receiver. */
 static bool is_untold(const struct change_record *known, size_t record)
 {
 	return record == MATCH_NONE || known[record].news == NOTIFY_SILENT ||
@@ -247,9 +247,9 @@ static bool is_untold(const struct change_record *known, size_t record)
 }
 
 /*
- * A movement of a service that is over before it was told is no news, nor is its end; while that is
- * undecided, both wait. It is final once the level has been back for PRECEDENT_SHORT points:
- * until then what looked like the end may turn out to be a dip.
+ * A movement of a service that is over before its announcement is not announced, nor is its end;
+ * while that is undecided, both wait. It is final once the level has been back for PRECEDENT_SHORT
+ * points: until then the apparent end may turn out to be a dip.
  */
 static void judge_passed(
 	struct closing *closing, const struct change_record *known, const struct matching *result)

@@ -1,5 +1,5 @@
 /*
- * What a silence selects: its matchers, and the values that changes and notices have for them.
+ * The matchers of silences, and the values that changes and notices have for them.
  */
 #include "agent/decide/silence.h"
 

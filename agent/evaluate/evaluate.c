@@ -338,7 +338,7 @@ static bool refuse(const char *mode, const struct flag *flags, size_t count, str
 	return true;
 }
 
-/* What is chosen by the configuration cannot be chosen by flags as well. */
+/* Flags exclude the same choice by the configuration. */
 static bool check_triage_flags(const struct cli *cli, struct error *error)
 {
 	const struct evaluate_options *options = cli->options;

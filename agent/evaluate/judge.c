@@ -281,7 +281,7 @@ static bool is_chosen(void *context, const struct test *test, const struct detec
 				   choice->group->text) == 0;
 }
 
-/* Adds what was found to the proposal. */
+/* Adds the best settings to the proposal. */
 static void propose(struct work *work, struct search *one, struct proposal *proposal)
 {
 	struct choice choice = {work, one->group};

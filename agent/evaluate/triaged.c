@@ -18,7 +18,7 @@
 
 enum { MOST_CHANGES = 1000000 };
 
-/* What is known of one test's changes; the records are adjacent. */
+/* The records of one test's changes, which are adjacent. */
 struct topic {
 	const struct change_record *records;
 	size_t count, said;
@@ -99,7 +99,8 @@ static const char *find_point(
 	return *at < ONLINE_FIRST ? "too few points remain before the change" : NULL;
 }
 
-/* Where nothing counts: the interval of the change's place, and what an alarm may be beside it. */
+/* A span that does not count: the interval of the change's place, with a margin for alarms beside
+ * it. */
 static struct score_span span_of(
 	const struct axis *axis, const struct change_record *record, size_t at)
 {
@@ -175,7 +176,7 @@ static const struct change_record *find_records(
 	return topic->records + low;
 }
 
-/* The values in which changes are looked for: what another series explains is removed. */
+/* The values to search for changes: the part explained by a control is removed. */
 static bool adjust(struct task *task, const struct series *series,
 	const struct detection *detection, struct scratch *scratch, const double **values,
 	struct error *error)
@@ -218,7 +219,7 @@ static bool add_series(struct task *task, struct topic *topic, const struct seri
 	return true;
 }
 
-/* Notes what was judged of series that the source does not have. */
+/* Notes triaged changes of series that the source no longer has. */
 static void leave_out_rest(
 	struct arena *arena, struct topic *topic, const struct dataset *data, int64_t now)
 {

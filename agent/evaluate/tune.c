@@ -88,7 +88,7 @@ static bool make_trial(const struct contender *given, const struct axis_values *
 	size_t length = strlen(given->name);
 	bool fine = true, open = length > 0 && given->name[length - 1] == ')';
 	memcpy(options, given->options, given->detector->plugin.options_size);
-	/* "edivisive(profile=otava, " and "edivisive(", for what follows */
+	/* "edivisive(profile=otava, " and "edivisive(", before the other options */
 	buf_append(&name, given->name, length - open);
 	buf_text(&name, open ? ", " : "(");
 	for (size_t i = 0; i < axis_count; i++) {
@@ -254,8 +254,8 @@ static bool try_number(struct judged_search *search, size_t number, struct error
 	return good || error_prefix(error, "%.200s: ", trial.name);
 }
 
-/* The window comes last, and is tried only with what was best before: each of its values costs as
- * much as any other, and it matters least. */
+/* The window comes last, and is tried only with the best of the other settings: each of its values
+ * costs as much as any other, and it matters least. */
 bool tune_judged(struct evaluation *evaluation, const struct contender *contender,
 	struct arena *arena, struct tuned *out, struct error *error)
 {

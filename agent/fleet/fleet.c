@@ -23,8 +23,8 @@ enum {
 	TURN_EVERY = 5000,    /* ms */
 	TURN_AGAIN = 1000,    /* ms; after a failure, and while shards are handed over */
 	TRUST_MARGIN = 3000,  /* ms: trust ends so much before the lease */
-	REAP_AFTER = 6000,    /* ms: others had a turn, too, since the database is back */
-	LEAVING_MOST = 30000, /* ms: then it is given back whatever is under way */
+	REAP_AFTER = 6000,    /* ms: all agents have had a turn since the database is back */
+	LEAVING_MOST = 30000, /* ms: then it is given back even if work is in progress */
 	LISTENERS = 24,
 	INSTANCE_BITS = 53, /* exact in JSON */
 };
@@ -33,11 +33,11 @@ enum shard_state { SHARD_NONE, SHARD_GAINING, SHARD_HELD, SHARD_LEAVING };
 
 struct shard {
 	enum shard_state state;
-	bool restoring;  /* gaining, and what is stored was asked for after that */
+	bool restoring;  /* gaining, and its stored state has been requested */
 	int64_t gained;  /* clock_boot: when it was */
 	int64_t leaving; /* clock_boot: since when it is */
 	int64_t term;    /* as in the last picture */
-	size_t calls;    /* with a fence, under way */
+	size_t calls;    /* with a fence, in progress */
 };
 
 struct fleet {
@@ -54,7 +54,7 @@ struct fleet {
 	struct fleet_news news;
 	bool told;        /* `news` was */
 	int64_t trusted;  /* clock_boot: until then; 0: not */
-	int64_t renewing; /* clock_boot: the turn under way began */
+	int64_t renewing; /* clock_boot: the turn in progress began */
 	int64_t steady;   /* clock_boot: since then renewals come in time; 0: they do not */
 	int64_t ahead;    /* ms by which the database's clock is ahead of clock_boot */
 	int64_t take;     /* decided in the last turn */
@@ -100,8 +100,9 @@ static int least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Each agent is to have `low` or one more. Those who have less come first; what is free beyond that
- * is for anyone. Who has one more gives it back if somebody would go short. */
+/* Each agent should have `low` shards or one more. Agents with fewer come first; further free
+ * shards go to any agent. An agent with one more gives it back if another would have fewer than
+ * `low`. */
 static struct fleet_plan plan_of(
 	const struct store_turn *seen, size_t self, const int *held, int unheld)
 {
@@ -151,7 +152,7 @@ struct fleet_plan fleet_plan(const struct store_turn *seen, int64_t self, bool a
 	return plan;
 }
 
-/* --- What it holds. */
+/* --- The shards held. */
 
 static bool is_trusted(const struct fleet *fleet)
 {
@@ -260,7 +261,7 @@ const char *fleet_trouble(const struct agent *agent)
 			   : "joining the fleet";
 }
 
-/* --- Telling the parts. */
+/* --- Notifying the parts. */
 
 void fleet_listen(struct agent *agent, const struct fleet_listener *listener)
 {
@@ -359,7 +360,7 @@ static void restored(struct store_restore *request)
 	if (!request->call.failed && !fleet->agent->stopping) {
 		tell_gained(fleet, request);
 		count_held(fleet);
-		restore(fleet); /* of what was gained meanwhile */
+		restore(fleet); /* of shards gained meanwhile */
 		tell_news(fleet);
 	}
 	store_call_free(&request->call);
@@ -408,7 +409,7 @@ static void see_shards(struct fleet *fleet, const struct store_turn *turn)
 	tell_lost(fleet, &lost);
 }
 
-/* Of the agents, of tests that are leased by themselves, and who leads. */
+/* The agents, the individually leased tests, and the leader. */
 static uint64_t configurations(const struct store_turn *turn)
 {
 	const struct store_shard *leader = &turn->shards[FLEET_LEADER];
@@ -438,7 +439,7 @@ static bool is_same_news(const struct fleet_news *a, const struct fleet_news *b)
 
 static void see_news(struct fleet *fleet, const struct fleet_news *news)
 {
-	/* What was asked for and not taken yet is told again. */
+	/* Repeats requests that were not taken yet. */
 	fleet->told |= news->requests > 0 || !is_same_news(news, &fleet->news);
 	fleet->news = *news;
 	tell_news(fleet);
@@ -611,7 +612,7 @@ static void answered(struct store_turn *turn)
 	}
 	fleet->asking = false;
 	if (turn->call.failed) {
-		fleet->steady = 0; /* others may have had no turn either */
+		fleet->steady = 0; /* other agents may have had no turn either */
 		metrics_add(fleet->agent->metrics, METRIC_LEASE_RENEWALS, 1, "failed", NULL);
 		store_call_free(&turn->call);
 		turn_at(fleet, TURN_AGAIN);
@@ -757,7 +758,7 @@ bool fleet_new(struct agent *agent, struct error *error)
 	done = store_turn_now(agent->store, turn, error);
 	if (done)
 		fleet->ahead = turn->now - clock_boot();
-	/* Others do not see a single run that is refused. */
+	/* Other agents do not see a single run that is refused. */
 	if (done && agent->once)
 		done = nobody_else(turn, fleet->instance, error);
 	store_call_free(&turn->call);

@@ -14,7 +14,7 @@
 
 enum { MOMENT = 20, AGAIN = 5000 }; /* ms */
 
-/* Tests that were asked for, each once. Lies in its arena. */
+/* Requested tests, each once. Lies in its arena. */
 struct batch {
 	struct arena *arena;
 	struct dict names;
@@ -69,7 +69,7 @@ static void send_after(struct requests *requests, int64_t wait)
 	engine_alarm(engine, &requests->alarm, engine_now(engine) + wait);
 }
 
-/* What could not be asked for is run here by now, or asked for again. */
+/* Requests that failed are run here by now, or repeated. */
 static void sent(struct store_requests *call)
 {
 	struct requests *requests = call->call.context;
@@ -132,7 +132,7 @@ void requests_ask(struct requests *requests, const char *test, int shard)
 		batch_add(requests->next, &(struct run_request){.test = test, .shard = shard});
 }
 
-/* Whether the run is in hand already, since it was asked for. */
+/* Whether the run has begun since the request. */
 static bool is_begun(const struct batch *begun, const struct run_request *request)
 {
 	for (size_t i = 0; begun && dict_get(&begun->names, request->test) && i < begun->count; i++)
@@ -149,7 +149,7 @@ static void taken(struct store_requests *call)
 	bool again = requests->take_again;
 
 	requests->taking = requests->take_again = false;
-	if (call->call.failed) { /* the next turn says that there are some */
+	if (call->call.failed) { /* the next turn reports requests */
 		batch_free(begun);
 		store_call_free(&call->call);
 		return;

@@ -1,5 +1,5 @@
 /*
- * One question to the state is under way at a time: it announces, moves tests and reads what has
+ * One question to the state is in progress at a time: it announces, moves tests and reads what has
  * left its shard and what the configurations in use say differently. Its answer leads to the moves
  * of the next question, until there are none.
  */
@@ -22,15 +22,16 @@ struct apart {
 	struct single single;
 	bool there;     /* it has left */
 	bool stays;     /* away, although all agree: the leader's */
-	bool differs;   /* configurations in use say different things of it */
+	bool differs;   /* configurations in use differ in it */
 	bool able;      /* this agent is */
-	int64_t runner; /* who is to claim it; 0: nobody can */
+	int64_t runner; /* the agent that should claim it; 0: none can */
 };
 
 struct fleet_tests {
 	struct agent *agent;
 	struct fleet_runner runner;
-	struct fleet_shards held, asked, known; /* `known`: what has left them was read since */
+	struct fleet_shards held, asked,
+		known; /* `known`: the tests that left it have been read since */
 	int64_t configuration;
 	bool announced, asking, moving, look;
 	bool blocked; /* by a run in progress */
@@ -61,7 +62,7 @@ static void look(struct fleet_tests *tests)
 	ask_after(tests, 0);
 }
 
-/* --- What has left, and what is to. */
+/* --- Tests that left their shards, and those that should. */
 
 static int compare(const void *a, const void *b)
 {
@@ -104,8 +105,8 @@ static int64_t leader_of(const struct fleet_tests *tests)
 	return fleet_holder(tests->agent, FLEET_LEADER) ? picture->shards[FLEET_LEADER].holder : 0;
 }
 
-/* `first`, if it can: an agent's instance or 0. Else one of those that can, for each test another,
- * and the same however many come and go; nobody, if all agree. */
+/* `first`, if it can: an agent's instance or 0. Else one of those that can, chosen by the test's
+ * name, so that few tests move when agents come and go; none, if all agree. */
 static int64_t runner_of(const struct fleet_tests *tests, const char *test, int64_t first,
 	const struct announced_test *versions, size_t count)
 {
@@ -227,8 +228,8 @@ static bool is_running(const struct fleet_tests *tests, const char *test)
 	return tests->runner.is_running && tests->runner.is_running(tests->runner.context, test);
 }
 
-/* The table in tests.h. False: not yet, as a run of it is in progress here. What joins a shard of
- * this agent need not wait: a run that is under way is refused and made again. */
+/* The table in tests.h. False: not yet, as a run of it is in progress here. A test that joins a
+ * shard of this agent need not wait: a run in progress is refused and repeated. */
 static bool move(const struct fleet_tests *tests, struct store_configuration *call,
 	const struct apart *apart)
 {
@@ -260,7 +261,7 @@ static size_t moves_of(const struct store_configuration *call)
 	return call->leave.count + call->claim.count + call->release.count + call->join.count;
 }
 
-/* As many as one question moves: the next one moves the others. False: some have to wait. */
+/* Adds up to the limit of one request; the next one moves the rest. False: some have to wait. */
 static bool add_moves(const struct fleet_tests *tests, struct store_configuration *call)
 {
 	struct arena *arena = call->call.arena;
@@ -394,7 +395,7 @@ void fleet_move(struct agent *agent)
 		ask_after(tests, 0);
 }
 
-/* --- What the fleet tells. */
+/* --- Events of the fleet. */
 
 static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
@@ -422,7 +423,7 @@ static void lost(void *context, const struct fleet_shards *shards)
 	moved(tests, NULL);
 }
 
-/* Whether others have another configuration, or something has left its shard. */
+/* Whether other agents have another configuration, or a test has left its shard. */
 static bool is_divided(const struct fleet_tests *tests)
 {
 	const struct store_turn *picture = fleet_picture(tests->agent);
@@ -474,7 +475,7 @@ void fleet_tests_free(struct agent *agent)
 	agent->fleet_tests = NULL;
 }
 
-/* --- Who runs a test. */
+/* --- The agent that runs a test. */
 
 /* NULL: without a fleet, or all is this agent's. */
 static const struct fleet_tests *shared(const struct agent *agent)

@@ -445,8 +445,8 @@ static enum access_outcome by_token(
 	for (size_t i = 0; i < policy->config->token_count; i++)
 		if (secret_same(policy->digests[i], digest, sizeof digest))
 			found = &policy->config->tokens[i];
-	/* The holder of the token is not slowed down by others' guesses, and does not reset their
-	 * pauses. */
+	/* The holder of the token is not slowed down by failed guesses of other clients, and does
+	 * not reset their pauses. */
 	if (found)
 		return grant(sign_in, found->name, found->role);
 	pause = throttle_pause(&sign_in->access->names, sign_in->name_key, now_of(sign_in->access));
@@ -512,7 +512,7 @@ static enum access_outcome by_authorization(const struct policy *policy, struct 
 		return refuse(sign_in, MHD_HTTP_UNAUTHORIZED,
 			"the Authorization header is neither Basic nor Bearer, or malformed");
 	}
-	/* An address; for IPv6 its network of 56 bits, which is what a customer usually has. */
+	/* An address; for IPv6 its /56 network, the usual size of a customer's. */
 	sign_in->client_key = hash_keyed(access->key, sign_in->client,
 		network_is_v4(sign_in->client) ? NETWORK_ADDRESS : 56 / 8);
 	/* A name, as tried from there; no user's name has a colon. */

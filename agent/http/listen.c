@@ -128,7 +128,7 @@ static bool is_in_use(const struct sockaddr_un *address)
 	return used;
 }
 
-/* Removes the file of a socket that nobody listens on. */
+/* Removes the file of a socket without a listener. */
 static bool make_room(const struct sockaddr_un *address, struct error *error)
 {
 	struct stat status;
@@ -147,7 +147,7 @@ static bool make_room(const struct sockaddr_un *address, struct error *error)
 	return true;
 }
 
-/* "user", "user:group" or ":group"; -1 stands for what is not given. */
+/* "user", "user:group" or ":group"; -1 stands for a missing part. */
 static bool parse_owner(const char *owner, uid_t *uid, gid_t *gid, struct error *error)
 {
 	char user[64];

@@ -15,7 +15,7 @@ enum {
 	LEAST = 1 << 10,      /* bytes: smaller ones are a packet or two anyway */
 	AT_ONCE = 32 << 10,   /* bytes that are compressed on the loop */
 	LEVEL = 4,            /* a third of the time of zlib's usual 6, JSON becomes 5% larger */
-	GZIP = 16 + MAX_WBITS /* zlib's way to ask for it */
+	GZIP = 16 + MAX_WBITS /* selects gzip in zlib */
 };
 
 /* On a worker, or waiting for one. */

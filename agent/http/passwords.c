@@ -1,6 +1,6 @@
 /*
  * The lane for blocking calls is used, so that a sign-in does not wait for detection. Each check
- * owns copies of what it needs and wipes them.
+ * owns copies of its input and wipes them.
  */
 #include "agent/http/passwords.h"
 

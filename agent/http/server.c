@@ -542,7 +542,7 @@ static void note_connection(void *context, struct MHD_Connection *connection, vo
 
 static struct MHD_Daemon *start_daemon(struct http *http)
 {
-	/* Without a certificate of its own the daemon needs to be told where one comes from. */
+	/* Without a certificate of its own the daemon needs a callback for one. */
 	struct MHD_OptionItem tls[] = {
 		{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)tls_no_certificate},
 		{MHD_OPTION_END, 0, NULL}};
@@ -586,7 +586,7 @@ struct http *http_start(
 	struct http *http = memory_new(1, sizeof *http);
 
 	*http = (struct http){.engine = engine, .options = *options};
-	http->options.listen = (struct listen_options){0}; /* a reload may free what is borrowed */
+	http->options.listen = (struct listen_options){0}; /* a reload may free borrowed data */
 	http->options.external_url = NULL;
 	http->visits = (struct visits){
 		.within = options->request_within ? options->request_within : REQUEST_WITHIN,

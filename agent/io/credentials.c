@@ -145,8 +145,8 @@ static bool add_headers(struct curl_slist **list, struct arena *arena, const str
 	return true;
 }
 
-/* Adds the whole value, and what follows the scheme of an Authorization. A value as short as a
- * tenant number is no secret. */
+/* Adds the whole value, and the part after the scheme of an Authorization. A value as short as a
+ * tenant number is not a secret. */
 static void add_header_secrets(const struct credentials *to, const struct pairs *headers)
 {
 	for (size_t i = 0; i < headers->count; i++) {

@@ -205,7 +205,7 @@ static int command_start(const struct transfer *transfer, struct command *comman
 	return failed;
 }
 
-/* Returns what it drops. */
+/* Returns the number of dropped bytes. */
 static size_t cut_beginning(struct buf *text, size_t most)
 {
 	size_t surplus = text->length - most;

@@ -50,7 +50,7 @@ static bool begins(const char *data, size_t length, const char *with)
 }
 
 /* A login's lines after AUTH are none of these. After GOODBYE nothing is answered, although libcurl
- * goes on if the answer was for a recipient. */
+ * continues if the answer was for a recipient. */
 static void note_command(struct mailing *mailing, const char *data, size_t length)
 {
 	static const struct {
@@ -145,7 +145,7 @@ static int listen_in(CURL *easy, curl_infotype type, char *data, size_t length, 
 	return 0;
 }
 
-/* Otherwise libcurl writes what it receives to standard output. */
+/* Otherwise libcurl writes received data to standard output. */
 static size_t drop(char *data, size_t size, size_t count, void *context)
 {
 	(void)data, (void)context;

@@ -172,8 +172,8 @@ static void fail(struct transfers *transfers, struct client_request *request, co
 	list_add(&transfers->ended, request);
 }
 
-/* The expected memory of the host's next request: what its earlier ones needed, else what those
- * of other hosts did. */
+/* The expected memory of the host's next request: that of its earlier ones, else that of other
+ * hosts' requests. */
 static size_t next_needs(const struct host *host)
 {
 	return host->waiting.first->wants ? host->waiting.first->wants : host->typical;

@@ -76,7 +76,8 @@ static bool is_suspect(const struct attribution *suspects, const char *name)
 	return false;
 }
 
-/* Where points are windows, the one where the new level begins says nothing of which it was. */
+/* Where points are windows, the window with the beginning of the new level does not tell the first
+ * bad commit. */
 static const char *likely_suspect(const struct announcement *item)
 {
 	const struct attribution *suspects = &item->suspects;

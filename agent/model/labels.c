@@ -169,7 +169,7 @@ void labels_add_where(struct labels *labels, const char *test, const char *ident
 	add(labels, test, identity, true);
 }
 
-/* A metric says what changed: only if all of it has does that tell where. */
+/* The name of a metric is a common label only if all of its series changed. */
 static bool is_rare(const struct label *label, double most)
 {
 	bool metric = strncmp(label->text, "metric=", strlen("metric=")) == 0;

@@ -12,7 +12,7 @@
 const char *const lab_outcomes[] = {"measured", "untestable", "failed", NULL};
 
 enum {
-	ASK_FIRST = 2000,   /* ms until a lab is asked again, doubled each time ... */
+	ASK_FIRST = 2000,   /* ms until a request to a lab is repeated, doubled each time ... */
 	ASK_MOST = 300000,  /* ... up to this */
 	PROBLEM_MOST = 300, /* bytes */
 };
@@ -86,7 +86,7 @@ struct device {
 	int64_t begun;          /* ms, wall clock */
 	struct attempt *asking; /* or NULL */
 	bool asked;             /* the lab has taken the request */
-	int64_t ask_at;         /* engine_now, if it is to be asked (again) */
+	int64_t ask_at;         /* engine_now of the next request, if one is due */
 	int64_t ask_again;      /* ms to wait after the next failure */
 	int64_t until;          /* engine_now: no answer is waited for after that */
 	char problem[PROBLEM_MOST];

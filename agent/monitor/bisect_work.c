@@ -1,6 +1,6 @@
 /*
- * The stages follow one another; each begins when what the one before has asked for is there. What
- * is to be written goes through one queue, in the order in which the search was told of it.
+ * The stages follow one another; each begins when the requests of the previous one are complete.
+ * All writes go through one queue, in the order in which the search received the events.
  */
 #include "agent/monitor/bisect_work.h"
 
@@ -24,7 +24,7 @@
 #include "agent/monitor/bisect_lab.h"
 
 enum {
-	AGAIN = 5000,  /* ms until what the store refused is written again */
+	AGAIN = 5000,  /* ms until a write that failed is repeated */
 	PAUSE = 60000, /* ms after something that no commit can be blamed for */
 	ATTEMPTS = 2,
 };
@@ -54,7 +54,7 @@ struct bisect_work {
 	const char *cancelled; /* why it is to end, or NULL */
 
 	struct journal_setup *setup;
-	struct candidates_search *searching; /* git is asked, ... */
+	struct candidates_search *searching; /* git runs, ... */
 	struct store_bisections *range;      /* ... about the change in it */
 	struct bisect_driver *driver;
 	struct workers *workers; /* or ... */
@@ -64,9 +64,9 @@ struct bisect_work {
 	struct store_bisection_write *next; /* with the lines to be written, or NULL */
 	bool writing;
 	int64_t write_at;          /* engine_now, after a failure; 0: now */
-	const char *end, *verdict; /* what is to be written at the end */
+	const char *end, *verdict; /* the final write */
 	const struct culprit *culprit;
-	size_t calls; /* under way: they have this work as their context */
+	size_t calls; /* in progress: they have this work as their context */
 	bool told;
 };
 
@@ -101,7 +101,7 @@ static void over(struct bisect_work *work)
 		work->listener.ended(work->listener.context, work, work->told);
 }
 
-/* A work that was dropped ends with the last thing that is under way. */
+/* A work that was dropped ends with the last thing in progress. */
 static void end_dropped(struct bisect_work *work)
 {
 	bool idle = !work->driver || bisect_driver_stop(work->driver);
@@ -157,7 +157,7 @@ static void drop_lines(struct bisect_work *work)
 	work->next = NULL;
 }
 
-/* What could not be written comes before what is to be written since. */
+/* Failed writes come before later ones. */
 static void put_back(struct bisect_work *work, const struct store_bisection_write *call)
 {
 	struct store_bisection_write *since = work->next;
@@ -392,7 +392,7 @@ static void advance(struct bisect_work *work)
 		finish_search(work);
 		return;
 	}
-	/* Whoever takes it up again tries them again. */
+	/* The next agent or process that resumes it tries them again. */
 	if (state == BISECT_DRIVER_GONE && !work->next && !work->writing) {
 		log_event(LEVEL_WARN, "no bisection worker responds", LOG_INT("id", work->id),
 			LOG_TEXT("lab", work->settings->lab));
@@ -424,7 +424,7 @@ static const char *folder_of(const struct bisect_work *work)
 		slash ? (int)(slash - state) : 1, slash ? state : ".", hash);
 }
 
-/* Only for this user, as what is built there is run. */
+/* Only for this user, as programs built there are run. */
 static const char *make_folder(struct bisect_work *work, struct error *error)
 {
 	const char *folder = folder_of(work);
@@ -507,7 +507,7 @@ static const char *written_run(const struct bisect_work *work)
 	return run ? run : "";
 }
 
-/* What a later process needs, whatever the configuration says then. */
+/* The data that a later process needs, independent of its configuration. */
 static void note_setup(struct bisect_work *work, const struct change_record *record,
 	const struct candidate_commits *found)
 {
@@ -588,7 +588,7 @@ static void find_range(struct bisect_work *work, struct store_bisections *list)
 		range_found, work);
 }
 
-/* What the store could not read is read again a while later: see bisect_work_tick. */
+/* A failed read is repeated later: see bisect_work_tick. */
 static void again(struct bisect_work *work)
 {
 	work->write_at = engine_now(work->agent->engine) + AGAIN;
@@ -612,7 +612,7 @@ static bool parse_journal(struct bisect_work *work, const struct bisection_row *
 	return good;
 }
 
-/* Values of another command could not be compared; and what is run comes from the configuration
+/* Values of another command could not be compared; and the command comes from the configuration
  * alone, never from the state. */
 static bool are_runs_the_same(const struct bisect_work *work, const struct journal_setup *setup)
 {

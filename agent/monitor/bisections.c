@@ -1,6 +1,6 @@
 /*
- * It looks when something has happened that may matter, and now and then in any case. Each look
- * asks the store for all that is open, and acts on that: nothing depends on having seen each event.
+ * It polls after events that may matter, and periodically. Each poll reads everything open from the
+ * store and acts on that, so no event need be seen.
  */
 #include "agent/monitor/bisections.h"
 
@@ -20,7 +20,7 @@ enum {
 	LOOK_ANYWAY = 600000,    /* ms, if there are tests with `bisect` */
 };
 #define DAY INT64_C(86400000)
-#define FOUND_WITHIN (7 * DAY) /* older changes are bisected only if somebody asks */
+#define FOUND_WITHIN (7 * DAY) /* older changes are bisected only on request */
 
 struct bisections {
 	struct agent *agent;
@@ -67,7 +67,7 @@ static const struct test *test_of(const struct bisections *all, const char *name
 	return NULL;
 }
 
-/* Of a test that is not configured any more nobody knows more than its name. */
+/* Only the name is known of a test that is no longer configured. */
 static int shard_of(const struct bisections *all, const char *name)
 {
 	const struct test *test = test_of(all, name);
@@ -142,7 +142,7 @@ static void lost(void *context, const struct fleet_shards *shards)
 			bisect_work_drop(all->works[i - 1]);
 }
 
-/* People have said something, or changes are others, maybe of our tests. */
+/* Triage or changes were updated, perhaps those of this agent's tests. */
 static void news(void *context, const struct fleet_news *latest)
 {
 	struct bisections *all = context;
@@ -170,7 +170,7 @@ static void work_due(void *context)
 		arm(all, bisect_work_due(all->works[i]));
 }
 
-/* It is freed later: whoever calls may still use it. */
+/* It is freed later: the caller may still use it. */
 static void work_ended(void *context, struct bisect_work *work, bool told)
 {
 	struct bisections *all = context;
@@ -231,7 +231,7 @@ static void cancel_row(struct bisections *all, const struct bisection_row *row, 
 	store_client_call(all->agent, &say->call);
 }
 
-/* Nobody can go on with it. */
+/* No agent can resume it. */
 static void end_row(struct bisections *all, const struct bisection_row *row, const char *why)
 {
 	struct store_bisection_write *write = store_bisection_write_new(NULL, NULL);

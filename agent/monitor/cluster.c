@@ -67,7 +67,7 @@ struct cluster_cache {
 
 struct cluster {
 	struct scheduled_job job;
-	struct arena *arena; /* what the current configuration says of it */
+	struct arena *arena; /* its current configuration */
 	const struct group *group;
 	struct dict members;     /* its tests by name */
 	struct cluster_run *run; /* in progress, or NULL */
@@ -96,7 +96,7 @@ struct cluster_run {
 	size_t submitted, waiting, failed;
 	struct error error;        /* of the first test that failed */
 	bool unrecorded;           /* the state could not be used */
-	struct store_known *known; /* what the store knows of the group */
+	struct store_known *known; /* the store's records of the group */
 	struct store_record *news; /* the records to write */
 	struct shapes *shapes;     /* all series */
 	struct shape_report report;
@@ -368,7 +368,7 @@ static void note_end(struct cluster *cluster, const char *problem)
 	cluster->failing = problem != NULL;
 }
 
-/* Keeps what people are shown of the run. */
+/* Keeps the results to show. */
 static void note_round(struct cluster_run *run, const char *problem, int64_t duration)
 {
 	struct cluster_round round = {0};

@@ -41,7 +41,7 @@ enum aspect { ASPECT_FAILS, ASPECT_STALE, ASPECTS };
 struct health_counts {
 	size_t told, suppressed, old, awaited;
 	struct health_state many;
-	size_t others;      /* told by other agents, ... */
+	size_t others;      /* reported by other agents, ... */
 	size_t share, used; /* ... and how many more may be here; share 0: there is no other */
 };
 
@@ -491,7 +491,7 @@ static bool is_unknown(const struct note *note)
 	       test->newest <= state->since;
 }
 
-/* A newest point that is older than before (a sliding range, deleted data) is no arrival. */
+/* A newest point that is older than before (a sliding range, deleted data) is not an arrival. */
 static void note_arrival(struct note *note)
 {
 	const struct outcome *outcome = note->outcome;

@@ -22,7 +22,7 @@ enum { LOOK_AGAIN = 3600000 }; /* ms: the wall clock may be set */
 struct lost {
 	char *test;
 	struct lost *next;
-	bool ours;     /* this agent has it: what is stored of it is known here */
+	bool ours;     /* this agent has it, and has read its stored state */
 	bool fresh;    /* it has just become so */
 	int64_t since; /* ms, wall clock, of the first look at its series; 0: none yet */
 	struct vanished *series;
@@ -45,7 +45,7 @@ struct health {
 	 * the next process finds them anew. */
 	struct condition *held;
 	size_t held_count;
-	struct alarm alarm;     /* when the first of them may be told, ... */
+	struct alarm alarm;     /* when the first of them may be reported, ... */
 	int64_t held_until;     /* ... ms, wall clock */
 	uint64_t held_silences; /* the version of the silences that hold them */
 };
@@ -118,7 +118,7 @@ static bool about_test(enum condition_kind kind)
 	return kind == CONDITION_TEST || kind == CONDITION_STALE;
 }
 
-/* While the clock is wrong, a text about what is missing says so. */
+/* While the clock is wrong, a text about missing data mentions that. */
 static const char *with_doubt(const struct health *health, const char *text, struct arena *arena)
 {
 	int64_t ahead = health->agent->clock_ahead;
@@ -216,7 +216,7 @@ static void hold(struct health *health, const struct condition *condition, int64
 	tell_at(health, until);
 }
 
-/* The end of what nobody was told is not told either. */
+/* The end of a condition that was not reported is not reported either. */
 static void notify_unless_silenced(struct health *health, const struct condition *condition)
 {
 	int64_t until;
@@ -229,7 +229,7 @@ static void notify_unless_silenced(struct health *health, const struct condition
 		notify_about(health, condition);
 }
 
-/* Tells what no silence holds any more. */
+/* Reports conditions that no silence holds any more. */
 static void tell_held(void *context)
 {
 	struct health *health = context;
@@ -274,7 +274,8 @@ static void tell_source(void *context, const struct condition *condition)
 	notify_unless_silenced(context, condition);
 }
 
-/* Notes the first look in the store, by who runs the test: what was so before is no news. */
+/* Records the first run in the store, by the agent that runs the test: earlier conditions are not
+ * reported. */
 static int64_t begin_to_look(struct agent *agent, const char *test, const char *moment)
 {
 	struct store_queue *request = store_queue_new(NULL, NULL);
@@ -496,7 +497,7 @@ void health_vanished(struct health *health, const struct test *test, const struc
 		count_lost(health);
 }
 
-/* Whether it is ours to say that the test is not configured any more. */
+/* Whether this agent should report that the test is no longer configured. */
 static bool is_gone(const struct health *health, const char *test)
 {
 	return fleet_runs(health->agent, test) && fleet_agrees(health->agent);
@@ -627,7 +628,7 @@ static void forget_unconfigured(struct health *health)
 	arena_free(arena);
 }
 
-/* What this agent runs. */
+/* The tests that this agent runs. */
 struct ours {
 	const struct health *health;
 	struct dict sources;
@@ -663,7 +664,7 @@ static void forget_held(struct health *health, const struct ours *ours)
 	}
 }
 
-/* What other agents run now is theirs. */
+/* Tests that other agents run now are dropped. */
 static void drop_others(struct health *health)
 {
 	const struct config_ref *config_ref = health->agent->config_ref;

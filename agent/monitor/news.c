@@ -49,7 +49,7 @@ struct subject {
 	struct news_tally *tally;
 };
 
-/* What is around the existing points first..last. */
+/* The surroundings of the existing points first..last. */
 static struct packed_excerpt excerpt_around(
 	const struct subject *subject, size_t first, size_t last)
 {
@@ -83,8 +83,8 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Where points are rare, max_age has too few of them to find a change in. A first look stays at it:
- * what it finds is history. */
+/* Where points are rare, max_age has too few of them to find a change in. A first look keeps to it,
+ * as its findings are history. */
 int64_t news_oldest(const struct news_clock *clock, const int64_t *times, size_t n, bool newer)
 {
 	int64_t now = clock->now, newest = n > 0 ? times[n - 1] : now, oldest;
@@ -192,7 +192,7 @@ static struct candidate *add_candidate(
 	return candidate;
 }
 
-/* What the series' own record says of the found change, a step. */
+/* The verdict of the series' own history about the found change, a step. */
 static enum precedent_verdict precedent_at(const struct subject *subject, size_t which)
 {
 	const struct closing *closing = &subject->closing;
@@ -320,8 +320,8 @@ static bool correct(
 	return true;
 }
 
-/* Updates the record to what is seen now, except how many points followed the change when it was
- * announced, on which its standing is judged. */
+/* Updates the record to the present findings, except how many points followed the change when it
+ * was announced, on which its standing is judged. */
 static void follow(struct subject *subject, const struct change_record *known,
 	enum change_state state, const struct change *change)
 {
@@ -355,7 +355,7 @@ static bool has_grown(const struct subject *subject, const struct change_record 
 	       times[change->place_to] != known->item.place_to || moved > HAIR * rise;
 }
 
-/* The step is larger than what people have spoken of. */
+/* The step is larger than at its triage. */
 static bool has_outgrown(const struct change_record *known, const struct change *change)
 {
 	return triage_passes_gates(known->triage.state) && triage_outgrown(&known->triage, change);
@@ -444,7 +444,7 @@ static bool lacks_points(const struct subject *subject, const struct change_reco
 	return after < CHANGE_TOLERANCE && after < known->item.change.count_after;
 }
 
-/* `change`: what it is found as; NULL if it is not found. */
+/* `change`: its match; NULL if it is not found. */
 static void judge_known(struct subject *subject, const struct change_record *known, enum fate fate,
 	const struct change *change)
 {
@@ -501,9 +501,9 @@ static bool is_otherwise(
 }
 
 /*
- * What the realigned windows show differently in the points that were already there: known changes
- * for which that is so are kept from now on, and rejected ones are returned. Candidates have not
- * been announced and are judged as usual.
+ * Differences of the realigned windows in points that were already there: known changes for which
+ * that is so are kept from now on, and rejected ones are returned. Candidates have not been
+ * announced and are judged as usual.
  */
 static struct known *look_back(struct subject *subject, struct arena *scratch,
 	const struct known *known, const struct change_record *records, size_t count,
@@ -601,8 +601,8 @@ static bool is_unearthed(const struct subject *subject, const struct change *cha
 					       subject->realignment->settled;
 }
 
-/* By found change: unless it is known, it is no news, as it was rejected before; but for what a fit
- * has uncovered. */
+/* By found change: an unknown change is not reported, as it was rejected before, unless a fit has
+ * uncovered it. */
 static const bool *list_silent(struct subject *subject, struct arena *scratch,
 	const struct found *now, const size_t *known_of, const struct known *rejected,
 	size_t rejected_count)

@@ -89,7 +89,7 @@ bool plotting_query(const struct plotting *plotting, struct task *task)
 	return wide;
 }
 
-/* ---- what is found in the points ---- */
+/* ---- changes found in the points ---- */
 
 static int64_t anchor_of(const struct drawing *drawing)
 {
@@ -176,13 +176,13 @@ static struct plot_change change_fresh(const struct drawing *drawing, const stru
 			drawing->test->environment, drawing->series, change)};
 	struct plot_change out = record_plot_change(&record);
 
-	/* Without a state nothing is known, and what is found is all there is to show. */
+	/* Without a state only the found changes are shown. */
 	out.source = drawing->plotting->has_state ? PLOT_FRESH : PLOT_KNOWN;
 	out.id = 0;
 	return out;
 }
 
-/* A candidate that was lost was never told. */
+/* A candidate that was lost was never announced. */
 static bool is_drawn(const struct drawing *drawing, const struct change_record *record)
 {
 	const char *branch = drawing->plotting->branch ? drawing->plotting->branch : "";
@@ -192,7 +192,7 @@ static bool is_drawn(const struct drawing *drawing, const struct change_record *
 	       !(record->state == CHANGE_WITHDRAWN && record->news == NOTIFY_HELD);
 }
 
-/* What the detector does not find, though the points still show it, is not lost. */
+/* A change that the detector no longer finds is not lost while the points show evidence of it. */
 static bool is_lost(const struct drawing *drawing, const struct change_record *record)
 {
 	return change_stands(record->state) &&

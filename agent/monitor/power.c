@@ -309,8 +309,8 @@ static int compare(const void *a, const void *b)
 	return (*one > *other) - (*one < *other);
 }
 
-/* The level before the place, what a step is a percentage of, and in *added whether that differs
- * from the level. */
+/* The level before the place, to which the percentage of a step relates; *added: whether the base
+ * differs from the level. */
 static double size_of(const double *values, size_t front, size_t place, double *level, bool *added)
 {
 	double near_values[LEVEL_POINTS], apart[LEVEL_POINTS], size = 0;

@@ -13,7 +13,7 @@
 enum {
 	MOST_ALTERNATIVES = 256, /* of the braces of a part of a path; more count as * */
 	MOST_TAGS = 64,          /* of a path */
-	TESTS_OF_SCRATCH = 256,  /* after which what is not needed any more is freed */
+	TESTS_OF_SCRATCH = 256,  /* after which unused memory is freed */
 };
 
 /* A test in the list of those that read the same. */
@@ -22,7 +22,7 @@ struct reader {
 	const struct reader *next;
 };
 
-/* A part of paths with wildcards: what follows the parts before it. */
+/* A node of paths with wildcards: the parts that may follow. */
 struct part {
 	size_t number;
 	const struct reader *readers; /* of paths that end here */
@@ -39,7 +39,7 @@ struct selector {
 
 /* Selectors of series, by the key under which they are looked up, and by their name. */
 struct selectors {
-	const char *name_label; /* what matchers call the name */
+	const char *name_label; /* the matchers' word for the name */
 	struct selector *items;
 	size_t count;
 	struct dict keys, names;
@@ -227,7 +227,7 @@ static const char *keep_matchers(struct readers *readers, const char *label,
 	return name;
 }
 
-/* What cannot be read of the matchers is as if it were not there: rather a run too many. */
+/* Matchers that cannot be read are ignored: a needless run is better than a missed one. */
 static void add_selector(struct readers *readers, struct selectors *selectors,
 	const struct source_reading *reading, uint32_t test)
 {

@@ -1,6 +1,6 @@
 /*
- * The store knows what expires when; here is only the alarm. The wall clock may be set, so it looks
- * once an hour in any case while anything is to expire.
+ * The store knows the expiry times; this is only the alarm. As the wall clock may be set, it polls
+ * hourly while any triage has an expiry.
  */
 #include "agent/monitor/reopening.h"
 
@@ -14,7 +14,7 @@ struct reopening {
 	struct agent *agent;
 	struct dispatcher *dispatcher;
 	bool asking; /* waiting for the store ... */
-	bool again;  /* ... and then to ask again */
+	bool again;  /* ... and until the next try */
 	struct alarm alarm;
 	int64_t last_audit; /* as of the last news of a fleet */
 };
@@ -33,7 +33,7 @@ static void gained(
 		reopening_look(context);
 }
 
-/* What others have said may expire before anything else does. */
+/* Triage of other agents may expire before anything else does. */
 static void news(void *context, const struct fleet_news *news)
 {
 	struct reopening *reopening = context;

@@ -1,6 +1,6 @@
 /*
  * Derives how long a series may be without a new point. Points with the same time count once. A
- * limit that would overflow is no limit.
+ * limit that would overflow is not a limit.
  */
 #include "agent/monitor/rhythm.h"
 

@@ -25,9 +25,9 @@
 enum {
 	FIRST_SPREAD = 20, /* ms for each new test */
 	GAINED_SPREAD =
-		5000,      /* ms at most, for those of a shard that was gained: nobody runs them */
-	LOOK_AGAIN = 1000, /* ms */
-	RUN_AGAIN = 5000,  /* ms after a run that could not be recorded */
+		5000, /* ms at most, for those of a shard that was gained: no agent runs them */
+	LOOK_AGAIN = 1000,   /* ms */
+	RUN_AGAIN = 5000,    /* ms after a run that could not be recorded */
 	MOST_ON_DEMAND = 64, /* on-demand runs at a time */
 	MOST_WAITERS = 32,   /* for the next run of a job */
 	QUIET = 100,         /* ms without a write before the test is run */
@@ -341,8 +341,8 @@ static void remove_job(struct scheduler *scheduler, struct scheduled_job *job)
 	free_job(job);
 }
 
-/* The results of the current run are not wanted any more: another run, of the job as it is now,
- * follows for those who wait, too. */
+/* The results of the current run are obsolete: another run, of the present job, follows, also for
+ * waiting requests. */
 static void rerun(struct scheduled_job *job)
 {
 	struct waiter **end = &job->served;
@@ -555,7 +555,7 @@ static struct decision judge(void *context, struct change_record *record)
 	return decision;
 }
 
-/* Jobs have become another agent's, or this one's: nobody has run those since. */
+/* Jobs moved to another agent or to this one, which has not run them yet. */
 static void look_again(void *context, const struct health_rows *rows)
 {
 	struct scheduler *scheduler = context;
@@ -633,8 +633,8 @@ static void note_news(void *context, const struct fleet_news *news)
 	engine_share(agent->engine, fleet_size(agent));
 }
 
-/* A run that another agent has asked for, or a test that has come here before another was asked;
- * false: it is not (or not yet) this agent that runs it. */
+/* A run requested by another agent, or of a test that moved here before the request was sent;
+ * false: this agent does not (or not yet) run it. */
 static bool run_asked(void *context, const char *test)
 {
 	struct scheduler *scheduler = context;

@@ -512,8 +512,7 @@ int64_t series_cache_begin(struct series_cache *cache, int64_t now, int64_t rang
 	return since < now - 2 * range ? now - 2 * range : since;
 }
 
-/* Hashes what was found and what it is attributed to, since a deployment may be recorded without a
- * new point. */
+/* Hashes the changes and their suspects, since a deployment may be recorded without a new point. */
 static void hash_findings(
 	struct series_cache *cache, struct arena *arena, const struct findings *findings)
 {
@@ -533,7 +532,7 @@ static void hash_findings(
 	}
 }
 
-/* Takes what the series is judged by; *sampling is that of the axis before. */
+/* Sets the input of the series' judgement; *sampling is that of the previous axis. */
 static bool prepare(struct look *look, const struct test *test, const struct dataset *data,
 	const struct companions *companions, struct sampling *sampling, struct error *error)
 {

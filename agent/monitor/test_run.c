@@ -31,8 +31,8 @@
 #define MEASURED_GOOD INT64_C(432000000)
 enum {
 	MEASURED_PART = 8,
-	DOUBTED = 10,          /* intervals for which missing data are not told while the clock is
-				  wrong, ... */
+	DOUBTED = 10, /* intervals for which missing data are not reported while the clock is wrong,
+			 ... */
 	MOST_DOUBTED = 3600000 /* ... and ms, at most */
 };
 
@@ -44,7 +44,7 @@ struct test_run {
 	struct config_ref *config_ref;    /* that it began under */
 	const struct test *test;          /* of that configuration */
 	struct task *task;
-	struct store_known *known; /* what the store knows of the test */
+	struct store_known *known; /* the store's records of the test */
 	struct store_record *news; /* the records to write */
 	struct analysis analysis;
 	struct realignment **realignments; /* one for each series; owned by the series cache */
@@ -321,7 +321,7 @@ static void fail_for_state(struct test_run *run, const struct store_call *call)
 		fail_run(run, call->error);
 }
 
-/* Missing data is no warning where it is allowed. */
+/* Missing data is not a warning where it is allowed. */
 static void log_notices(struct test_run *run)
 {
 	const struct strings *notices = &run->task->query.notices;
@@ -398,9 +398,9 @@ static void note_well(const struct test_run *run)
 	keep_problem(monitored, NULL);
 }
 
-/* While the clock is wrong the queries are for another time: that they find nothing, or nothing
- * new, says nothing about the data. But the server's clock may be the wrong one, or nobody sets
- * ours right: then it is told all the same. */
+/* While the clock is wrong the queries are for another time: empty or old answers prove nothing
+ * about the data. But the server's clock may be the wrong one, or ours may never be corrected, so
+ * after a while they are reported nevertheless. */
 static bool is_in_doubt(const struct test_run *run)
 {
 	struct monitored_test *monitored = run->monitored;
@@ -719,8 +719,8 @@ static void begin_run(struct monitored_test *monitored)
 	store_client_call(agent, &checkpoints->call);
 }
 
-/* True if a run could only read what the last run has read. On-demand runs always read; a
- * simulation has its own time. */
+/* True if a run could only repeat the last one. On-demand runs always read; a simulation has its
+ * own time. */
 static bool has_nothing_new(const struct monitored_test *monitored)
 {
 	const struct scheduled_job *job = &monitored->job;

@@ -1,4 +1,4 @@
-/* A source has three things that may be said of it; each has a row in the store while it holds. */
+/* A source has three possible conditions; each has a row in the store while it holds. */
 #include "agent/monitor/verdicts.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ enum { SAID_DOWN, SAID_MANY_FAIL, SAID_MANY_STALE, SAID };
 static const enum condition_kind kinds[SAID] = {
 	CONDITION_SOURCE, CONDITION_MANY_FAIL, CONDITION_MANY_STALE};
 
-/* What all views of a source amount to. */
+/* The sum of all views of a source. */
 struct sum {
 	size_t known, down;
 	int64_t since;

@@ -1,4 +1,4 @@
-/* One call writes what has changed and brings the views of all; one at a time is under way. */
+/* One call writes this agent's updates and reads all views; one call is in progress at a time. */
 #include "agent/monitor/views.h"
 
 #include <stdlib.h>
@@ -79,8 +79,8 @@ static void call_after(struct views *views, int64_t wait)
 	engine_alarm(engine, &views->alarm, engine_now(engine) + wait);
 }
 
-/* How many of the tests of a source other agents have told one by one, and how many more this one
- * may: none has told what the others do not know of for long. */
+/* How many tests of a source other agents have reported individually, and how many more this one
+ * may. */
 static void share(const struct views *views, const char *source)
 {
 	size_t size = fleet_size(views->agent);
@@ -97,7 +97,7 @@ static void share(const struct views *views, const char *source)
 		size < CONDITION_TOLD_SINGLY ? CONDITION_TOLD_SINGLY / size : 1);
 }
 
-/* Whether each shard has a holder: the tests of the others are nobody's. */
+/* Whether each shard has a holder: no agent runs the tests of the others. */
 static bool is_whole(const struct agent *agent)
 {
 	for (int shard = 0; shard < FLEET_SHARDS; shard++)
@@ -149,7 +149,7 @@ static void answered(struct store_views *answer)
 		call_after(views, MOMENT);
 }
 
-/* Adds what is not written yet. */
+/* Adds the updates that are not written yet. */
 static void fill(struct views *views, struct store_views *request)
 {
 	struct arena *arena = request->call.arena;

@@ -1,7 +1,7 @@
 /*
- * The series is examined as the agent does after a start: from its anchor, with its cycles and
- * what another series explains removed. What the agent did with a change there is taken from the
- * state, if there is one; otherwise the points from the place on are replayed.
+ * The series is examined as the agent does after a start: from its anchor, with its cycles and the
+ * effect of its control removed. The agent's decision about a change there is taken from the state,
+ * if there is one; otherwise the points from the place on are replayed.
  */
 #include "agent/monitor/why.h"
 
@@ -400,7 +400,7 @@ static bool is_of_cluster(const struct why *why, const struct change_record *rec
 	return false;
 }
 
-/* What the clusters recorded there. */
+/* The clusters recorded there. */
 static void pick_cluster(const struct why_request *request, struct why *why)
 {
 	int64_t time, least = INT64_MAX;
@@ -427,7 +427,7 @@ static void pick_undone(const struct why_request *request, struct why *why)
 			why->undone = &request->records.items[i];
 }
 
-/* What people have said of the change; of one that is not in the state, what known_changes says. */
+/* The triage of the change; for one that is not in the state, the entry of known_changes. */
 static void find_said(const struct why_request *request, struct why *why)
 {
 	const struct change_record *record = why->record, *cluster = why->cluster;
@@ -467,7 +467,7 @@ static bool is_pending(const struct why *why)
 		       triage_is_accepted(why->said->state) && record_announced(record) == 0);
 }
 
-/* What holds a pending change back now: of several silences the one that ends last. */
+/* The reason why a pending change is held now: of several silences the one that ends last. */
 static void find_silence(const struct why_request *request, struct why *why)
 {
 	if (!why->record || !is_pending(why) || !request->config)
@@ -482,7 +482,7 @@ static enum why_end end_of_record(const struct why *why)
 {
 	const struct change_record *record = why->record;
 
-	/* What outgrew what was accepted is to be announced anew. */
+	/* A change that outgrew its accepted size is announced again. */
 	if (record_announced(record) != 0 &&
 		!(record->news == NOTIFY_PENDING && record->triage.renewals > 0))
 		return WHY_TOLD;
@@ -591,7 +591,7 @@ static bool measure(struct arena *arena, const struct dataset *data,
 	return why->has_power || error->kind == ERROR_NONE;
 }
 
-/* The place that was asked for, else the last known change or the newest point. */
+/* The requested place, else the last known change or the newest point. */
 static bool choose_place(const struct why_request *request, struct why *why, struct error *error)
 {
 	if (request->at)

@@ -290,8 +290,7 @@ static void json_record(struct buf *out, const char *key, const struct change_re
 		buf_text(out, "null");
 }
 
-/* What was reported about the test and the series, apart from changes, and how far the points
- * reach. */
+/* Reports about the test and the series, apart from changes, and the range of the points. */
 static void json_health(struct buf *out, const struct why *why)
 {
 	json_put_strings(out, "clusters", &why->clusters);

@@ -21,7 +21,7 @@ static bool is_called(const char *text, const char *name, size_t length)
 	return strlen(text) == length && memcmp(text, name, length) == 0;
 }
 
-/* Whether the identity belongs to the metric named before the labels asked for, and has these
+/* Whether the identity belongs to the metric named before the requested labels, and has these
  * labels. */
 static bool has_labels(const char *identity, const char *metric, const char *asked)
 {

@@ -73,7 +73,7 @@ static const char *value_of(
 	return NULL;
 }
 
-/* Adds the tags of a template: `text` is the part still to expand, `done` what precedes it. */
+/* Adds the tags of a template: `text` is the part still to expand, `done` the part before it. */
 static void add(struct values *values, const char *done, const char *text, int depth)
 {
 	const char *start = strstr(text, "%{"), *end = start ? strchr(start, '}') : NULL, *value;

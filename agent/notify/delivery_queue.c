@@ -477,7 +477,7 @@ void delivery_queue_lose(struct delivery_queue *queue)
 		queue->first->lost = true;
 	} else {
 		queue->state = QUEUE_WAITING;
-		queue->not_before = 0; /* the pause that the receiver asked for is in the store */
+		queue->not_before = 0; /* the pause that the receiver requested is in the store */
 	}
 }
 

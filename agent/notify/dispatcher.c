@@ -3,8 +3,8 @@
  * rendered for a receiver, the others still get theirs; the changes stay pending, with the list of
  * receivers that have them, until the rest can be rendered.
  *
- * One round at a time: read, ask the filters, render on a worker, queue. Whatever arrives meanwhile
- * waits for the next round.
+ * One round at a time: read, ask the filters, render on a worker, queue. Later arrivals wait for
+ * the next round.
  */
 #include "agent/notify/dispatcher.h"
 
@@ -21,8 +21,8 @@
 
 enum { FLUSH_AGAIN = 30000, RENDER_AGAIN = 300000 };
 
-/* ms, in a fleet. HOLD_AGAIN: until the lease is checked again. LOOK_ANYWAY: until the next
- * round while anything is pending, whatever the turns report. */
+/* ms, in a fleet. HOLD_AGAIN: until the lease is checked again. LOOK_ANYWAY: until the next round
+ * while anything is pending, independent of the turns. */
 enum { HOLD_AGAIN = 1000, LOOK_ANYWAY = 60000 };
 
 /*
@@ -49,7 +49,7 @@ struct unwritten {
 struct round {
 	struct dispatcher *dispatcher;
 	struct store_pending *pending;
-	struct store_incidents *incidents; /* NULL: no change is told */
+	struct store_incidents *incidents; /* NULL: no change is announced */
 	struct store_queue *queue;         /* the store's from the worker's end on */
 	struct config_ref *config_ref;
 	struct publisher publisher;
@@ -61,7 +61,7 @@ struct round {
 struct dispatcher {
 	struct agent *agent;
 	struct delivery_manager *delivery_manager;
-	struct filter filters[DISPATCHER_FILTERS]; /* in the order in which they are asked */
+	struct filter filters[DISPATCHER_FILTERS]; /* in the order of evaluation */
 	size_t filter_count;
 	struct environments *environments;
 	struct silences *silences;
@@ -112,7 +112,7 @@ static bool is_leader(const struct dispatcher *dispatcher)
 	return !fleet_is_shared(agent) || dispatcher->leader;
 }
 
-/* Whatever arrives during a round waits for the next. */
+/* Arrivals during a round wait for the next. */
 static void look_soon(struct dispatcher *dispatcher)
 {
 	if (dispatcher->busy)
@@ -280,7 +280,8 @@ static size_t ask_filter(const struct filter *filter, struct change_record **rec
 	return kept;
 }
 
-/* Skips changes that some receivers have already: the others get them, too, with the same text. */
+/* Skips changes that some receivers have already: the rest of the receivers get them with the same
+ * text. */
 static void ask_filters(const struct dispatcher *dispatcher, struct store_pending *pending)
 {
 	struct record_rows all = pending->records;
@@ -694,7 +695,7 @@ static void round_render(struct round *round)
 	engine_compute(agent->engine, render, rendered, round);
 }
 
-/* Whether the round was only a peek: what is pending is announced later. */
+/* Whether the round only reads, and pending changes are announced later. */
 static bool has_peeked(struct dispatcher *dispatcher, const struct store_pending *pending)
 {
 	int64_t group_wait = dispatcher->agent->config->agent.group_wait, first = INT64_MAX, wait;
@@ -729,7 +730,7 @@ static bool has_peeked(struct dispatcher *dispatcher, const struct store_pending
 	return wait > 0;
 }
 
-/* Nothing of it was told. */
+/* Nothing of it was announced. */
 static void give_round_up(struct dispatcher *dispatcher)
 {
 	struct round *round = dispatcher->round;
@@ -755,7 +756,7 @@ static void incidents_read(struct store_incidents *found)
 	give_round_up(dispatcher);
 }
 
-/* Renders the round; first reads what that needs. */
+/* Reads the data for rendering, then renders the round. */
 static void round_tell(struct round *round)
 {
 	struct dispatcher *dispatcher = round->dispatcher;

@@ -11,8 +11,8 @@
 #include "agent/decide/group.h"
 #include "agent/io/timers.h"
 
-/* ms: how long a change waits for runs of other tests, and for confirmation of others; for how long
- * an event can be followed; the interval of evaluation. */
+/* ms: how long a change waits for runs of other tests, and for their confirmation; for how long an
+ * event can be followed; the interval of evaluation. */
 #define RUNS_MOST INT64_C(3600000)
 #define CONFIRM_WAIT_MAX INT64_C(86400000)
 #define FOLLOWED_WITHIN INT64_C(604800000)

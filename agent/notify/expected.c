@@ -1,6 +1,6 @@
 /*
- * The store settles what is accepted. The call for a change is submitted before the dispatcher asks
- * the store for what is pending, so the filter is only for what the store could not write: a change
+ * The store settles accepted changes. The call for a change is submitted before the dispatcher
+ * reads pending changes, so the filter is only for changes that the store could not write: a change
  * that is covered stays pending until it is triaged.
  *
  * It may revise only its own triage, whose author is known_changes, or the agent after an expiry. A

@@ -80,7 +80,7 @@ struct follow_ups {
 	struct follower *followers;
 	struct alarm alarm;
 	bool looking, again;
-	bool counts;         /* the next poll lists what removed receivers leave behind */
+	bool counts;         /* the next poll also lists messages of removed receivers */
 	int64_t look_at;     /* engine_now */
 	int64_t standing_at; /* engine_now: the next poll for messages to refresh */
 	int64_t started;     /* ms */
@@ -717,7 +717,7 @@ static void take_row(struct follow_ups *follow_ups, const struct followed_messag
 	watch->due[FOLLOW_UP_AMEND] |= followed->mark > 0;
 }
 
-/* Before taking over the rows of a poll, which list what is due. */
+/* Before taking over the rows of a poll, which list due messages. */
 static void clear_due(struct follower *follower, bool standing)
 {
 	for (size_t i = 0; i < follower->count; i++) {
@@ -929,7 +929,7 @@ static bool is_busy(void *context, int shard)
 	return false;
 }
 
-/* What other agents recorded may concern messages of this agent's receivers. */
+/* Records of other agents may concern messages of this agent's receivers. */
 static void news(void *context, const struct fleet_news *news)
 {
 	struct follow_ups *follow_ups = context;
@@ -984,7 +984,7 @@ void follow_ups_look(struct follow_ups *follow_ups)
 		look_soon(follow_ups);
 }
 
-/* Retries what failed; refreshes open alerts if the receiver's configuration changed. */
+/* Retries failures; refreshes open alerts if the receiver's configuration changed. */
 static void retry(struct follower *follower)
 {
 	const struct agent *agent = follower->owner->agent;

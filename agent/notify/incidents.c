@@ -1,6 +1,6 @@
 /*
- * What a round of messages reads and writes of incidents; which one a change joins is decided by
- * agent/decide/incident.c.
+ * Reads and writes the incidents of a round of messages; agent/decide/incident.c decides which one
+ * a change joins.
  */
 #include "agent/notify/incidents.h"
 
@@ -14,14 +14,14 @@
 /* An incident is open for 30 days at most after a change has joined it, ms. */
 #define OPEN_MOST INT64_C(2592000000)
 
-/* What a round knows while it assigns. */
+/* The state of a round during the assignment. */
 struct assigning {
 	struct arena *arena;
 	struct labels *labels; /* of unchanged series */
 	struct incidents_open open;
 };
 
-/* By time, then id; after those that may be their cluster what a cluster covers. */
+/* By time, then id; changes that a cluster covers follow those that may be the cluster. */
 static int compare_time(const void *a, const void *b)
 {
 	const struct change_record *left = *(struct change_record *const *)a;

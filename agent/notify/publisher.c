@@ -217,7 +217,7 @@ static void set_accepted(struct arena *arena, struct change_record *record)
 	record->item.extras = extras;
 }
 
-/* A group, and the router that decides what belongs to it. */
+/* A group, and the router that decides its members. */
 struct group_search {
 	struct router *router;
 	const struct group_of *group;
@@ -250,8 +250,8 @@ static bool is_worse(const struct publisher *publisher, const struct incident_me
 	return incident_is_worse(&told, &more);
 }
 
-/* Whether it has an incident of which nobody was told there: in the thread of another one, that
- * would be overlooked. */
+/* Whether it has an incident that was not announced there: in the thread of another one, it would
+ * be overlooked. */
 static bool has_untold(
 	const struct publisher *publisher, const struct recipient *to, const struct group_of *group)
 {
@@ -700,7 +700,7 @@ static void write_update(
 	}
 }
 
-/* A bisection's verdict is announced once, whatever else changes. */
+/* A bisection's verdict is announced once only. */
 static uint64_t hash_update(uint64_t hash, const struct change_record *record, enum said_kind what)
 {
 	hash = hash_add(hash, &record->item.id, sizeof record->item.id);

@@ -156,7 +156,7 @@ static void check_due(void *context)
 	}
 }
 
-/* Only the leader reminds: it knows the threads and what silences hold. */
+/* Only the leader reminds: it knows the threads and the silences. */
 static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
 {

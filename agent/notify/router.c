@@ -72,9 +72,9 @@ struct router {
 	size_t told_count;
 	struct routed_receiver *merged; /* of several kinds; the same */
 	size_t merged_count;
-	bool by_event; /* some route asks for the kind */
+	bool by_event; /* some route selects the kind */
 	struct silence_index groups;
-	bool nobody; /* a route says so */
+	bool nobody; /* set by a route */
 };
 
 /* Making it */
@@ -291,7 +291,7 @@ static bool holds(struct router *router, const struct route_condition *condition
 	return condition->named->outcome->holds[condition->bit / BITS] >> condition->bit % BITS & 1;
 }
 
-/* Cached outcomes come first, as they may save trying the others. */
+/* Cached outcomes come first, as they may make the others unnecessary. */
 static bool hold_all(struct router *router, const struct node *node)
 {
 	size_t count = node->route->match.count;
@@ -389,7 +389,7 @@ static void put_taken(const struct notify_route *route, size_t depth, struct buf
 	buf_text(out, route->go_on ? ", and continues\n" : "\n");
 }
 
-/* False: the node does not match. Appends what is decided to `out`, unless that is NULL. */
+/* False: the node does not match. Appends the decision to `out`, unless that is NULL. */
 static bool pass(struct router *router, const struct node *node, size_t depth, struct buf *out)
 {
 	const struct notify_route *route = node->route;

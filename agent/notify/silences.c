@@ -185,7 +185,7 @@ static void warn_of_effort(struct kept *kept, const struct matcher_effort *effor
 			LOG_TEXT("matchers", kept->silence.matchers));
 }
 
-/* Limits what its expressions cost in an hour; earlier verdicts stay. */
+/* Limits the cost of its expressions per hour; earlier verdicts stay. */
 static bool selects(struct kept *kept, struct silence_asked *asked)
 {
 	struct matcher_effort effort = {0};

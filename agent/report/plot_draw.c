@@ -1,8 +1,8 @@
 /*
- * The layout of a picture: what is where. A picture has a head (title, unit and direction, names of
- * several lines), a lane of labels for its changes, the body, the times, and a foot that explains
- * what is neither a point nor a level. Where there is no room, it goes without: the foot first,
- * then commits, then labels of lesser changes; points, levels and changes always stay.
+ * The layout of a picture. It has a head (title, unit and direction, names of several lines), a
+ * lane of labels for its changes, the body, the times, and a foot that explains what is neither a
+ * point nor a level. Where there is no room, it goes without: the foot first, then commits, then
+ * labels of lesser changes; points, levels and changes always stay.
  */
 #include <math.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ static double character_width(const char *text, size_t length)
 	return *text >= 'A' && *text <= 'Z' ? 0.7 : 0.62;
 }
 
-/* The length of a character; 1 for what is none. */
+/* The length of a character; 1 for an invalid byte. */
 static size_t step_over(const char *text)
 {
 	size_t length = utf8_length(text, strnlen(text, 4));
@@ -175,7 +175,7 @@ enum ink plot_line_ink(size_t line)
 	return INK_SERIES + (enum ink)(line % SERIES_INKS);
 }
 
-/* Of what is no longer believed, was accepted, or is not found any more. */
+/* For changes that were withdrawn, accepted, or are no longer found. */
 static double weight_of(const struct plot_change *change)
 {
 	if (change->withdrawn || change->source == PLOT_LOST)
@@ -531,7 +531,8 @@ static struct label label_of(struct drawing *d, const struct plot_change *change
 	return label;
 }
 
-/* The more important one first: what it is about, what is confirmed and open, what is large. */
+/* The more important one first: the plot's own change, then confirmed and open ones, then large
+ * ones. */
 static double rank_of(const struct drawing *d, const struct label *label)
 {
 	double size = isfinite(label->change->size) ? fmin(fabs(label->change->size), 1e6) : 1e6;
@@ -655,7 +656,7 @@ static void draw_level_values(struct drawing *d, size_t line, const struct plot_
 				   TYPE, ANCHOR_START, plot_verdict_ink(change), true, true});
 }
 
-/* What held for a while. */
+/* Spans of time: silences, outages. */
 
 static void draw_spans(struct drawing *d)
 {
@@ -765,7 +766,7 @@ static void draw_head(struct drawing *d)
 		draw_names(d, EDGE + (*text ? caption_width(text, d->type, false) + 20 : 0), y);
 }
 
-/* What there is to explain. */
+/* The entries of the legend. */
 enum { KEYS = 6 };
 
 struct foot {

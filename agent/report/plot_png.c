@@ -1,7 +1,7 @@
 /*
- * PNG by Cairo. The library is no dependency of the program: it is loaded, with fonts and all that
- * they need, when the first picture is drawn, so that no other command pays for it. What is used of
- * it is declared here.
+ * PNG by Cairo. The library is not a dependency of the program: it is loaded, with fonts and all
+ * that they need, when the first picture is drawn, so that no other command pays for it. Its
+ * functions in use are declared here.
  */
 #include <dlfcn.h>
 #include <math.h>

@@ -219,7 +219,7 @@ static void put_row(struct screen *s, unsigned row)
 	buf_char(s->out, '\n');
 }
 
-/* What the axis of times has in a cell. */
+/* The cell of the axis of times. */
 static const char *axis_at(const struct screen *s, unsigned cell)
 {
 	for (size_t i = 0; i < s->plot->span_count; i++) {

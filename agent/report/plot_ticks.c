@@ -63,7 +63,7 @@ static const struct {
 	{"GB", decimal_bytes, 1e9},
 };
 
-/* Copies a piece of a unit, without what could control a terminal or a page. */
+/* Copies a piece of a unit, without control characters and markup. */
 static void copy_unit(char out[MEASURE_TEXT], const char *unit, size_t length)
 {
 	char text[MEASURE_TEXT];
@@ -95,7 +95,7 @@ static const struct unit *best_of(const struct unit *family, double size)
 	return best;
 }
 
-/* A unit of a family, with what it is per: "ms/op". */
+/* A unit of a family, with its denominator: "ms/op". */
 static struct measure measure_known(
 	const struct unit *family, double unit_size, double size, const char *per)
 {

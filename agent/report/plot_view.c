@@ -1,6 +1,6 @@
 /*
  * The axis of values has all points, with one exception: few points so far away that the others
- * would be one flat line. They lie beyond the axis then, and whoever draws says so.
+ * would be one flat line. They lie beyond the axis then, and the picture notes it.
  */
 #include "agent/report/plot_view.h"
 
@@ -172,7 +172,8 @@ static bool has_positive(const struct plot *plot)
 	return false;
 }
 
-/* What has to fit on the axis, sorted: points, and apart from them the extremes of levels. */
+/* The values that must fit on the axis, sorted: points, and apart from them the extremes of
+ * levels. */
 struct extent {
 	double *values;
 	size_t count;

@@ -26,8 +26,8 @@ struct plot_change record_plot_change(const struct change_record *record)
 		.commit = announcement_bad(item)};
 }
 
-/* How far its levels hold: by then it had so many points on either side. Only where the points are
- * all there. */
+/* The extent of its levels: the number of points on either side when it was found. Only where the
+ * points are all there. */
 static void set_levels(struct plot_change *change, const struct excerpted *found)
 {
 	const struct change *known = &found->record.item.change;
@@ -46,7 +46,7 @@ static void set_levels(struct plot_change *change, const struct excerpted *found
 		change->level_to = excerpt->times[at + known->count_after - 1];
 }
 
-/* What is shown: the points; without any, as much as there usually are of them. */
+/* The range to show: that of the points; without any, the usual number of points. */
 static void set_range(struct plot *plot, const struct excerpted *found)
 {
 	const struct announcement *item = &found->record.item;

@@ -16,8 +16,7 @@
 
 const char *const report_output_names[] = {"text", "json", "csv", "regressions_only", "log", NULL};
 
-/* Attributes that every CSV has a column for, unless --attrs gives others: those that Hunter
- * has. */
+/* Default attribute columns of a CSV, as in Hunter; --attrs replaces them. */
 static const char *const csv_attributes[] = {"commit", "version", "branch", "run"};
 
 bool change_is_regression(const struct series *series, const struct change *change)

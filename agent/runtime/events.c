@@ -24,12 +24,12 @@ struct events {
 	struct agent *agent;
 	void (*news)(void *context);
 	void *context;
-	int64_t born; /* ms, wall clock: tells its ids from those of other agents */
+	int64_t born; /* ms, wall clock: distinguishes its ids from those of other agents */
 	struct kept ring[EVENTS_KEPT];
 	uint64_t first, last; /* numbers of those kept; first > last: none */
 	size_t bytes;
 	int64_t second; /* engine_now at the start of the second in which ... */
-	size_t told;    /* ... so many were told, */
+	size_t told;    /* ... so many were sent, */
 	size_t untold;  /* ... and so many not */
 	struct alarm alarm;
 };
@@ -63,7 +63,7 @@ static void keep(struct events *events, const char *kind, struct buf *data)
 		events->news(events->context);
 }
 
-/* Those of the last second that were not told, as one. */
+/* Combines the events of the last second that were not sent. */
 static void tell_rest(struct events *events)
 {
 	struct buf data = {0};
@@ -158,7 +158,7 @@ static void tell_record(struct events *events, const struct change_record *recor
 	tell(events, "change", &data);
 }
 
-/* What a candidate is like from run to run is no news. */
+/* Updates of a candidate from run to run are no events. */
 static void tell_update(
 	struct events *events, const char *test, const struct change_record_update *update)
 {
@@ -217,7 +217,7 @@ static void tell_silence(struct events *events, const struct store_silence *call
 	tell(events, "silence", &data);
 }
 
-/* What is written of a run that begins or ends is no news to those who watch. */
+/* The begin and end of a run are no events for watchers. */
 static void tell_bisection(struct events *events, const struct bisection_rows *rows)
 {
 	struct buf data = {0};

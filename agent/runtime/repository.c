@@ -1,4 +1,4 @@
-/* One git for each pair of commits that is asked for, a few at a time. */
+/* One git process for each requested pair of commits, a few at a time. */
 #include "agent/runtime/repository.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 enum {
 	MOST_RUNNING = 2,
 	MOST_KEPT = 64,
-	MOST_BYTES = 512 << 10, /* of what git prints */
+	MOST_BYTES = 512 << 10, /* of git's output */
 	WITHIN = 10000,         /* ms */
 	KEPT_FOR = 600000,      /* ms */
 	FAILED_FOR = 15000,     /* ms: the clone may be fetched at any time */
@@ -28,7 +28,7 @@ enum lookup_state { LOOKUP_QUEUED, LOOKUP_RUNNING, LOOKUP_READY };
 
 struct lookup {
 	struct repositories *all;
-	struct lookup *next; /* asked for before it */
+	struct lookup *next; /* requested earlier */
 	struct arena *arena;
 	const char *path, *from, *to;
 	enum lookup_state state;
@@ -120,7 +120,7 @@ bool repository_parse(struct arena *arena, const char *text, size_t length, stru
 	return true;
 }
 
-/* Forgets what is too old, and the oldest ones beyond the limit. */
+/* Drops expired entries, and the oldest ones beyond the limit. */
 static void forget_old(struct repositories *all)
 {
 	int64_t now = engine_now(all->agent->engine);

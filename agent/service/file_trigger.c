@@ -169,7 +169,8 @@ static struct table *build(const struct file_trigger *files)
 
 static void note_write(const struct file_trigger *files, const struct watched *item)
 {
-	if (!scheduler_elsewhere(files->scheduler, item->test)) /* who runs it watches it, too */
+	if (!scheduler_elsewhere(
+		    files->scheduler, item->test)) /* the agent that runs it watches it, too */
 		scheduler_written(files->scheduler, item->test);
 }
 

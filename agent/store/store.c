@@ -74,7 +74,7 @@ static const struct store_backend *backend_of(const char *path)
 	return database_is(path) ? &postgresql_backend : &sqlite_backend;
 }
 
-/* Makes it what it was when it was submitted, and forgets what a try has read. */
+/* Restores the call as it was submitted and drops the results of a try. */
 static void renew(struct store_call *call)
 {
 	size_t size = call->size - sizeof *call;
@@ -87,7 +87,7 @@ static void renew(struct store_call *call)
 	call->counts = NULL;
 }
 
-/* What was read is its own. One that is made again may have been committed before, with that. */
+/* Its results are its own. A repeated call may have been committed before, with these results. */
 static void keep(struct store_call *call)
 {
 	if (call->read)
@@ -181,7 +181,7 @@ static struct tx *tx_of(struct call_queue *queue, struct error *error)
 	return queue->tx;
 }
 
-/* What the store's thread has taken is committed together; a list would wait for all others. */
+/* Calls taken by the store's thread are committed together; a list would wait for all of them. */
 static void perform(struct call_queue *queue, struct store_call *first)
 {
 	struct error all, own;
@@ -474,7 +474,7 @@ static void end_copy(struct tx *tx)
 	tx->backend->close(tx);
 }
 
-/* What agents are kept off. */
+/* Calls that exclude agents. */
 static bool copy_held(
 	const char *from, const char *to, struct store_copied *copied, struct error *error)
 {

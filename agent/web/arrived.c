@@ -1,5 +1,5 @@
 /*
- * POST /api/v1/arrived: runs the tests that read what has just been written.
+ * POST /api/v1/arrived: runs the tests that read the data just written.
  *
  * A worker reads one body after the other. It makes the index of readers at the first one, and
  * again after a reload of the configuration.
@@ -299,7 +299,7 @@ bool arrived_read(
 
 /* Requests. */
 
-/* A request, or what is left of it once its client has gone. */
+/* A request, which may outlive its client's connection. */
 struct arrival {
 	struct arrivals *arrivals;
 	struct http_request *request;
@@ -351,7 +351,7 @@ void arrivals_free(struct arrivals *arrivals)
 	free(arrivals);
 }
 
-/* Replaces the body by what gzip has made it of. */
+/* Replaces the body by the text that gzip compressed. */
 static bool unpack(struct arrival *arrival)
 {
 	struct buf out = {0};
@@ -455,7 +455,7 @@ static void done(void *context)
 		begin(arrivals);
 }
 
-/* Nobody uses the readers meanwhile. */
+/* The readers are not in use meanwhile. */
 static void begin(struct arrivals *arrivals)
 {
 	struct agent *agent = arrivals->api->agent;

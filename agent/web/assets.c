@@ -10,7 +10,7 @@
 
 #include "agent/http/head.h"
 
-/* What pages may do: nothing inline, nothing from elsewhere. */
+/* The policy of pages: nothing inline, nothing from other hosts. */
 static const char policy[] =
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
 	"connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";

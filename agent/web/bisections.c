@@ -1,5 +1,4 @@
-/* /api/v1/bisections: those that there are, how one is asked for or ended, and what a lab says of
- * its runs. */
+/* /api/v1/bisections: lists them, starts and ends one, and takes a lab's results. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -117,7 +116,7 @@ void api_get_bisection(struct http_request *request)
 	api_ask(api_of(request)->agent, request, &list->call, NULL);
 }
 
-/* Asking for one: the change says which test it is of, and that which lab. */
+/* Starting one: the change determines the test, and the test the lab. */
 struct wanting {
 	struct http_request *request;
 	struct actor actor;

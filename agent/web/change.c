@@ -1,5 +1,5 @@
-/* /api/v1/changes/ID: all that the page of a change shows but for the plot: the change, the state
- * of its test, and what is related to it. */
+/* /api/v1/changes/ID: the content of a change's page without the plot: the change, the state of its
+ * test, and related changes. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -73,7 +73,7 @@ static void put_siblings(struct buf *out, const struct store_story *story)
 	buf_printf(out, "], \"siblings_total\": %zu", story->related_total);
 }
 
-/* A silence of what these values select. Long ones make no matcher. */
+/* A silence that these values select. Long ones make no matcher. */
 static void put_matchers(struct buf *out, const char *of, const struct matcher *items, size_t count)
 {
 	struct buf text = {0};

@@ -1,4 +1,4 @@
-/* /api/v1/changes/ID/commits: what was committed between the points of a change. */
+/* /api/v1/changes/ID/commits: the commits between the points of a change. */
 #include <inttypes.h>
 #include <string.h>
 

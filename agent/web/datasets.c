@@ -84,7 +84,7 @@ static bool is_current(const struct entry *entry)
 		       agent_now(agent) - entry->fetched < (keep < LONGEST ? keep : LONGEST));
 }
 
-/* Frees what is too old, and the oldest until the rest is under the cap. */
+/* Frees expired entries, and the oldest until the rest is under the cap. */
 static void sweep(struct datasets *datasets)
 {
 	size_t bytes = 0;

@@ -1,10 +1,10 @@
 /*
- * /api/v1/events: what happens, as it happens, to those who keep the connection open (server-sent
- * events), or what has happened since an id.
+ * /api/v1/events: events as they happen, for clients that keep the connection open (server-sent
+ * events), or those since an id.
  *
  * Events that come close together are sent together, so that a storm costs each watcher a few wakes
  * a second. A watcher reads at its own pace from the events that are kept; one that falls behind
- * them is closed, and told so when it comes back.
+ * them is closed, and learns of the gap when it comes back.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #include "agent/web/api.h"
 
 enum {
-	TOGETHER = 250,    /* ms between two wakes */
-	BEAT = 15000,      /* ms: a sign of life for proxies, and to notice who has left */
-	RETRY = 2000,      /* ms until a client comes back, ... */
+	TOGETHER = 250, /* ms between two wakes */
+	BEAT = 15000,   /* ms: a sign of life for proxies, and to notice clients that have left */
+	RETRY = 2000,   /* ms until a client comes back, ... */
 	RETRY_MORE = 2000, /* ... spread over so many more */
 	MOST_PIECE = 8 << 10,
 };
@@ -63,7 +63,7 @@ static void news(void *context)
 		now - all->woken >= TOGETHER ? now : all->woken + TOGETHER);
 }
 
-/* Others have recorded or said something, or this agent has, which is told then, too. */
+/* Another agent, or this one, has recorded changes or triage. */
 static void news_of_fleet(void *context, const struct fleet_news *news)
 {
 	struct watchers *all = context;

@@ -1,4 +1,4 @@
-/* Text that people enter is shown to others, in terminals and messages, so it has no control
+/* Text from users is shown to other users, in terminals and messages, so it has no control
  * characters but line breaks in notes. */
 #include "agent/web/forms.h"
 
@@ -163,7 +163,7 @@ static bool read_state(const struct form *form, enum triage_state *out)
 	return field_hint(form->error, text, triage_state_names + 1, TRIAGE_STATES - 1);
 }
 
-/* `never` if it is empty or says so, else a time ahead. */
+/* `never` if it is empty or "never", else a time ahead. */
 static bool read_ahead(const struct form *form, const char *name, int64_t never, int64_t *out)
 {
 	const char *text = get(form, name);
@@ -267,7 +267,7 @@ static bool read_version(const struct form *form, int64_t *out)
 	return true;
 }
 
-/* What a selection is made by, besides ids; an empty one selects nothing. */
+/* The criteria of a selection, besides ids; an empty one selects nothing. */
 static bool read_selector(const struct form *form, const char *name, const char **out)
 {
 	return read_text(form, name, LONGEST_NOTE, out) &&
@@ -327,7 +327,7 @@ static void put_conflict(struct buf *out, const struct change_record *record)
 	buf_free(&text);
 }
 
-/* What was said last. */
+/* The last triage. */
 static const struct change_record *said_last(const struct record_rows *records)
 {
 	const struct change_record *last = records->items;

@@ -33,7 +33,7 @@ enum by { BY_INCIDENT, BY_COMMIT, BY_TEST, BY_NONE, BYS };
 
 static const char *const by_names[BYS + 1] = {"incident", "commit", "test", "none", NULL};
 
-/* A change, with what a list shows of it. Texts are in the inbox's arena. */
+/* A change, with the fields that a list shows. Texts are in the inbox's arena. */
 struct row {
 	int64_t id, time, first_seen, event, incident;
 	const char *test, *metric, *branch, *unit, *commit, *commit_before, *shared, *environment,
@@ -48,7 +48,7 @@ struct row {
 
 struct group_row {
 	const char *key, *name;
-	enum by kind; /* what it has in common; BY_NONE: it is one change */
+	enum by kind; /* what its changes share; BY_NONE: it is one change */
 	struct row **rows;
 	size_t count, waiting, worse, better;
 	double size; /* the worst one's, HUGE_VAL: from nothing */
@@ -65,12 +65,12 @@ struct inbox {
 	bool matched; /* there are matchers */
 	struct strings words;
 	const char *owner, *in;
-	const int *verdict; /* the one that is asked for, or NULL */
+	const int *verdict; /* the requested one, or NULL */
 	enum by by;
 	bool by_time;
 	int64_t limit, after, per_group, now;
 
-	/* What was found */
+	/* The result */
 	struct dict texts;
 	struct silence_index groups_of;
 	struct row **rows;
@@ -306,7 +306,7 @@ static void trim(struct inbox *inbox, bool more)
 	}
 }
 
-/* What says most of an incident's cause; NULL: this change knows nothing of it. */
+/* The best name of an incident's cause; NULL: this change has none. */
 static const char *cause_of(const struct row *row)
 {
 	if (row->members > 0)
@@ -314,7 +314,7 @@ static const char *cause_of(const struct row *row)
 	return row->event != 0 ? row->environment : row->commit;
 }
 
-/* What it is grouped by; a change that is in no incident, by its commit. The key goes to `out`. */
+/* The key of its group; for a change in no incident, its commit. The key goes to `out`. */
 static enum by kind_of(
 	const struct inbox *inbox, const struct row *row, const char **name, struct buf *out)
 {

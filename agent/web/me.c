@@ -1,4 +1,4 @@
-/* /api/v1/me: who asks, what they may do, and which agent it is. */
+/* /api/v1/me: the user, their permissions, and the agent. */
 #include "agent/fleet/fleet.h"
 #include "agent/runtime/events.h"
 #include "agent/web/api.h"

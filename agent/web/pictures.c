@@ -1,7 +1,7 @@
 /*
  * A small picture of a change is drawn from the points that the store keeps with it: no source is
- * asked, so that a list with many of them is as quick as one without. All others show what
- * /api/v1/plot tells.
+ * asked, so that a list with many of them is as quick as one without. All other pictures show the
+ * data of /api/v1/plot.
  */
 #include "agent/web/pictures.h"
 
@@ -28,7 +28,7 @@ static const char *const types[] = {"image/svg+xml", "image/png"};
 
 enum format { FORMAT_SVG, FORMAT_PNG };
 
-/* What the request asks for. */
+/* The parameters of the request. */
 struct wish {
 	enum format format;
 	struct plot_style style;
@@ -132,7 +132,7 @@ static void get_png(struct http_request *request)
 #define OF_CHANGE "small width height theme zoom scale since until cleaned"
 #define OF_SERIES OF_CHANGE " test metric branch change limit"
 
-/* Not guarded: pages of others, such as a wiki, may show pictures to those who may see them. */
+/* Not guarded: other sites, such as a wiki, may embed pictures for users who may see them. */
 const struct route picture_routes[] = {
 	{"/change/*.svg", HTTP_READ, HTTP_SHOWN, 60000, OF_CHANGE, get_svg, false, ROLE_VIEWER},
 	{"/change/*.png", HTTP_READ, HTTP_SHOWN, 60000, OF_CHANGE, get_png, false, ROLE_VIEWER},

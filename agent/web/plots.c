@@ -22,7 +22,7 @@ struct plot_job {
 	struct store_excerpts *found; /* the change, or NULL */
 	struct store_list *list;
 	struct buf out;
-	const char *etag; /* of what is in it */
+	const char *etag; /* of its content */
 	bool failed;
 	struct error error;
 };
@@ -87,7 +87,7 @@ static void drop(struct dataset_job *base)
 	free_job((struct plot_job *)base);
 }
 
-/* ---- the stored points, where the test cannot be asked ---- */
+/* ---- the stored points, where the test cannot be read ---- */
 
 static void work_excerpt(void *context)
 {

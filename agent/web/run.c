@@ -1,8 +1,8 @@
 /*
- * /api/v1/run: runs tests now and answers with what was found. And /-/reload.
+ * /api/v1/run: runs tests now and answers with their changes. And /-/reload.
  *
- * A request waits for the last of its tests; then the store is asked once for what those runs
- * have written.
+ * A request waits for the last of its tests; then reads once from the store what those runs have
+ * written.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 enum { MOST_REPORTS = 1000, MOST_CHANGES = 500 };
 
-/* Tests that other agents of the fleet run, and have been asked to. */
+/* Tests that other agents of the fleet run, as requested. */
 struct elsewhere {
 	const char **tests, **agents; /* names; "": none is known */
 	size_t count;
@@ -32,7 +32,7 @@ struct job {
 	struct run_report sum; /* `recorded`: the earliest */
 };
 
-/* Asks for the test if another agent runs it; false: this one does, or nobody. */
+/* Requests the run if another agent has the test; false: this one has it, or none. */
 static bool ask_elsewhere(
 	struct api *api, struct arena *arena, const char *test, struct elsewhere *elsewhere)
 {
@@ -206,7 +206,7 @@ static void run_and_leave(struct api *api, struct http_request *request,
 		answer_asked(request, begun, &elsewhere);
 }
 
-/* Nobody can be waited for that runs a test elsewhere. */
+/* Waiting for a run of another agent is not possible. */
 static void run_and_wait(struct api *api, struct http_request *request,
 	const struct test *const *tests, size_t count)
 {
@@ -263,7 +263,7 @@ static bool choose(const struct config *config, struct http_request *request,
 	return false;
 }
 
-/* Whoever has asked is answered by whether there are such tests; only then it is worth a row. */
+/* The answer tells whether such tests exist; only then is it worth a row. */
 static void note_run(struct api *api, struct http_request *request, size_t count)
 {
 	const char *test = http_parameter(request, "test");

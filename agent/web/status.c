@@ -1,6 +1,6 @@
 /*
- * /api/v1/status: what the agent waits for and what troubles it: receivers with what they have not
- * been sent yet, routes, sources, the configuration, the state file, memory and clock.
+ * /api/v1/status: the agent's queues and problems: receivers with their pending messages, routes,
+ * sources, the configuration, the state file, memory and clock.
  */
 #include <curl/curl.h>
 #include <inttypes.h>

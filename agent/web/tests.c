@@ -19,7 +19,7 @@ enum test_state { TEST_ELSEWHERE, TEST_FAILING, TEST_STALE, TEST_NEW, TEST_OK, T
 static const char *const test_state_names[] = {
 	"elsewhere", "failing", "stale", "new", "ok", "running", NULL};
 
-enum { RUNNING = TEST_STATES /* whatever the state */ };
+enum { RUNNING = TEST_STATES /* in any state */ };
 
 struct listing {
 	const struct agent *agent;
@@ -75,7 +75,7 @@ static bool is_asked(const struct listing *listing, const struct test *test)
 	return asked;
 }
 
-/* Counts the test; whether it is in one of the states that are asked for. */
+/* Counts the test; whether it is in one of the requested states. */
 static bool is_counted(struct listing *listing, const struct scheduler_test *state)
 {
 	enum test_state is = state_of(state);

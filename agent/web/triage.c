@@ -1,5 +1,5 @@
-/* What people say about changes, and the audit log of it. A request is one transaction of the
- * store, however many changes it selects. */
+/* Triage of changes, and its audit log. A request is one transaction of the store, however many
+ * changes it selects. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * /api/v1/why: what became of a change or a candidate. The store is asked first for what it
- * knows of the test; then the points are fetched, and a worker runs the same analysis as
- * `hunter-c why`.
+ * /api/v1/why: the reasons for the fate of a change or candidate. The test's records are read from
+ * the store first; then the points are fetched, and a worker runs the same analysis as `hunter-c
+ * why`.
  */
 #include <string.h>
 

@@ -119,7 +119,7 @@ static bool is_visited(const struct chunk *chunk, const struct excursions *excur
 }
 
 /* Whether the values visit the level of an excursion elsewhere, before and after it: then it is one
- * of their modes, and a stay on it is no excursion. */
+ * of their modes, and a stay on it is not an excursion. */
 static bool is_mode(
 	const struct chunk *chunk, const struct excursions *excursions, const struct excursion *one)
 {

@@ -72,8 +72,8 @@ static void run_free(struct run *run)
 }
 
 /*
- * Frees what can be computed again from the values from run_first on. Values from index `fixed` on
- * may differ when they come again.
+ * Frees data that can be computed again from the values from run_first on. Values from index
+ * `fixed` on may differ when they come again.
  */
 static void run_rest(struct run *run)
 {
@@ -97,8 +97,8 @@ static size_t run_first(const struct run *run)
 	return run->fold.end;
 }
 
-/* Values whose squares would leave the range of double are scaled, by what the first value other
- * than zero needs. */
+/* Values whose squares would leave the range of double are scaled by a power of two that suits the
+ * first value other than zero. */
 static void choose_unit(struct run *run, const struct stretch *stretch)
 {
 	if (run->has_unit)

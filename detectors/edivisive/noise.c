@@ -237,8 +237,8 @@ static double mean_of(const struct chunk *chunk, size_t start, size_t end)
 	return (chunk->sum[end] - chunk->sum[start]) / (double)(end - start);
 }
 
-/* What step k is judged by: its two segments, and to either side the next ones up to the first that
- * is on another level. */
+/* The segments by which step k is judged: its own two, and to either side the next ones up to the
+ * first that is on another level. */
 static struct reach reach_of(
 	const struct chunk *chunk, const struct chunk_step *steps, size_t count, size_t k)
 {

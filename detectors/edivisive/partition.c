@@ -14,11 +14,11 @@
 
 /* The kernel of two values that are d units of noise apart is 1 / (1 + WIDTH d^2). A cut costs
  * PENALTY ln n; the last one of a service the share AT_END of that: the few values behind it can
- * save little, and what is no lasting step there is not told. */
+ * save little. */
 static const double WIDTH = 0.2, MOST_SCALE = 1e300, PENALTY = 2.0 / 3, AT_END = 0.75;
 
-/* Values are counts if this share of them equals the one before: measurements seldom do, and what
- * mostly keeps its value is a level. */
+/* Values are counts if this share of them equals the one before: measurements seldom do, and a
+ * series that mostly keeps its value is a level. */
 static const double COUNTS_FROM = 0.1, COUNTS_TO = 0.6;
 
 static double sum_of(const float *columns, size_t n)

@@ -14,8 +14,8 @@
  * begins before has no known first level. */
 enum { GRID = 40, SHORTEST_RAMP = 8, FROM_START = 10 };
 
-/* In variances of a point, times ln n: what each parameter that a ramp saves against several steps
- * counts for. In standard deviations: how far it has risen at the place where it is visible. */
+/* In variances of a point, times ln n: the weight of each parameter that a ramp saves against
+ * several steps. In standard deviations: how far it has risen at the place where it is visible. */
 static const double PARAMETER = 0.5, VISIBLE = 1.2;
 
 /* A trend without a step: least number of points; places of the rough grid; least rise, in
@@ -106,7 +106,7 @@ static struct ramp best_ramp(const struct sums *sums)
 	return best;
 }
 
-/* What the steps explain, as constant levels between them. */
+/* The sum of squares explained by the steps, as constant levels between them. */
 static double steps_explain(
 	const struct sums *sums, const struct chunk_step *steps, size_t count, size_t start)
 {

@@ -242,7 +242,7 @@ struct search search_new(size_t capacity, enum search_kind kind, struct scratch 
 	return search;
 }
 
-/* The first of the largest of best[1..n); what follows in the last vector is -HUGE_VAL. */
+/* The first of the largest of best[1..n); the rest of the last vector is -HUGE_VAL. */
 static struct split best_split(const double *best, size_t n)
 {
 	double most[LANES] = {-HUGE_VAL, best[1], best[2], best[3]}, q = -HUGE_VAL;

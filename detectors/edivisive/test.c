@@ -95,8 +95,8 @@ static struct sides sides_of(const struct chunk *chunk, struct moments before, s
 	return sides;
 }
 
-/* The sides with their values clipped to three deviations around their own median, so that what
- * other steps and outliers have left in a segment says nothing about its noise. */
+/* The sides with their values clipped to three deviations around their own median, so that
+ * remainders of other steps and outliers in a segment do not count as noise. */
 static struct sides clipped_sides(const struct chunk *chunk, size_t start, size_t tau, size_t end)
 {
 	const double *y = chunk->y;

@@ -1,5 +1,5 @@
 /*
- * What is particular to a day: that it passes as a Sunday, and how far its cycle swings.
+ * Properties of single days: whether one passes as a Sunday, and the amplitude of its cycle.
  */
 #include <math.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "detectors/season/internal.h"
 #include "detectors/sort.h"
 
-/* A working day passes as a Sunday if what a Sunday's profile leaves of it is below this share of
- * what its own leaves, and that above so many times what is usual. */
+/* A working day passes as a Sunday if its residual from a Sunday's profile is below this share of
+ * that from its own, and that above so many times the usual residual. */
 static const double LIKE_SUNDAY = 0.5, UNLIKE_OWN = 2;
 /* Swings: the first days have one in common; Huber's constant, in deviations, and rounds; below
  * which squared t-value there is none; how far from 1 at most; and parts of the week that its level
@@ -19,7 +19,7 @@ static const double HUBER = 1.345, SETTLED = 0.01, SHRINK = 9, MOST_SWING = 4;
 
 /* Holidays */
 
-/* The places from..to of the local day `day`; `usual` is the mean size of what a profile leaves. */
+/* The places from..to of the local day `day`; `usual` is the mean size of a residual. */
 struct day {
 	int64_t day;
 	size_t from, to;
@@ -38,8 +38,8 @@ static bool next_day(const struct season *season, const struct season_grid *grid
 	return true;
 }
 
-/* What the profile of the day's own weekday leaves of it, or that of a Sunday: the sum of sizes.
- * Writes how many values there are. */
+/* The sum of the day's absolute residuals from the profile of its own weekday, or of a Sunday.
+ * Writes the number of values. */
 static double rest_of_day(const struct fit *fit, const double *profile, const struct day *day,
 	bool sunday, size_t *count)
 {

@@ -19,9 +19,9 @@
 static const double DAY_LIMIT = 0.93, DAY_LESS = 0.8, WEEK_LIMIT = 0.88, WEEK_LESS = 0.8;
 static const double POINTS_LESS = 2.5, REQUESTED_LIMIT = 0.99;
 /*
- * WEEK_LIMIT is strict because weeks of autocorrelated noise look alike. If what a weekly cycle
- * leaves is nearly independent, the limit is INDEPENDENT_LIMIT: full for sums of days that vary
- * DAYS_FREE times as much as those of independent points, and neighbours that correlate by
+ * WEEK_LIMIT is strict because weeks of autocorrelated noise look alike. If the residuals of a
+ * weekly cycle are nearly independent, the limit is INDEPENDENT_LIMIT: full for sums of days that
+ * vary DAYS_FREE times as much as those of independent points, and neighbours that correlate by
  * LAG_FREE; it falls to WEEK_LIMIT at DAYS_BOUND or LAG_BOUND.
  */
 static const double INDEPENDENT_LIMIT = 0.93;
@@ -294,8 +294,7 @@ static double dependence_left(const struct fit *fit, const double *values, doubl
 	return fmin(fmax(far, 0), 1);
 }
 
-/* The share of the spread that a weekly cycle may leave, given dependence_left of what it leaves.
- */
+/* The share of the spread that a weekly cycle may leave, given dependence_left of its residuals. */
 static double week_limit(const struct season_grid *grid, double dependence)
 {
 	double weeks = (double)grid->n / (double)grid->slot_count;

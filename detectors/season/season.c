@@ -92,7 +92,7 @@ static size_t weeks_needed(const struct season_grid *grid)
 	return grid->per_day >= MANY_PER_DAY ? LEAST_WEEKS : WHOLE_WEEKS;
 }
 
-/* The cycles that the mode asks for and the cadence allows. */
+/* The cycles that the mode selects and the cadence allows. */
 static unsigned cycles_requested(enum season_mode mode, const struct season_grid *grid)
 {
 	unsigned cycles = 0;
@@ -150,7 +150,7 @@ static void raise_levels(struct season *season, const struct season_grid *grid, 
 		season->factor = fmin(MOST_RAISED, 1 + sum / (double)cells / level);
 }
 
-/* Stores the profile in the season, as what values are divided by or what is subtracted. */
+/* Stores the profile in the season, as divisors or as offsets. */
 static void store_profile(
 	struct season *season, const struct fit *fit, const double *values, double *buffer)
 {

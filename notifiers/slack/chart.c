@@ -103,7 +103,7 @@ static void text(struct chart *chart, struct buf *out, const char *words, size_t
 	chart->words += length;
 }
 
-/* Cleaned and cut to `most` bytes with what follows it. */
+/* Cleaned and cut to `most` bytes, including the text after it. */
 static void fitting(
 	struct chart *chart, struct buf *out, const char *words, const char *end, size_t most)
 {

@@ -176,7 +176,7 @@ static const struct announcement *worse(const struct announcement *a, const stru
 	return !a || announcement_compare_weight(b, a) < 0 ? b : a;
 }
 
-/* "*5 changes by now*, the worst: db.read p99 +24%": the headline with what is in the thread. */
+/* "*5 changes by now*, the worst: db.read p99 +24%": the headline including the thread. */
 static void joined_line(struct buf *out, const struct follow_up *follow_up)
 {
 	const struct announcement *worst = NULL;

@@ -26,7 +26,7 @@ struct slack_receipt slack_receipt_read(struct arena *arena, const char *text)
 		.channel = words[3]};
 }
 
-/* Words of a server: a blank within would make others of them. */
+/* Words of a server: a blank within would split them. */
 static bool is_word(const char *text)
 {
 	return text && *text && !strchr(text, ' ');

@@ -133,7 +133,7 @@ static bool has_room(const struct slack_blocks *blocks, size_t line, size_t rang
 	       text + (new_time ? SLACK_DATE : 0) <= SLACK_POST_TEXT;
 }
 
-/* The change being added, and what ends the previous field: its commits, and the pages about the
+/* The change being added, and the end of the previous field: its commits, and the pages about the
  * changes from `first` on. */
 struct lines {
 	struct buf line, range, last_range, help, last_help;
@@ -258,7 +258,7 @@ struct rendering {
 	struct buf *payload;
 };
 
-/* Describes what the first post leaves out. */
+/* Describes the rest that the first post leaves out. */
 static void rest_line(struct buf *out, const struct rendering *rendering)
 {
 	size_t posted = rendering->posts[0].count;
@@ -360,7 +360,7 @@ static void chart_blocks(struct rendering *rendering)
 	blocks->text += rendering->chart_words;
 }
 
-/* Builds the post with as many of its items as fit, and drops the others from it. */
+/* Builds the post with as many of its items as fit, and drops the rest from it. */
 static void build(struct rendering *rendering, struct post *post)
 {
 	struct buf text = {0};

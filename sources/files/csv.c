@@ -1,9 +1,9 @@
 /*
  * CSV files: a time column, columns of numbers (metrics) and columns of text (attributes).
  *
- * The header is turned into a plan: which column is used for what. Each row is checked, filtered by
- * branch and time, and only then are the columns of the plan parsed and stored, so an error in a
- * row that is not selected does no harm. This and the rules about branches follow Otava.
+ * The header is turned into a plan: the use of each column. Each row is checked, filtered by branch
+ * and time, and only then are the columns of the plan parsed and stored, so an error in a row that
+ * is not selected does no harm. This and the rules about branches follow Otava.
  *
  * Without configured metrics every column of numbers is one. The first value of a column decides.
  */

@@ -183,7 +183,7 @@ static bool start(struct delimited *reader, struct error *error)
 	return true;
 }
 
-/* Names and commits go to JSON, terminals and receivers: a byte that is no UTF-8 becomes '?'. */
+/* Names and commits go to JSON, terminals and receivers: a byte that is not UTF-8 becomes '?'. */
 static void blank_invalid(char *text, size_t length)
 {
 	unsigned char all = 0;

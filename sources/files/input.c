@@ -1,5 +1,5 @@
 /*
- * A short read is not the end of a pipe, so input_read goes on until the buffer is full. A caller
+ * A short read is not the end of a pipe, so input_read continues until the buffer is full. A caller
  * that rescans its buffer while it holds no whole record then rescans once per doubling, not once
  * per write of the other side.
  *

@@ -4,11 +4,11 @@
  *     {"timestamp": 1700000000, "metrics": [{"name": "p99", "value": 12.5}, ...],
  *      "attributes": {"commit": "a60027ff"}}
  *
- * A result is parsed completely before it is stored, since its attributes, which tell its branch,
+ * A result is parsed completely before it is stored, since its attributes, which name its branch,
  * may come last. Without a selected branch the base branch is read, without a base branch
  * everything (as Otava does). Keys may come in any order; unknown keys are skipped. If a key occurs
  * twice the last one counts, but two lists of metrics add up. NaN and Infinity are accepted, as
- * Python writes them. A string that is no Unicode text costs what it belongs to: a metric its
+ * Python writes them. A string that is not Unicode text costs what it belongs to: a metric its
  * value, an attribute itself, and the branch its result.
  *
  * Results are parsed in place in a window of the file. A result that does not fit is parsed again
@@ -82,7 +82,7 @@ struct reader {
 	bool whole;  /* the window reaches the end of the file */
 
 	struct pairs wanted_attributes; /* wanted attributes: key in the file, name */
-	bool all;                       /* and all others under their own names */
+	bool all;                       /* and the rest under their own names */
 	struct rows rows;
 	struct metric_columns found;
 	struct name_index attributes; /* an index here is that of the text column */
@@ -139,8 +139,8 @@ static bool fail_json(const struct reader *reader)
 	return add_place(reader, scan->at);
 }
 
-/* After a problem in the value at `from`: skips it if a string in it is no Unicode text, and counts
- * it. Where the window ends before the value does, it has to grow. */
+/* After a problem in the value at `from`: skips it if a string in it is not Unicode text, and
+ * counts it. Where the window ends before the value does, it has to grow. */
 static bool leave_out(struct reader *reader, const char *from, int depth, enum left_out kind)
 {
 	struct scan *scan = &reader->scan;

@@ -51,7 +51,7 @@ static void read_data(
 	arena_free(scratch);
 }
 
-/* `data` as an object, as sent by servers that keep what was posted. */
+/* `data` as an object, as sent by servers that keep the posted form. */
 static void read_object(struct arena *arena, const json_t *data, struct graphite_event *event)
 {
 	char *text = json_dumps(data, JSON_COMPACT);

@@ -161,7 +161,7 @@ struct graphite_request {
 	struct metric_walk *walk;
 	struct target *targets;
 	size_t target_count;
-	size_t at, batch; /* the current request asks for targets [at, at + batch) */
+	size_t at, batch; /* the current request is for targets [at, at + batch) */
 	size_t at_once,
 		limit; /* paths in one request; answers that are too large lower the limit */
 	bool json;
@@ -239,7 +239,7 @@ static void ask_render(struct query *query, struct transfer *next)
 	request->address = http_ask(query, "render", &parameters, next);
 }
 
-/* An event may come up to a day after its point's bucket begins. What ran at the first point was
+/* An event may come up to a day after its point's bucket begins. The version of the first point was
  * deployed before it. */
 static void ask_events(struct query *query, struct transfer *next)
 {
@@ -477,7 +477,7 @@ static bool graphite_check(const void *options, struct error *error)
 	return true;
 }
 
-/* What an expression names: paths, and series by tags. */
+/* The names in an expression: paths, and series by tags. */
 static void read_target(struct query *query, const char *text, struct source_readings *out)
 {
 	struct expression expression = target_read(query->arena, text);

@@ -84,7 +84,7 @@ static void put_octal(struct reader *reader, struct buf *out)
 	put_code(out, code);
 }
 
-/* Decodes what follows a backslash. */
+/* Decodes the sequence after a backslash. */
 static bool put_escape(struct reader *reader, struct buf *out)
 {
 	static const char plain[] = "\\'\"/abfnrtv", meaning[] = "\\'\"/\a\b\f\n\r\t\v";

@@ -7,7 +7,7 @@
  * without limit for a server that hangs, which is when it would be needed.
  *
  * Statements use the extended protocol, which takes one statement at a time: a query cannot commit
- * the read-only transaction and go on.
+ * the read-only transaction and continue.
  */
 #include "sources/postgres/session.h"
 

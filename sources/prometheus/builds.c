@@ -57,11 +57,11 @@ struct builds {
 	struct build **items;
 	size_t count, samples;
 	struct dict by_labels;    /* -> struct build, by label_key() */
-	int64_t step, resolution; /* ms; resolution: of builds_starts_query, 0: not asked */
+	int64_t step, resolution; /* ms; resolution: of builds_starts_query, 0: no query */
 	int64_t begin;            /* start of the grid */
 	int64_t covered;          /* length of all stretches */
 	int64_t gap;              /* ms without a sample after which a build starts anew */
-	int64_t end; /* ms without a sample after which it has stopped if others are seen */
+	int64_t end; /* ms without a sample after which it has stopped if other builds are seen */
 	bool annotations;
 	size_t extra_builds, starts, seen; /* found by the two additional queries */
 	const char *expected[NAMES_MAX];   /* labels of the series */
@@ -412,7 +412,7 @@ static void select_all(const struct builds *builds, struct grid *grid)
 	free(all);
 }
 
-/* Joins selected steps that have at most `between` others between them. Returns the number of
+/* Joins selected steps with at most `between` unselected steps between them. Returns the number of
  * stretches; writes only as many as there is room for. */
 static size_t join_steps(const struct grid *grid, size_t between, struct stretch *out)
 {

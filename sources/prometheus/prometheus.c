@@ -23,7 +23,7 @@
 #include "sources/prometheus/series.h"
 
 /*
- * Recognises why servers with Prometheus' API refuse a request, and what helps.
+ * Recognises why servers with Prometheus' API refuse a request, and the remedy.
  *
  * Limits are recognised by the servers' messages, which differ between Prometheus, Thanos, Mimir
  * and VictoriaMetrics. Of proxies' HTML pages only statuses about load and size are used.
@@ -488,8 +488,8 @@ static bool advance(const struct query *query, struct prometheus_request *reques
 
 /*
  * Continues after a failed query that would only have made deployments more precise. If the server
- * does not understand it (400), load is not the reason, so each step is searched. False if there is
- * nothing left to ask.
+ * does not understand it (400), load is not the reason, so each step is searched. False if no query
+ * is left.
  */
 static bool continue_without(
 	struct query *query, struct prometheus_request *request, int status, const char *why)
@@ -532,7 +532,7 @@ static int known_flavor(const struct query *query)
 	return atomic_load(query->server_flavor);
 }
 
-/* Old servers and proxies do not support this request. Any other failure says nothing about the
+/* Old servers and proxies do not support this request. Any other failure is no evidence about the
  * server, and a wrong guess would misread expressions of VictoriaMetrics. */
 static enum step learn_flavor(struct query *query, struct prometheus_request *request,
 	const struct reply *reply, struct error *error)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import pytest
 from agent import CANARY, Agent
+from clock_shim import Clock
 from fake_slack import FakeSlack
 from hook import Hook
-from state_address import drop_states
+from state_address import KIND, drop_states
 from stutter import said_once
 from waiting import LONGEST
 
@@ -92,3 +93,16 @@ def hook():
     yield hook
     hook.server.shutdown()
     hook.server.server_close()
+
+
+@pytest.fixture
+def clock(tmp_path, program, monkeypatch):
+    """The wall clock of the programs that the test starts."""
+    if KIND != "file":
+        pytest.skip("the time is that of the database")
+    clock = Clock(tmp_path, program)
+    if clock.problem:
+        pytest.skip(clock.problem)
+    for name, value in clock.environment.items():
+        monkeypatch.setenv(name, value)
+    return clock

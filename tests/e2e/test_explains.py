@@ -19,9 +19,8 @@ import urllib.request
 import pytest
 import servers
 from agent import CANARY, bot
-from clock_shim import Clock
 from fake_slack import FakeSlack
-from state_address import KIND, state_of
+from state_address import state_of
 from waiting import LONGEST
 
 HOUR, DAY = 3600, 86400
@@ -125,18 +124,6 @@ def slack():
         slack.dated = False
         yield slack
         assert slack.violations == []
-
-
-@pytest.fixture
-def clock(tmp_path, program, monkeypatch):
-    if KIND != "file":
-        pytest.skip("the time is that of the database")
-    clock = Clock(tmp_path, program)
-    if clock.problem:
-        pytest.skip(clock.problem)
-    for name, value in clock.environment.items():
-        monkeypatch.setenv(name, value)
-    return clock
 
 
 def written(folder, prometheus, graphite, slack, bench="old.bench", was=""):

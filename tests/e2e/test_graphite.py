@@ -9,6 +9,7 @@ import urllib.request
 
 import pytest
 import servers
+from agent import noise
 from state_address import state_of
 from waiting import LONGEST
 
@@ -17,11 +18,6 @@ HOUR = 3600
 POINTS = 120
 SINCE, UNTIL = "2024-03-01", "2024-03-08"
 CHANGE = 70  # 2024-03-03 22:00
-
-
-def noise(i):
-    """A fixed value in -1 .. 1 for each i."""
-    return ((i * 1103515245 + 12345) * (i + 7) % 65521) / 32760.5 - 1
 
 
 def rows(base, factor=1.0, step=HOUR, points=POINTS, at=CHANGE, gaps=()):

@@ -10,8 +10,6 @@ import time
 
 import pytest
 from agent import config
-from clock_shim import Clock
-from state_address import KIND
 
 CASES = pathlib.Path(__file__).parents[1] / "cases/series"
 MONDAY = datetime.datetime(2026, 3, 2, tzinfo=datetime.timezone.utc)
@@ -29,18 +27,6 @@ def write(path, steps, points):
         for i in range(points):
             value = math.prod([100, *(factor for index, factor in steps if i >= index)]) * math.exp(noise.gauss(0, .02))
             rows.writerow([(MONDAY + i * HOUR).isoformat(), f"{value:.4f}"])
-
-
-@pytest.fixture
-def clock(tmp_path, program, monkeypatch):
-    if KIND != "file":
-        pytest.skip("the time is that of the database")
-    clock = Clock(tmp_path, program)
-    if clock.problem:
-        pytest.skip(clock.problem)
-    for name, value in clock.environment.items():
-        monkeypatch.setenv(name, value)
-    return clock
 
 
 def hour_of(clock, hour):

@@ -8,15 +8,11 @@ import threading
 
 import pytest
 import servers
+from agent import noise
 from state_address import state_of
 
 DAYS = 60
 SINCE = ("--since", "2024-01-01")
-
-
-def noise(i):
-    """A fixed value in -1 .. 1 for each i."""
-    return ((i * 1103515245 + 12345) * (i + 7) % 65521) / 32760.5 - 1
 
 
 def p99(i, branch="main"):

@@ -11,6 +11,7 @@ from http import server as http_server
 
 import pytest
 import servers
+from agent import noise
 from state_address import state_of
 from waiting import wait
 
@@ -19,11 +20,6 @@ MINUTE = 60
 POINTS = 120
 EXAMPLE = pathlib.Path(__file__).parents[2] / "conf" / "prometheus.yaml"
 SINCE, UNTIL = "2024-03-01", "2024-03-02"
-
-
-def noise(i):
-    """A fixed value in -1 .. 1 for each i."""
-    return ((i * 1103515245 + 12345) * (i + 7) % 65521) / 32760.5 - 1
 
 
 def values(base, factor, at):

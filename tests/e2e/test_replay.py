@@ -16,7 +16,7 @@ import urllib.parse
 
 import faulty
 import pytest
-from agent import START, config, level
+from agent import START, config, csv_test, level
 from test_faults import KINDS, LAUNCHER
 from test_prometheus import LATENCY, server  # noqa: F401 (server is a fixture)
 from waiting import LONGEST, pause, wait
@@ -31,17 +31,6 @@ def write_daily(path, steps, points=200):
         out.write("time,commit,p99\n")
         for i in range(points):
             out.write(f"{(START + i * DAY).isoformat()},c{i:04d},{level(i, steps):.4f}\n")
-
-
-def daily_test(path, name="db.read", extra=""):
-    return f"""
-  {name}:
-    type: csv
-    file: {path}
-    attributes: [commit]
-    metrics: {{p99: {{direction: -1, unit: ms}}}}
-{extra}
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +55,7 @@ def told(out):
 def test_what_would_have_been_told(hunter, tmp_path):
     write_daily(tmp_path / "read.csv", [(30, 1.5), (60, 0.8), (120, 1.2)])
     # Nobody is asked for the token, as nobody but the terminal is told.
-    path = config(tmp_path, daily_test(tmp_path / "read.csv"), 'slack: {bot_token: "${NOT_SET_ANYWHERE}", channels: ["#x"]}',
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), 'slack: {bot_token: "${NOT_SET_ANYWHERE}", channels: ["#x"]}',
                   "  evaluation_delay: 0")
     before = folders()
     done = replay(hunter, path, "--interval", "1h")
@@ -92,8 +81,8 @@ def test_what_would_have_been_told(hunter, tmp_path):
 
 def test_a_delay_is_kept(hunter, tmp_path):
     write_daily(tmp_path / "read.csv", [(60, 1.5)])
-    soon = replay(hunter, config(tmp_path, daily_test(tmp_path / "read.csv")), "--interval", "1m")
-    late = replay(hunter, config(tmp_path, daily_test(tmp_path / "read.csv", extra="    evaluation_delay: 50h\n")), "--interval", "1m")
+    soon = replay(hunter, config(tmp_path, csv_test(tmp_path / "read.csv")), "--interval", "1m")
+    late = replay(hunter, config(tmp_path, csv_test(tmp_path / "read.csv", extra="    evaluation_delay: 50h\n")), "--interval", "1m")
     (first,), (second,) = told(soon.out), told(late.out)
     assert datetime.timedelta(0) <= second - first - datetime.timedelta(hours=50) <= datetime.timedelta(minutes=1)
 
@@ -115,7 +104,7 @@ def test_data_that_stop_and_come_again(hunter, tmp_path):
         out.write("time,commit,p99\n")
         for i in [*range(60), *range(80, 100)]:
             out.write(f"{(START + i * DAY).isoformat()},c{i},{level(i, []):.4f}\n")
-    done = replay(hunter, config(tmp_path, daily_test(tmp_path / "read.csv", extra="    stale_after: 3d\n")), "--interval", "1h",
+    done = replay(hunter, config(tmp_path, csv_test(tmp_path / "read.csv", extra="    stale_after: 3d\n")), "--interval", "1h",
                   until=START + 100 * DAY)
     assert done.code == 0, done.err
     stopped, again = told(done.out)
@@ -126,7 +115,7 @@ def test_data_that_stop_and_come_again(hunter, tmp_path):
 
 def test_what_cannot_be_read_is_said(hunter, tmp_path):
     write_daily(tmp_path / "read.csv", [(60, 1.5)])
-    path = config(tmp_path, daily_test(tmp_path / "read.csv") + daily_test(tmp_path / "gone.csv", "gone"))
+    path = config(tmp_path, csv_test(tmp_path / "read.csv") + csv_test(tmp_path / "gone.csv", "gone"))
     done = replay(hunter, path)
     assert done.code == 3 and 'gone.csv: no such file' in done.err
     assert "p99: +" in done.out and ": 1 test, " in done.out
@@ -137,7 +126,7 @@ def test_what_cannot_be_read_is_said(hunter, tmp_path):
     (["--from", "2024-03-01", "nobody"], "nobody"), (["--from", "2024-03-01", "--interval", "1ms"], "interval")])
 def test_wrong_flags(hunter, tmp_path, arguments, problem):
     write_daily(tmp_path / "read.csv", [])
-    done = hunter("replay", "--config", config(tmp_path, daily_test(tmp_path / "read.csv")), *arguments)
+    done = hunter("replay", "--config", config(tmp_path, csv_test(tmp_path / "read.csv")), *arguments)
     assert done.code == 2 and problem in done.err, done.err
 
 
@@ -193,7 +182,7 @@ def test_an_interrupted_replay_leaves_nothing(program, tmp_path):
     tests = ""
     for i in range(300):
         write_daily(tmp_path / f"{i}.csv", [(60 + i % 50, 1.5)])
-        tests += daily_test(tmp_path / f"{i}.csv", f"t{i}")
+        tests += csv_test(tmp_path / f"{i}.csv", f"t{i}")
     before = folders()
     process = subprocess.Popen([program, "replay", "--config", config(tmp_path, tests), "--from", FROM.isoformat(), "--to", TO.isoformat()],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -7,15 +7,6 @@ import socket
 
 import pytest
 from agent import config, csv_test, write_csv
-from hook import Hook
-
-
-@pytest.fixture
-def hook():
-    hook = Hook()
-    yield hook
-    hook.server.shutdown()
-    hook.server.server_close()
 
 
 def receivers(hook, *names, **more):

@@ -15,7 +15,7 @@ import time
 
 import pytest
 import servers
-from agent import CANARY, Agent
+from agent import CANARY, Agent, noise
 from person import Person
 from waiting import LONGEST
 
@@ -81,11 +81,6 @@ class Reader:
 @pytest.fixture
 def reader(program, tmp_path):
     return lambda replace=None: Reader(program, tmp_path, replace or {})
-
-
-def noise(i):
-    """A fixed value in -1 .. 1 for each i."""
-    return ((i * 1103515245 + 12345) * (i + 7) % 65521) / 32760.5 - 1
 
 
 def histograms(end):

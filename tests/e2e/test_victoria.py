@@ -4,15 +4,11 @@ import re
 
 import pytest
 import servers
+from agent import noise
 
 START = 1709251200000  # 2024-03-01 00:00:00 UTC, ms
 MINUTE, DAY = 60000, 86400000
 SINCE, UNTIL = "2024-03-01", "2024-06-01"
-
-
-def noise(i):
-    """A fixed value in -1 .. 1 for each i."""
-    return ((i * 1103515245 + 12345) * (i + 7) % 65521) / 32760.5 - 1
 
 
 def level(i):

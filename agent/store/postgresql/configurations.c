@@ -1,9 +1,9 @@
 /*
- * Each statement is a transaction of its own, as in fleet.c. A configuration counts once its row
- * is there, which is written after those of its tests. Who has a test leave its shard writes that
+ * Each statement is a transaction of its own, as in fleet.c. A configuration counts once its row is
+ * there, which is written after those of its tests. Who has a test leave its shard writes that
  * shard's row anew: the next holder finds the test in `singles`, or this one finds that it holds
- * the shard no more; and a write about the test that is under way comes before, or is repeated and
- * refused (see fleet_lock).
+ * the shard no more; and a write about the test that is in progress comes before, or is repeated
+ * and refused (see fleet_lock).
  */
 #include "agent/base/buf.h"
 #include "agent/store/postgresql/fleet.h"
@@ -17,7 +17,7 @@
 	" WHERE announced < now - 86400000 AND configuration NOT IN"                               \
 	" (SELECT configuration FROM agents WHERE gone = 0))"
 
-/* Configurations of agents that live. This agent's row may still have what it had before. */
+/* Configurations of live agents. This agent's row may still have its previous content. */
 #define LIVE                                                                                       \
 	" live AS (SELECT configuration, announced, votes FROM configurations JOIN"                \
 	" (SELECT configuration, count(*) AS votes FROM (SELECT CAST(?2 AS BIGINT)"                \

@@ -29,7 +29,7 @@
 
 enum {
 	ATTEMPTS = 3,       /* of a statement that meets conflicts */
-	IDLE_MS = 10000,    /* of a transaction, unless it is given more time than others */
+	IDLE_MS = 10000,    /* of a transaction, unless it is given more time */
 	AWAY_MS = 500,      /* after all hosts failed: nothing is tried for so long */
 	PENDING_MOST = 500, /* statements without an answer */
 };
@@ -106,7 +106,7 @@ void connection_drop(struct connection *connection)
 	connection->committing = false;
 }
 
-/* If a host has several addresses, libpq lists each attempt; the last says most. */
+/* If a host has several addresses, libpq lists each attempt; the last is the most informative. */
 static const char *last_attempt(const char *text)
 {
 	static const char attempt[] = "connection to server ";
@@ -293,7 +293,7 @@ static bool connect_any(struct connection *connection, const char *password)
 	return false;
 }
 
-/* Whether the server has closed a connection on which nothing is under way. */
+/* Whether the server has closed a connection on which nothing is in progress. */
 static bool is_stale(struct connection *connection)
 {
 	struct pollfd fd = {.fd = PQsocket(connection->link), .events = POLLIN};
@@ -368,7 +368,7 @@ static bool queue_alone(
 	       exchange_queue(connection, sql, parameters);
 }
 
-/* Asks whether the doubtful transaction was committed, and refuses it if it was not: then it can
+/* Reads whether the doubtful transaction was committed, and refuses it if it was not: then it can
  * no longer be. A transaction that is still open has locked the row, and this waits for it. */
 static bool settle(struct connection *connection)
 {
@@ -417,7 +417,7 @@ static bool send_number(struct connection *connection)
 		&parameters);
 }
 
-/* A failure is found by whatever is sent next. */
+/* A failure is found by the next statement. */
 void connection_patience(struct connection *connection, int64_t ms)
 {
 	if (ms == connection->patience_ms)
@@ -483,7 +483,7 @@ bool connection_commit(struct connection *connection)
 	if (!connection->reads &&
 		!exchange_queue(connection, "SET LOCAL statement_timeout = 0", NULL))
 		return false;
-	/* A part of what is queued may be sent at once. */
+	/* A part of the queue may be sent at once. */
 	connection->committing = connection->number_sent;
 	result = exchange_queue(connection, "COMMIT", NULL) ? exchange_drain(connection) : NULL;
 	connection->committing = false;
@@ -493,7 +493,7 @@ bool connection_commit(struct connection *connection)
 	if (!result)
 		return connection->doubtful != 0 && find_out(connection);
 	connection->open = false;
-	/* A transaction that is in an error is rolled back by COMMIT, which says so. */
+	/* A transaction that is in an error is rolled back by COMMIT, which reports that. */
 	done = strcmp(PQcmdStatus(result), "COMMIT") == 0;
 	PQclear(result);
 	if (!done)
@@ -507,7 +507,7 @@ void connection_rollback(struct connection *connection)
 		return;
 	if (connection->loading)
 		connection_drop(connection); /* which ends the transaction */
-	/* The first answers are of what was sent before; its errors are known. */
+	/* The first answers belong to earlier statements, whose errors are known. */
 	if (connection->link && connection->pending > 0)
 		(void)exchange_drained(connection);
 	connection->doomed = false;

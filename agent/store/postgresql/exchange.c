@@ -10,7 +10,7 @@
 #include "agent/base/when.h"
 
 enum {
-	POLL_MS = 200,   /* TLS may have read ahead what poll() does not see */
+	POLL_MS = 200,   /* TLS may have read ahead data that poll() does not see */
 	SAY_MS = 5000,   /* then it is logged that it waits */
 	QUICK_MS = 1000, /* an answer by which a connection is proven */
 	LATE_MS = 2000,  /* how much later than the server we give up */
@@ -39,7 +39,7 @@ static bool late(struct connection *connection)
 	return false;
 }
 
-/* What is sent again and again in a transaction is parsed once: the server keeps the last statement
+/* A statement that is repeated in a transaction is parsed once: the server keeps the last statement
  * without a name, and in a transaction poolers change neither the server nor that. */
 static bool send_statement(
 	struct connection *connection, const char *sql, const struct parameters *parameters)
@@ -89,7 +89,7 @@ bool exchange_ignore(struct connection *connection, const char *sql)
 	       connection_lost(connection);
 }
 
-/* Who waits for minutes wants to know for what. */
+/* Users who wait for minutes want to know the reason. */
 static void say_waiting(struct connection *connection, int64_t deadline)
 {
 	int64_t since = deadline - connection->patience_ms - LATE_MS;

@@ -1,6 +1,6 @@
 /*
  * A statement without result rows is sent without waiting for its answer, so that a transaction
- * that only writes takes few round trips; what fails is found by the next that waits, at the latest
+ * that only writes takes few round trips; failures are found by the next that waits, at the latest
  * by COMMIT.
  *
  * Changes are not counted by triggers: agents would wait for one another. If there are many they
@@ -52,7 +52,7 @@ struct postgresql_file {
 	char *address, *label;
 	struct connection *connection;
 	bool copy;    /* nothing is committed */
-	bool loading; /* what is inserted */
+	bool loading; /* the rows of an insert */
 	_Atomic int64_t size;
 
 	int64_t states[CHANGE_STATES]; /* how many changes there were of each ... */
@@ -216,7 +216,7 @@ static struct value column_of(struct sql_statement *statement, int column)
 	return cell_value(statement->result, statement->row, column);
 }
 
-/* Of what has failed nothing was changed; the failure itself is seen by the next that waits. */
+/* A failed statement changed nothing; the next one that waits sees the failure. */
 static int64_t changed(struct tx *tx)
 {
 	return connection_changed(of(tx)->connection);
@@ -394,7 +394,7 @@ void postgresql_close(struct tx *tx)
 	free(file);
 }
 
-/* Opens what is there already, of this version. */
+/* Opens an existing state of this version. */
 struct tx *postgresql_open_as_it_is(const char *address, struct error *error)
 {
 	struct postgresql_file *file = file_new(address, error);
@@ -512,7 +512,7 @@ static bool again(struct tx *tx, int tries)
 	return true;
 }
 
-/* A call that is made again, as nobody knew whether it had been committed, may have been. */
+/* A call that is repeated because its commit was in doubt may have been committed. */
 static bool enter(struct tx *tx, struct store_call *call)
 {
 	struct postgresql_file *file = of(tx);
@@ -557,7 +557,7 @@ static bool is_held(const char *address)
 }
 
 /* Nobody joins or renews a lease meanwhile. The transaction may have begun to see the state before
- * it had to wait, so another one looks whether somebody is there. */
+ * it had to wait, so another one checks for live agents. */
 static void reserve(struct tx *tx)
 {
 	struct postgresql_file *file = of(tx);

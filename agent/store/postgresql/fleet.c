@@ -1,5 +1,6 @@
 /*
- * Each statement here is a transaction of its own, READ COMMITTED. What follows is why that does.
+ * Each statement here is a transaction of its own, READ COMMITTED. The reasons why that suffices
+ * follow.
  *
  * An agent's lease is its row in `agents`; it is over when `gone` is set, which is never undone.
  * A renewal and a reaper meet at that row: whoever comes second sees what the first has written, a
@@ -15,8 +16,8 @@
  * A writer reads the shard's row FOR SHARE. A taker waits for it, or it for the taker, and then its
  * serializable transaction fails and, repeated, sees the new holder.
  *
- * The same goes for a test that is leased by itself. Its row comes and goes, so its terms are
- * times. As long as it is there, a write about the test with its shard's term is refused, too.
+ * The same goes for a test that is singly leased. Its row comes and goes, so its terms are times.
+ * As long as it is there, a write about the test with its shard's term is refused, too.
  *
  * Ids are not in the order in which transactions are committed, so what is new is not what has
  * larger ids; sums tell that there is something.
@@ -273,7 +274,7 @@ static void read_view(struct sql_query *query, int64_t holder, struct source_vie
 	view->own = read_integer(query) == holder;
 }
 
-/* What agents see of sources. */
+/* The agents' views of sources. */
 static void perform_views(struct tx *tx, struct store_views *call)
 {
 	int64_t holder = call->call.holder;
@@ -311,14 +312,14 @@ static void list_requests(
 	buf_free(&list);
 }
 
-/* Runs that are asked for. */
+/* Requested runs. */
 static void perform_requests(struct tx *tx, struct store_requests *call)
 {
 	struct sql_query query;
 
 	list_requests(tx,
-		/* In order: two agents that ask for the same tests wait for one another at most
-		   once. */
+		/* In order: two agents that request the same tests wait for one another at most
+		 * once. */
 		"WITH" MOMENT
 		" INSERT INTO requests (test, shard, asked) SELECT CAST(value ->> 0 AS TEXT),"
 		" CAST(value ->> 1 AS BIGINT), now FROM @pairs{?1,listed}, moment ORDER BY 1 ON"
@@ -326,7 +327,7 @@ static void perform_requests(struct tx *tx, struct store_requests *call)
 		" greatest(excluded.asked, requests.asked + 1)",
 		call->add, call->add_count);
 	list_requests(tx,
-		/* Not what has been asked for again. */
+		/* Not requests that were repeated. */
 		"DELETE FROM requests USING @pairs{?1,listed} WHERE test = value ->> 0 AND asked"
 		" = CAST(value ->> 2 AS BIGINT)",
 		call->begun, call->begun_count);

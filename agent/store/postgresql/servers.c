@@ -82,7 +82,7 @@ static void set_limit(struct servers *servers, const char *seconds)
 		servers->connect_ms = given * 1000;
 }
 
-/* What libpq would not do by itself: find out that the other side is gone, within seconds. */
+/* Detects within seconds that the other side is gone, which libpq would not do by default. */
 static void set_defaults(struct servers *servers)
 {
 	static const char *const defaults[][2] = {{"client_encoding", "UTF8"},

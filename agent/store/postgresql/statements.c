@@ -35,8 +35,8 @@ static const struct sql_word words[] = {
 };
 
 /*
- * `commits`: the last transaction that a writer has committed, and one that is refused, as somebody
- * was told that it was not committed (see connection.h).
+ * `commits`: the last transaction that a writer has committed, and one that is refused, as it was
+ * reported as not committed (see connection.h).
  *
  * pattern_of: a shell pattern, as fnmatch() takes it, as a regular expression.
  *

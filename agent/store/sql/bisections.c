@@ -1,6 +1,6 @@
 /*
  * Whether a lab is free is decided here, in the transaction that begins a bisection: no two run in
- * one lab, whoever begins them.
+ * one lab, not even of different agents.
  */
 
 #include <inttypes.h>
@@ -179,7 +179,7 @@ static void bisections_ask(struct tx *tx, struct store_bisection_ask *call)
 	if (call->missing || call->refused)
 		return;
 	id = query_ask(QUERY(tx,
-		/* One of the change, ?2: whatever its state */
+		/* One of the change, ?2: in any state */
 		"SELECT id FROM bisections WHERE change = ?1 AND (?2 != 0 OR state !="
 		" @bisection{over}) ORDER BY id DESC LIMIT 1",
 		v_id(call->change), v_id(!call->actor.person)));
@@ -234,7 +234,7 @@ static void write_setup(struct tx *tx, struct store_bisection_write *call)
 			     v_id(call->bisection), v_text(call->setup), v_count(runs)) == 0;
 }
 
-/* The messages about the change show it, and people are told. */
+/* Updates the messages about the change and announces it. */
 static void write_culprit(struct tx *tx, const struct store_bisection_write *call, int64_t change)
 {
 	struct buf text = {0};
@@ -299,7 +299,7 @@ static void cancel(struct tx *tx, struct store_bisection_say *call)
 static void answer(struct tx *tx, struct store_bisection_say *call)
 {
 	struct sql_query query = QUERY(tx,
-		/* What is known of run ?2: it was begun; it has an answer or a result */
+		/* State of run ?2: begun; it has an answer or a result */
 		"SELECT count(CASE WHEN kind = @line{begin} THEN 1 END), count(CASE WHEN kind IN"
 		" (@line{result}, @line{answer}) THEN 1 END) FROM bisection_events WHERE bisection"
 		" = ?1 AND run = ?2",

@@ -1,6 +1,6 @@
 /*
- * Changes as runs find them: what is known of a test, what a run records, and other names for what
- * there is.
+ * Changes as runs find them: reads the known ones of a test, records those of a run, and renames
+ * tests and metrics.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -51,13 +51,13 @@ static void write_end(struct tx *tx, int64_t id, const struct recovered *over)
 		v_number(over->time != 0 ? over->level : (double)NAN));
 }
 
-/* What messages say of the change may differ from what is known now: they are to be edited. */
+/* Messages may show an outdated state of the change: marks them for an edit. */
 static void amend(struct tx *tx, int64_t change)
 {
 	triage_amend(tx, rows_id(tx, change));
 }
 
-/* Of `announced`: the change is said to have another size, by more than a tenth of it. */
+/* Of `announced`: the announced size differs by more than a tenth. */
 #define OTHER_SIZE " AND abs(?2 - told_size) > 0.1 * abs(told_size)"
 
 static void amend_size(struct tx *tx, int64_t change, double size)
@@ -111,8 +111,8 @@ static size_t number_records(struct tx *tx, const struct store_record *call)
 	return count;
 }
 
-/* What is said of it, and what it belongs to, comes later; no event for its end, which was known
- * when it was found. */
+/* Triage and incident come later; there is no event for its end, which was known when it was
+ * found. */
 static void insert_record(struct tx *tx, const struct change_record *record)
 {
 	struct change_record row = *record;
@@ -162,15 +162,14 @@ static void renew_item(struct tx *tx, int64_t id, const struct announcement *ite
 	query_run(&query);
 }
 
-/* What a change was before the call, or what became of it in that: one call may be about a change
- * more than once. */
+/* A change before the call, or as updated by it: one call may contain a change more than once. */
 struct former {
 	int64_t id;
 	enum change_state state; /* 0: there is none */
 	int64_t time;
 	size_t members;
 	int64_t recoveries;   /* how many there were */
-	struct triage triage; /* its state and sizes; the state is 0 if nobody has said anything */
+	struct triage triage; /* its state and sizes; the state is 0 without triage */
 };
 
 struct formers {
@@ -227,7 +226,7 @@ static void load_formers(struct tx *tx, const struct store_record *call, struct 
 	}
 }
 
-/* Whether anything was said about one of them: nothing else that is recorded can be owed. */
+/* Whether one of them has triage: only then can an announcement be owed. */
 static bool has_triaged(const struct formers *formers)
 {
 	for (size_t i = 0; i < formers->count; i++)
@@ -236,7 +235,7 @@ static bool has_triaged(const struct formers *formers)
 	return false;
 }
 
-/* What is withdrawn or over cannot have outgrown what was accepted. */
+/* A change that is withdrawn or over cannot have outgrown its accepted size. */
 static void compare_with_accepted(struct tx *tx, struct former *former, const struct change *change,
 	int64_t now, size_t *pending)
 {
@@ -308,9 +307,9 @@ static bool note_update(
 
 /*
  * A change that is withdrawn before it was announced is announced if it returns; not if some
- * receivers have it already. The recovery of one that was announced is told, unless the update is
- * `silent`, the change has recovered before, or was none of the program's; if nobody is told, the
- * change itself is no news any more.
+ * receivers have it already. The recovery of one that was announced is announced, unless the update
+ * is `silent`, the change has recovered before, or was none of the program's; if nobody is told,
+ * the change itself is no news any more.
  */
 static void settle_news(
 	struct tx *tx, const struct change_record_update *update, struct former *former)
@@ -422,7 +421,7 @@ static bool is_known(struct tx *tx, const char *test, const char *metric)
 				 v_text(test)))) != 0;
 }
 
-/* What has the new name already is replaced. */
+/* Rows that have the new name already are replaced. */
 static void move_test(struct tx *tx, struct value was, struct value test)
 {
 	RUN(tx, "UPDATE changes SET test = ?2 WHERE test = ?1", was, test);

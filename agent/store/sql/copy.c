@@ -123,7 +123,7 @@ void store_last_ids(struct tx *tx, int64_t ids[SCHEMA_SEQUENCES])
 			ids[i] = read_count(&query);
 }
 
-/* One of the statements answers with what is not needed. */
+/* One of the statements returns rows that are not needed. */
 static void set_last_id(struct tx *tx, const char *table, int64_t id)
 {
 	struct sql_query forget = QUERY(tx, "@forget_last_id", v_text(table));

@@ -1,6 +1,6 @@
 /*
- * What receivers are told: messages are queued with all that is settled by them, attempted, and
- * settled or given up.
+ * Deliveries: messages are queued in the transaction that settles their changes, then attempted,
+ * and settled or given up.
  */
 #include <math.h>
 #include <string.h>
@@ -55,11 +55,11 @@ static void queue_delivery(struct tx *tx, struct delivery *delivery)
 	}
 	for (size_t i = 0; i < delivery->change_count; i++)
 		announce(tx, delivery, i);
-	/* People may have said something already, or the changes moved or ended meanwhile. */
+	/* The changes may have been triaged, or moved or ended meanwhile. */
 	if (delivery->change_count != 0)
 		RUN(tx,
-			/* Delivery ?1 is queued about changes of which something has been said, or
-			 * that are not what they were when it was written. */
+			/* Delivery ?1 is queued about changes that were triaged or updated since it
+			 * was written. */
 			"UPDATE deliveries SET @to_amend WHERE id = ?1 AND"
 			" EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id ="
 			" announced.change" WITH_TRIAGE
@@ -200,7 +200,7 @@ static void load_payload(struct tx *tx, struct delivery *delivery)
 }
 
 /* Delivery ?1 has no attempt yet, and all its changes are withdrawn or accepted, or have outgrown
- * what it says. */
+ * the size in it. */
 #define POINTLESS                                                                                  \
 	" id = ?1 AND state = @delivery{queued} AND attempt_started IS NULL AND receipt IS NULL"   \
 	" AND EXISTS (SELECT 1 FROM announced WHERE delivery = ?1)"                                \

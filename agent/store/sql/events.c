@@ -1,7 +1,7 @@
 /*
- * A change that moves to and fro for ever must not fill the disk: of what the agent finds, all but
- * the last is deleted, and all but whom it was told. Of what people say it has all, until it is
- * pruned, and a change's history the last.
+ * A change that moves to and fro for ever must not fill the disk: of the agent's own events only
+ * the last and the announcements are kept. Triage is kept until it is pruned; a change's history
+ * shows the last.
  */
 #include "agent/store/sql/read.h"
 

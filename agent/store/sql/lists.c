@@ -50,7 +50,7 @@ static bool is_open(const struct change_record *record)
 	return record->ends == 0 && announcement_verdict(&record->item) >= 0;
 }
 
-/* What a list is restricted to, with what the filter's `open` says. */
+/* The conditions of a list, with that of the filter's `open`. */
 static void restrict_states(const struct change_filter *filter, unsigned *states, unsigned *triage)
 {
 	unsigned waiting = 1U << TRIAGE_OPEN | 1U << TRIAGE_ACKNOWLEDGED;
@@ -74,7 +74,7 @@ struct pages {
 	const char *test;     /* a pattern, or NULL */
 	const char *names;    /* of the only tests, as a JSON array; or NULL */
 	int64_t left;         /* rows that may still be read */
-	int64_t size, unread; /* rows of the page, and what is left of them */
+	int64_t size, unread; /* rows of the page, and the remaining ones */
 	int64_t before;       /* the next rows are after it: the reader of rows sets it */
 	struct sql_query query;
 };
@@ -103,8 +103,8 @@ struct pages {
 	changes " WHERE " condition LISTED(time, TRIAGE_OF)                                        \
 	" AND +id < ?5 ORDER BY +id DESC LIMIT ?6) ORDER BY id DESC"
 
-/* What waits for somebody, the worst first: an improvement does not, and neither does what only
- * ends another change. */
+/* Changes that need attention, the worst first: neither improvements nor changes that only end
+ * another one. */
 #define BADNESS "direction * sign, -coalesce(abs(size), 1e308), -id"
 #define LIST_OPEN(open, condition)                                                                 \
 	"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE " WHERE id IN (SELECT id FROM"        \
@@ -131,7 +131,7 @@ static const char *statement_of_page(const struct pages *pages)
 	if (filter->incident != 0)
 		return LIST_SORTED(
 			" changes @indexed{changes_of_incident}", "incident = ?11", "+time");
-	if (triaged) /* what somebody has said something about */
+	if (triaged) /* changes with triage */
 		return LIST_SORTED(
 			" (SELECT changes.* FROM triage @ordered_join changes ON changes.id ="
 			" triage.change) AS changes",

@@ -1,5 +1,6 @@
 /*
- * What is to be told: what an agent resumes from, and what a round of the dispatcher reads.
+ * Pending announcements: the state that an agent resumes from, and the input of a round of the
+ * dispatcher.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static int compare_down(const void *a, const void *b)
 	return (*left < *right) - (*left > *right);
 }
 
-/* The size of a change for comparison; what has none comes first. */
+/* The size of a change for comparison; those without one come first. */
 static double size_of(const struct change_record *record)
 {
 	double size = fabs(record->item.change.size);
@@ -57,7 +58,7 @@ static struct packed_excerpt read_packed(struct owned_query *rows, int64_t chang
 	return packed;
 }
 
-/* What is packed of each change, by its place. */
+/* The packed values of each change, by position. */
 void store_load_packed(struct tx *tx, struct owners *changes, struct packed_excerpt *out)
 {
 	struct owned_query rows = {0};
@@ -374,7 +375,7 @@ static void load_early(struct tx *tx, struct event_told *event)
 static void incidents(struct tx *tx, struct store_incidents *call)
 {
 	struct sql_query open = QUERY(tx,
-		/* Others may join these. ?1 ms: the time */
+		/* Incidents open to further changes. ?1 ms: the time */
 		"SELECT @incidents FROM incidents WHERE (until >= ?1 OR EXISTS (SELECT 1 FROM"
 		" environments WHERE environments.id = incidents.id)) AND EXISTS (SELECT 1 FROM"
 		" changes WHERE changes.id = incidents.id) ORDER BY joined DESC, id DESC LIMIT ?2",
@@ -402,7 +403,7 @@ static void incidents(struct tx *tx, struct store_incidents *call)
 
 STORE_DEFINE(incidents, incidents);
 
-/* Messages of which something is to be said, each with its one record; `most`: of `what`. */
+/* Messages with pending updates, each with its one record; `most`: of `what`. */
 static void load_said(struct tx *tx, const char *statement, int64_t most, struct said_rows *out)
 {
 	struct sql_query query = QUERY(tx, statement, v_id(STORE_RETRACTIONS));

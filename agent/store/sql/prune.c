@@ -14,8 +14,8 @@ _Static_assert(CHANGE_CONFIRMED < CHANGE_MOVED && CHANGE_MOVED < CHANGE_WITHDRAW
 		       CHANGE_WITHDRAWN < CHANGE_CANDIDATE && CHANGE_CANDIDATE < CHANGE_RECOVERED,
 	"what is untracked is taken from one state on");
 
-/* Of a change: it was last written before ?1, and there is nothing to be told of it, and no message
- * about it. */
+/* Of a change: it was last written before ?1, and has neither a pending announcement nor a
+ * message. */
 #define FORGOTTEN                                                                                  \
 	" AND updated < ?1 AND news NOT IN (@news{pending}, @news{recovery}) AND NOT EXISTS"       \
 	" (SELECT 1 FROM announced WHERE change = id)"
@@ -58,7 +58,7 @@ static void doom(struct tx *tx, const struct store_prune *call, struct owners *d
 	owners_sort(doomed, true);
 }
 
-/* What refers to a change is deleted before it. */
+/* Rows that refer to a change are deleted before it. */
 static void delete_doomed(struct tx *tx, const struct owners *doomed, struct pruned *pruned)
 {
 	enum { AT_ONCE = 100000 };

@@ -285,7 +285,7 @@ const struct culprit *read_culprit(struct sql_query *query)
 	return culprit;
 }
 
-/* NULLs become a change that nobody has said anything about. */
+/* NULLs become a change without triage. */
 static void read_triage(struct sql_query *query, struct triage *triage)
 {
 	*triage = (struct triage){.state = TRIAGE_OPEN,

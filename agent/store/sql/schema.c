@@ -11,7 +11,7 @@
 #include "agent/base/hash.h"
 #include "agent/store/sql/statements.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* what a row does not name is 0 */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* missing members are 0 */
 
 enum { OPTIONAL = COLUMN_OPTIONAL, KEY = COLUMN_KEY };
 
@@ -50,9 +50,9 @@ const struct stored_column incident_columns[] = {
 };
 #undef ROW
 
-/* `amend` counts what has become known of its changes since it was sent or last edited, NULL:
- * nothing; `amended`: how often it was edited; `reaction` is what was read there last; `reminded`:
- * when people were last reminded of it; `kind`: the notifier that has written the payload. */
+/* `amend` counts updates of its changes since it was sent or last edited, NULL: nothing; `amended`:
+ * how often it was edited; `reaction`: the reactions read last; `reminded`: time of the last
+ * reminder; `kind`: the notifier that has written the payload. */
 static const struct stored_column deliveries[] = {
 	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE},
 	{"key", COLUMN_TEXT},
@@ -77,8 +77,8 @@ static const struct stored_column deliveries[] = {
 };
 
 /* `retraction`, to be sent: 1 as the change was withdrawn, 2 as its suspects are others. When the
- * change was and how large, as the message says it. `said`: what receivers are to be told of it,
- * bits of enum said_kind. */
+ * change was and how large, as the message says it. `said`: pending updates for receivers, bits of
+ * enum said_kind. */
 static const struct stored_column announced[] = {
 	{"change", COLUMN_ID, KEY, .refers = "changes"},
 	{"delivery", COLUMN_ID, KEY, .refers = "deliveries"},
@@ -96,9 +96,9 @@ static const struct stored_column excerpts[] = {
 	{0},
 };
 
-/* `accepted_...`: the size of the change when it was accepted. `owed`: its news was settled by
- * accepting it, and is told when it is open again. `told_after`: the last delivery of before it was
- * news again. */
+/* `accepted_...`: the size of the change when it was accepted. `owed`: its announcement was settled
+ * by accepting it, and is due when it is open again. `told_after`: the last delivery of before it
+ * was news again. */
 static const struct stored_column triage[] = {
 	{"change", COLUMN_ID, KEY, .refers = "changes"},
 	{"triage", COLUMN_CHOICE, 0, TRIAGE_OPEN, TRIAGE_STATES - 1},
@@ -177,7 +177,7 @@ const struct stored_column silence_columns[] = {
 };
 #undef ROW
 
-/* What is about a change stays when that is pruned. */
+/* Rows about a change stay when that is pruned. */
 #define ROW struct event
 const struct stored_column event_columns[] = {
 	{"id", COLUMN_ID, KEY | COLUMN_SEQUENCE, COLUMN_OF(id)},

@@ -45,7 +45,7 @@ static int64_t find_same(struct tx *tx, const struct silence *silence)
 {
 	struct sql_query query = query_of(tx,
 		"SELECT id FROM silences WHERE matchers = ?1 AND (begins = ?2 AND until = ?3"
-		/* one that begins at once, said again within two minutes */
+		/* one that begins at once, repeated within two minutes */
 		" OR ?2 = ?7 AND begins = created AND created > ?7 - 120000 AND (until = ?3 OR"
 		" until - begins = ?3 - ?2)) AND owner IS NOT DISTINCT FROM ?4 AND reason IS NOT"
 		" DISTINCT FROM ?5 AND person IS NOT DISTINCT FROM ?6 AND ended IS NULL",

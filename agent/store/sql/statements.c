@@ -99,7 +99,7 @@ static bool put_table(struct buf *out, char kind, const char *name, size_t lengt
 	return false;
 }
 
-/* The text of a word, with its arguments: what is between the braces. */
+/* The text of a word, with its arguments from between the braces. */
 static void put_word(struct buf *out, const struct sql_words *words, const char *text,
 	const char *arguments, size_t length)
 {
@@ -166,7 +166,7 @@ static void put_some(struct buf *out, const char *use, size_t length, int first)
 	schema_put_columns(out, change_columns, columns, found ? "" : "changes.", first);
 }
 
-/* Returns what comes after the mark. */
+/* Returns the position after the mark. */
 static const char *put_mark(struct buf *out, const struct sql_words *words, const char *mark)
 {
 	char kind = *mark && strchr("<+=", *mark) ? *mark : '\0';

@@ -98,7 +98,7 @@ static void load_cluster(struct tx *tx, const struct store_story *call, const ch
 	" FROM changes @indexed{changes_of_time} WHERE"
 
 /* ?1: the change, ?8: its cluster's, which is before its members; and its members are before
- * others. A message alone says little: it may be of all that was found at once. */
+ * others. A common message alone is weak evidence: it may list everything found at once. */
 #define WORST_FIRST                                                                                \
 	" changes.id = ?8 DESC, ?1 = ?8 AND (relations & 4) != 0 DESC, relations = 2,"             \
 	" changes.state @standing DESC, direction * sign, abs(size) DESC NULLS LAST, changes.id"

@@ -1,6 +1,6 @@
 /*
  * An accepted change that was to be announced is settled, and `owed`: when it is open again, it is
- * pending again. All that follows from what was said is in the same transaction.
+ * pending again. All consequences of a triage are in the same transaction.
  */
 #include "agent/store/sql/read.h"
 
@@ -12,10 +12,10 @@
 #include "agent/base/order.h"
 #include "agent/base/when.h"
 
-/* In the audit log, where nobody has said it. */
+/* In the audit log, without a person. */
 static const struct actor itself = {"hunter-c", "agent"};
 
-/* All that is pending and accepted is settled, and owed; what is owed and no longer accepted is
+/* Pending accepted changes become settled and owed; owed ones that are no longer accepted become
  * pending. */
 void triage_settle(struct tx *tx, size_t *pending)
 {
@@ -53,7 +53,7 @@ void triage_announce(struct tx *tx, const char *changes, unsigned what)
 		v_text(changes), v_id(what));
 }
 
-/* ?1 and ?4: ids from and to, ?2 test, ?3 commit, ?5 what else selects. */
+/* ?1 and ?4: ids from and to, ?2 test, ?3 commit, ?5 further criteria. */
 #define SELECTED                                                                                   \
 	" changes.id BETWEEN ?1 AND ?4 AND (?2 IS NULL OR @matches{?2,test}) AND (?3 IS NULL OR"   \
 	" substr(commit_after, 1, length(?3)) = ?3 OR substr(place_commit_after, 1, length(?3)) =" \
@@ -73,7 +73,7 @@ static void select_range(struct tx *tx, const struct store_triage *call,
 			? "SELECT id FROM changes @indexed{changes_of_incident} WHERE incident ="
 			  " ?5 AND state IN (@state{confirmed}, @state{moved}, @state{candidate})"
 			  " AND" SELECTED
-			/* By ids whatever their state. */
+			/* By ids in any state. */
 			: "SELECT id FROM changes WHERE (?5 != 0 OR state IN (@state{confirmed},"
 			  " @state{moved}, @state{candidate})) "
 			  "AND" SELECTED;
@@ -107,7 +107,7 @@ static const char *said(const char *before, const char *now)
 	return *now ? now : NULL;
 }
 
-/* What the change's triage becomes. */
+/* The change's new triage. */
 static struct triage result_of(const struct store_triage *call, const struct change_record *record)
 {
 	const struct triage *was = &record->triage, *says = &call->triage;
@@ -147,7 +147,7 @@ static void put_text(struct buf *out, const char *name, const char *before, cons
 		buf_printf(out, "; no %s", name);
 }
 
-/* "expected, was open; note: bigger cache; until: 2026-11-26T02:23:00Z": what has changed. */
+/* "expected, was open; note: bigger cache; until: 2026-11-26T02:23:00Z": the differences. */
 static void put_detail(struct buf *out, const struct triage *was, const struct triage *is)
 {
 	char before[WHEN_TEXT], now[WHEN_TEXT];
@@ -162,14 +162,14 @@ static void put_detail(struct buf *out, const struct triage *was, const struct t
 		is->until != 0 ? when_format_iso(is->until, now) : NULL);
 }
 
-/* A record of which something is said, and what its triage becomes. */
+/* A record and its new triage. */
 struct verdict {
 	const struct change_record *record;
 	struct triage result;
 };
 
-/* A row of what write_verdicts writes, as JSON: id, state, version, until, owner, note, link, three
- * sizes, and what the audit log says of it. */
+/* A row for write_verdicts, as JSON: id, state, version, until, owner, note, link, three sizes, and
+ * the text of the audit log. */
 static void put_row(struct buf *out, const struct verdict *verdict)
 {
 	const struct triage *is = &verdict->result;
@@ -228,7 +228,7 @@ static void write_verdicts(struct tx *tx, const struct store_triage *call,
 		" accepted_high = excluded.accepted_high",
 		v_text(rows), v_text(call->actor.person), v_time(call->now));
 	triage_announce(tx, owners_json(tx, &changes, 0, count), SAID_TRIAGED);
-	/* The recovery of a change that was none of the program's is not told. */
+	/* The recovery of a change that was not the program's is not announced. */
 	RUN(tx,
 		"UPDATE changes SET news = @news{queued} WHERE id IN @ids{?1} AND news ="
 		" @news{recovery}",
@@ -242,7 +242,7 @@ static void write_verdicts(struct tx *tx, const struct store_triage *call,
 		v_text(call->actor.origin));
 }
 
-/* Whether what is said of the record is news. */
+/* Whether the triage changes the record. */
 static bool is_news(const struct store_triage *call, const struct change_record *record,
 	const struct triage *result)
 {
@@ -262,7 +262,7 @@ static bool was_seen(const struct store_triage *call)
 
 enum { AT_ONCE = 1000 }; /* in a statement */
 
-/* Says it of all records of which it is news. */
+/* Applies it to all records that it changes. */
 static void say_of_all(struct tx *tx, struct store_triage *call)
 {
 	struct verdict *verdicts = arena_array(tx->arena, call->records.count, sizeof *verdicts);

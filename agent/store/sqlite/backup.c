@@ -180,8 +180,8 @@ static bool is_leftover(const char *name, const char *base)
 	return false;
 }
 
-/* A backup in progress is written to all the time; a file that nobody has written to for LEFT_AFTER
- * is left over from a killed one. */
+/* A backup in progress is written to all the time; a file that was not written to for LEFT_AFTER is
+ * left over from a killed one. */
 static void remove_leftover(int folder, const char *name)
 {
 	struct stat status;

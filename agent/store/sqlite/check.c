@@ -16,7 +16,7 @@ struct file_check {
 	const char *path, *shown; /* shown: in errors */
 	sqlite3 *database;
 	bool unlawful; /* a row violates a CHECK constraint */
-	bool opening;  /* what somebody has added does no harm */
+	bool opening;  /* additions by users do no harm */
 };
 
 /* Each row of the result is a problem, except "ok". SQLite's message about a CHECK names no

@@ -95,7 +95,7 @@ static struct sqlite_file *of(struct tx *tx)
 	return (struct sqlite_file *)tx;
 }
 
-/* "disk I/O error" alone does not say that the disk is full. */
+/* "disk I/O error" alone does not tell that the disk is full. */
 static bool fail(struct sqlite_file *file, const char *doing, struct error *error)
 {
 	int code = sqlite3_errcode(file->database) & 0xff;
@@ -289,7 +289,7 @@ static bool check_version(struct sqlite_file *file, int64_t *version, struct err
 }
 
 /* Writes to an unlinked file are lost, those to an unlinked log unless the agent shuts down
- * cleanly. An unlinked lock excludes nobody. */
+ * cleanly. An unlinked lock excludes no process. */
 static bool is_in_place(struct sqlite_file *file, struct error *error)
 {
 	bool main = is_still(file->path, "", file->main);
@@ -325,7 +325,7 @@ static void begin(struct tx *tx, bool writes)
 			     tx->error);
 }
 
-/* What was read while another process has taken the file over may be wrong. */
+/* Data read while another process took the file over may be wrong. */
 static void commit(struct tx *tx)
 {
 	struct sqlite_file *file = of(tx);
@@ -492,7 +492,7 @@ static bool check_reader(struct sqlite_file *file, struct error *error)
 	return execute(file, "PRAGMA temp_store = MEMORY", "read it", error) && set_up(file, error);
 }
 
-/* What the handle reads, from the beginning; `settled` is as of store_reader_connect. */
+/* Begins the handle's read transaction; `settled` is as of store_reader_connect. */
 static bool connect_reader(struct sqlite_file *file, struct error *error)
 {
 	bool done;

@@ -103,7 +103,7 @@ static bool take(int lock, const char *path, struct error *error)
 		"state file %s: its file system does not support locks: %s", path, strerror(errno));
 }
 
-/* Files of an earlier version, or restored ones, may be readable by others. */
+/* Files of an earlier version, or restored ones, may be readable by other users. */
 static void tighten(const char *path)
 {
 	struct stat status;
@@ -119,7 +119,8 @@ static void tighten(const char *path)
 			LOG_TEXT("file", path), LOG_TEXT("problem", strerror(errno)));
 }
 
-/* What root writes before the agent's first run is the agent's: the owner's of the folder. */
+/* Files that root creates before the agent's first run belong to the agent: the owner of the
+ * folder. */
 static void give(int file, const char *path)
 {
 	char *folder = store_folder_new(path);
