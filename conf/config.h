@@ -177,14 +177,14 @@ struct test {
 	const char *
 		environment; /* label or attribute that names where a point was measured, or NULL */
 	const char *run_attribute;            /* groups points into runs; NULL: equal times do */
-	const char *hash_attribute;           /* identifies what was measured, or NULL */
-	const char *repository;               /* path of a clone of what is measured, or NULL */
+	const char *hash_attribute;           /* identifies the measured version, or NULL */
+	const char *repository;               /* path of a clone of the measured code, or NULL */
 	const struct bisect_settings *bisect; /* or NULL */
 	const char *watched;     /* the file whose changes start runs (`watch: true`), or NULL */
 	const char *unsupported; /* why it cannot run ("bigquery ..."), or NULL */
 	/* A hash of the whole test, with its server, its metrics, its receivers' names and what its
-	 * templates contribute: equal as long as nothing of that changes. It covers secrets, so do
-	 * not show it. */
+	 * templates contribute: equal until any of these changes. It covers secrets, so do not show
+	 * it. */
 	uint64_t fingerprint;
 };
 

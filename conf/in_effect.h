@@ -24,7 +24,7 @@ struct options_in_effect {
 	size_t count;
 };
 
-enum { IN_EFFECT_METRICS = 200 }; /* of a test; the others are left out */
+enum { IN_EFFECT_METRICS = 200 }; /* of a test; all others are left out */
 
 /* Returns the number of sections. */
 size_t test_in_effect(const struct config *config, const struct schema *schema,

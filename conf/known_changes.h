@@ -26,7 +26,7 @@ bool known_changes_insert(const char *file, const char *text, size_t length,
 
 /*
  * The same with a file, which is created or replaced as a whole; entries that it has already are
- * left out. *added is the number of the others; with a `count` of 0 the file is only checked, also
+ * left out. *added is the number of new ones; with a `count` of 0 the file is only checked, also
  * whether it can be written. A folder is made only if it is named .hunter. ERROR_USAGE if it is
  * neither a file of known changes nor a configuration, or fails that check, ERROR_DATA if it cannot
  * be read or written.

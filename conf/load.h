@@ -1,8 +1,8 @@
 /*
- * What the parts of the loader share. Private to conf/.
+ * Shared by the parts of the loader. Private to conf/.
  *
  * The loader walks the YAML tree once: agent and detection, servers and receivers, templates,
- * tests, groups. It reports a problem and goes on, so that one run reports all problems.
+ * tests, groups. It reports a problem and continues, so that one run reports all problems.
  */
 #ifndef CONF_LOAD_H
 #define CONF_LOAD_H
@@ -24,8 +24,8 @@ struct unset {
 };
 
 /*
- * What is being read, for messages: a test, metric or section, as in `test "x": metric "p99":
- * detection`, or `slack` (no name).
+ * The context of messages: a test, metric or section, as in `test "x": metric "p99": detection`, or
+ * `slack` (no name).
  */
 struct scope {
 	struct loader *loader;
@@ -158,7 +158,7 @@ struct reading {
 	struct option_table tables[READING_TABLES];
 	const char *const *other_keys;    /* keys read elsewhere, NULL-terminated; or NULL */
 	const char *const *harmless_keys; /* ignored keys: a warning if in `own`, else silent */
-	const struct yaml_node *own;      /* the map without what it inherits, or NULL */
+	const struct yaml_node *own;      /* the map without inherited entries, or NULL */
 	const char *type;                 /* with `own`: type of the test */
 	bool lenient;                     /* unknown keys are warnings */
 	bool dollar;                      /* `$X` is expanded */
@@ -200,8 +200,8 @@ void services_check_secret(const struct yaml_node *where, const struct scope *sc
 const struct bisect_settings *bisect_read(const struct yaml_node *map, const struct scope *scope,
 	const struct test *test, struct unset *unset);
 
-/* receivers.c: the options of all receivers, and what they mean for this one; `digest` is the key
- * of `map` that is read there. */
+/* receivers.c: the options of all receivers, and their effect on this one; `digest` is the key of
+ * `map` that is read there. */
 struct receiver_options {
 	int heartbeat;
 	struct strings events;
@@ -216,7 +216,7 @@ unsigned events_read(const struct yaml_node *map, const struct scope *scope,
 	const struct strings *given, unsigned able);
 
 /* routes.c: reads the section, once the receivers are known; all_receivers are then those that
- * routes name. Frees what they were compiled to. */
+ * routes name. Frees the compiled form. */
 void routes_read(struct loader *loader);
 void routes_free(const struct config *config);
 
@@ -332,7 +332,7 @@ struct strings notify_read(const struct yaml_node *map, const struct scope *scop
 /*
  * mute_times.c: reads the section; the mute times in `mute` of `map`, whose names are `given`;
  * those of a test with those of a group of it. When all have been read, mute_times_check warns of
- * what is not used.
+ * unused ones.
  */
 bool mute_clock(const char *text, int64_t *out); /* "22:00" in minutes; at most "24:00" */
 void mute_times_read(struct loader *loader, const struct yaml_node *map);

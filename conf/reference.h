@@ -31,9 +31,9 @@ size_t reference_name(const char *text, const char *end);
 
 /*
  * Braces end a word in YAML's flow style, so `{url: ${X}}` would be a syntax error. Writes the text
- * to `out` with such characters of references replaced by as many others, so that lines and columns
- * stay; returns false and writes nothing if nothing needs replacing. references_unguard restores a
- * text in place.
+ * to `out` with such characters of references replaced by as many placeholders, so that lines and
+ * columns stay; returns false and writes nothing if nothing needs replacing. references_unguard
+ * restores a text in place.
  */
 bool references_guard(const char *text, size_t length, struct buf *out);
 void references_unguard(char *text);

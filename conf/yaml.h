@@ -1,10 +1,10 @@
 /*
  * YAML documents as trees with line and column numbers.
  *
- * libyaml parses; this module rejects what libyaml lets through (files over the size limit, depth,
+ * libyaml parses; this module rejects input that libyaml accepts (files over the size limit, depth,
  * alias bombs and cycles, duplicate keys, invalid UTF-8, tabs), applies `<<` merge keys and returns
- * nodes that live in an arena. Problems are collected: reading goes on to the end of the file where
- * possible.
+ * nodes that live in an arena. Problems are collected: reading continues to the end of the file
+ * where possible.
  */
 #ifndef CONF_YAML_H
 #define CONF_YAML_H

@@ -1,5 +1,5 @@
 /*
- * Prepares series for detectors: removes missing values, and scales the others.
+ * Prepares series for detectors: removes missing values, and scales the rest.
  */
 #ifndef DETECTORS_FINITE_H
 #define DETECTORS_FINITE_H

@@ -1,6 +1,6 @@
 /*
- * Evaluates a detector point by point, as an agent uses it: what is announced, when, and what
- * becomes of it. docs/design/algorithms.md section 9.
+ * Evaluates a detector point by point, as an agent uses it: the announcements, their time, and
+ * their fate. docs/design/algorithms.md section 9.
  *
  * There are two ways to count. Tracked, a change is followed from run to run as the agent does: by
  * sign and nearest place, so that a change that moves is the same one; and one that is no longer

@@ -1,5 +1,5 @@
 /*
- * Whether a step of a service's series is news yet, by what the series has done before.
+ * Whether a step of a service's series is news yet, judged by the series' history.
  *
  * The level of a service moves for many reasons that pass: outages, waves of load, jobs, holidays.
  * A step that is as high and has lasted as long as something that came and went before is no news

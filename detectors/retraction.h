@@ -47,9 +47,9 @@ struct move {
 /*
  * Finds the known changes that are now found elsewhere: at a change of the same sign that is not
  * known otherwise, without another mark between. One behind the points that existed when the known
- * one was announced is news, unless it is between about the same levels; that is also asked of any
- * if there is no evidence of the known one. Of two such changes the nearer one is taken. Sorts the
- * marks; `moves` has room for half as many; returns the number of moves.
+ * one was announced is news, unless it is between about the same levels; the same is required of
+ * any if there is no evidence of the known one. Of two such changes the nearer one is taken. Sorts
+ * the marks; `moves` has room for half as many; returns the number of moves.
  */
 size_t retraction_moves(struct mark *marks, size_t count, struct move *moves);
 

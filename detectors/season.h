@@ -31,9 +31,9 @@ struct season_options {
 
 extern const struct field season_fields[];
 
-/* What a series is, which decides how patient the agent is (detectors/precedent.h). */
+/* The kind of a series, which decides how patient the agent is (detectors/precedent.h). */
 enum series_kind {
-	KIND_AUTO, /* season_is_frequent, and whether points bring commits, tell */
+	KIND_AUTO, /* decided by season_is_frequent and by the commits of points */
 	KIND_SERVICE,
 	KIND_BENCHMARK,
 };
@@ -41,7 +41,7 @@ enum series_kind {
 extern const char *const series_kind_names[];
 
 enum season_mode {
-	SEASON_UNSET, /* what the detector does by default */
+	SEASON_UNSET, /* the detector's default */
 	SEASON_AUTO,  /* cycles that reduce the noise enough */
 	SEASON_NONE,
 	SEASON_DAY,  /* a daily cycle, if it helps at all */
@@ -79,7 +79,7 @@ struct swing {
 
 struct season {
 	unsigned cycles;    /* accepted cycles; 0: values stay as they are */
-	unsigned undecided; /* cycles that may exist but have too few points to tell */
+	unsigned undecided; /* cycles that may exist, undecided with so few points */
 	double explained;   /* share of the variance around the level, 0..1 */
 	size_t excursion;   /* as in struct samples: larger for series sampled like a service's, at
 			       least 4 regular points a day, with or without cycles */
@@ -106,11 +106,11 @@ bool season_parse_kind(const char *text, enum series_kind *kind, struct error *e
 bool season_parse(const char *text, enum season_mode *mode, struct error *error) MUST_USE;
 
 /*
- * Fits what `mode` asks for to a series: `times` in ms, ascending, or NULL if unknown, which means
- * no season; values NaN where missing. Needs a regular cadence; at least 4 points a day and three
- * days for a daily cycle, one point a day and two weeks for a weekly one. Cycles accepted before
- * (`known`, bits) are kept as long as they help. O(n log n). Free the result with season_free in
- * any case.
+ * Fits the cycles that `mode` selects to a series: `times` in ms, ascending, or NULL if unknown,
+ * which means no season; values NaN where missing. Needs a regular cadence; at least 4 points a day
+ * and three days for a daily cycle, one point a day and two weeks for a weekly one. Cycles accepted
+ * before (`known`, bits) are kept as long as they help. O(n log n). Free the result with
+ * season_free in any case.
  */
 struct season season_fit(enum season_mode mode, struct season_clock clock, unsigned known,
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch);

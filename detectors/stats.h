@@ -33,7 +33,7 @@ double moments_stddev(struct moments sample, size_t ddof);
 enum { MODERATION = 40 };
 
 /* The variance of a side of a comparison, pulled towards the pooled one of both sides: few points
- * say little about their own. docs/design/algorithms.md section 2.4. */
+ * estimate their own badly. docs/design/algorithms.md section 2.4. */
 double moments_moderated(struct moments side, double pooled);
 
 /* A lag-1 autocorrelation among n values, corrected for its bias and lowered by a quarter of its

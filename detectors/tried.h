@@ -1,5 +1,5 @@
 /*
- * The trace of a detector: the places that it examined, and what became of each.
+ * The trace of a detector: the places that it examined, with the outcome of each.
  *
  * A list that is set on the scratch of a call (scratch_trace) is filled by the call; the result is
  * the same to the bit with and without. What each detector notes:

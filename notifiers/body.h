@@ -33,8 +33,8 @@ extern const struct body_style body_terminal, body_plain, body_markdown, body_ht
 /* The message's headline as plain text: "2 regressions in checkout". */
 void body_title(struct buf *out, const struct message *message);
 
-/* The message with at most `most` lines for changes (or of a digest's sections); what is left out
- * is counted. */
+/* The message with at most `most` lines for changes (or of a digest's sections); the rest is
+ * counted. */
 void body_write(struct buf *out, const struct message *message, const struct body_style *style,
 	size_t most);
 

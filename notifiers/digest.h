@@ -24,12 +24,12 @@ enum { CROWD_WORST = 3 };
 struct digest {
 	struct arena *arena;
 	/*
-	 * The message with fewer items. A change's name is cut; extras->common has what was cut. A
-	 * crowd is an announcement with extras->folded and `members`; its metric has no labels, and
-	 * `shared` says what most of its series share. Its size is the median, with size_low and
-	 * size_high enclosing 95% of the sizes. Its time is the most frequent one, its range that
-	 * of the change at that time with the narrowest place; everything else is that of the
-	 * worst.
+	 * The message with fewer items. A change's name is cut; extras->common has the part cut
+	 * off. A crowd is an announcement with extras->folded and `members`; its metric has no
+	 * labels, and `shared` is the label of most of its series. Its size is the median, with
+	 * size_low and size_high enclosing 95% of the sizes. Its time is the most frequent one, its
+	 * range that of the change at that time with the narrowest place; everything else is that
+	 * of the worst.
 	 */
 	struct message message;
 };
@@ -49,8 +49,8 @@ struct digest_pages {
 	const struct announcement *worst;
 };
 
-/* For items of a digest. Templates of a crowd are expanded with what its series share and with a
- * range that covers all their times. */
+/* For items of a digest. Templates of a crowd are expanded with the common labels of its series and
+ * with a range that covers all their times. */
 struct digest_pages digest_pages(const struct announcement *const *items, size_t count);
 
 /* The number of changes that the items represent. */

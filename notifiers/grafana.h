@@ -9,7 +9,8 @@
 /* The annotations of a test, or of all tests, shall be those of the items. */
 struct grafana_job {
 	const char *test; /* NULL: all */
-	int64_t from, to; /* ms: others are left alone; WHEN_ALWAYS and WHEN_NEVER: none is */
+	int64_t from, to; /* ms: annotations outside are left alone; WHEN_ALWAYS and WHEN_NEVER:
+			     none is */
 	const struct announcement *items;
 	size_t count;
 	bool counts;  /* only count existing ones */

@@ -3,8 +3,8 @@
  * status.
  *
  * 2xx is success. 408, 425, 429 and 5xx are temporary: they are retried, not before Retry-After.
- * 400, 413, 415 and 422 are about this message and permanent. All others (a redirect, 401, 404, 410
- * ...) are about address or credentials and need a change of the configuration.
+ * 400, 413, 415 and 422 are about this message and permanent. The rest (a redirect, 401, 404, 410
+ * ...) concern address or credentials and need a change of the configuration.
  */
 #ifndef NOTIFIERS_HTTP_JSON_H
 #define NOTIFIERS_HTTP_JSON_H
@@ -35,8 +35,8 @@ struct http_json {
 /* A notifier's `step`, for messages and follow-ups; its `shape` is a struct http_json. */
 enum step http_json_step(struct attempt *attempt, const struct reply *last);
 
-/* A request with a JSON body to that address, with Content-Type; `headers` are added, and borrowed
- * like the others. */
+/* A request with a JSON body to that address, with Content-Type; `headers` are added; all arguments
+ * are borrowed. */
 struct transfer http_json_request(struct attempt *attempt, const struct endpoint *endpoint,
 	const char *method, const char *url, const char *body, struct pairs headers);
 

@@ -29,7 +29,7 @@ struct follow_up {
 	enum follow_up_kind kind;
 	const struct announced_change *changes; /* of the message, in the order of their ids */
 	size_t count;
-	const struct announced_change *joined; /* of its incident, told in its thread */
+	const struct announced_change *joined; /* of its incident, announced in its thread */
 	size_t joined_count;
 	int64_t sent; /* ms, when the message was sent */
 	bool amended; /* it was amended before */
@@ -58,7 +58,7 @@ struct illustration {
 };
 
 struct attempt {
-	/* Set by notifier_step: where the step puts its next request, or what has failed. */
+	/* Set by notifier_step: where the step puts its next request, or its error. */
 	const struct notifier *notifier;
 	struct transfer *next;
 	struct error *error;

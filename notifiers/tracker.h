@@ -6,10 +6,10 @@
  * KEY open 0": the key of the delivery, by which it is found after a lost answer; whether any of it
  * is open; and how often that has changed. Text that users write below the mark stays.
  *
- * When all of an issue is over, or something is open again, a comment says so. Its mark, "hunter-c
- * KEY said N", is looked up first, so that repeated steps write it once; then the issue is written
- * with the new N. With `close` an issue is closed when all is over, its comments included, and
- * opened again when it is not.
+ * When all of an issue is over, or some change is open again, it gets a comment. Its mark,
+ * "hunter-c KEY said N", is looked up first, so that repeated steps write it once; then the issue
+ * is written with the new N. With `close` an issue is closed when all is over, its comments
+ * included, and opened again when it is not.
  *
  * A tracker implements requests and answers; the logic is here.
  */
@@ -108,7 +108,7 @@ struct tracker {
 	void (*home)(struct buf *path, const void *options);
 	void (*put_search)(struct buf *path, const struct tracker_request *request,
 		const struct attempt *attempt);
-	/* Body of a request that is no GET; released after use. */
+	/* Body of a request that is not a GET; released after use. */
 	json_t *(*body)(const struct tracker_request *request, const void *options);
 	const struct body_style *style;
 	size_t title, text;              /* bytes that they may have */

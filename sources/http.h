@@ -18,12 +18,12 @@ const char *http_ask(
  * secrets that were sent. */
 const char *http_error_line(struct arena *arena, const struct reply *reply, const char *text);
 
-/* Whether the reply is an HTML page, whatever its status. */
+/* Whether the reply is an HTML page, with any status. */
 bool http_error_is_page(const struct reply *reply);
 
 /*
- * The error of an unusable reply: address, status, the server's own words, what to do. `advice` is
- * the source's own (": shorten range"), or NULL. Returns STEP_FAILED.
+ * The error of an unusable reply: address, status, the server's message, a remedy. `advice` is the
+ * source's own (": shorten range"), or NULL. Returns STEP_FAILED.
  */
 enum step http_error_answer(const char *address, const struct reply *reply, const char *message,
 	const char *advice, struct error *error);

@@ -29,8 +29,8 @@ struct query {
 	const char *branch;   /* or NULL */
 	int64_t since, until; /* ms, [since, until); WHEN_ALWAYS and WHEN_NEVER are open ends */
 	int64_t now;          /* ms; the time of the query */
-	_Atomic int *server_flavor; /* what queries learn about this server, shared between them
-				       while any runs, initially 0; or NULL */
+	_Atomic int *server_flavor; /* knowledge about this server, shared between queries while any
+				       runs, initially 0; or NULL */
 	int64_t timeout;            /* ms that reading a file may take; 0: no limit */
 	bool listing; /* only the names of the series are needed; points may be omitted */
 
@@ -44,7 +44,7 @@ struct query {
 };
 
 /*
- * A pattern of what a test reads: a writer of a file or series can tell by it which tests read it.
+ * A pattern of data that a test reads, to find the tests that read a written file or series.
  */
 enum reading_kind {
 	READING_PATH,   /* a path of Graphite: `name`, perhaps with wildcards */
@@ -75,8 +75,8 @@ struct source {
 	int64_t (*timeout)(const struct query *query);
 	/* Only the server knows the names of series. */
 	bool asks;
-	/* Optional: adds what the query reads, for its metrics only. May name more than it reads
-	 * where its language is not understood in full. Needs the caller's part of the query. */
+	/* Optional: adds what the query reads, for its metrics only. May name more than it reads if
+	 * its language is not fully understood. Needs the caller's part of the query. */
 	bool (*reads)(struct query *query, struct source_readings *out, struct error *error);
 };
 
@@ -88,8 +88,7 @@ const struct source *source_find(const char *name);
  * everything. */
 int64_t source_range(const struct source *source, const void *options);
 
-/* Spacing of the grid that the source asks for, ms: its option `step`. 0: points are at their
- * measured times. */
+/* Spacing of the requested grid, ms: its option `step`. 0: points are at their measured times. */
 int64_t source_step(const struct source *source, const void *options);
 
 /*
@@ -100,7 +99,7 @@ int64_t source_step(const struct source *source, const void *options);
 struct pairs attribute_names(
 	struct arena *arena, const char *commit, const char *version, struct strings others);
 
-/* For messages: the option that asks for an attribute of these. */
+/* For messages: the option that selects one of these attributes. */
 const char *attribute_option(const struct pair *attribute);
 
 /* For the error of a missing column: ` (did you mean "p99"?)`, or if none is similar " (there are:
@@ -119,8 +118,9 @@ void query_notice(struct query *query, const char *format, ...) PRINTF_LIKE(2, 3
 /* The same, once: an equal notice is not repeated. */
 void query_notice_once(struct query *query, const char *text);
 
-/* A part of an answer that cannot be read and is left out, so that the rest can be: its text, which
- * is cut and made printable, what it is ("series"), and why. Makes the data incomplete. */
+/* A part of an answer that cannot be read and is left out, so that the rest can be read: its text,
+ * which is cut and made printable, its kind ("series"), and the reason. Makes the data
+ * incomplete. */
 void query_leave_out(
 	struct query *query, const char *what, const char *text, size_t length, const char *why);
 

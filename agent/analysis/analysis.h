@@ -57,8 +57,8 @@ void findings_basis(struct arena *arena, const struct findings *findings,
 /* The values without cycles; the series' own if it has none. */
 const double *findings_values(struct arena *arena, struct findings *findings);
 
-/* The existing points of a series, as all who judge it see them: a row of a file without a value,
- * or one that has no partner in the series' control, is no point of it. */
+/* The existing points of a series. Rows without a value, and those without a partner in the series'
+ * control, are left out. */
 struct prepared {
 	const int64_t *times;
 	const double *points;    /* findings_points */
@@ -74,7 +74,7 @@ struct prepared findings_prepared(struct arena *arena, struct findings *findings
 const double *findings_values_as(
 	struct arena *arena, struct findings *findings, struct findings *model);
 
-/* The points of a series, as control_fit and others take them. */
+/* The points of a series, in the form that control_fit takes. */
 struct points analysis_points(const struct series *series);
 
 /*

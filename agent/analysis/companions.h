@@ -23,8 +23,8 @@ struct pool_of_companions *companions_pool_new(void);
 void companions_pool_free(struct pool_of_companions *pool); /* NULL is allowed */
 
 /*
- * Reads what the task needs of other tests, then calls `ready` with it, on the loop's thread; at
- * once if that is nothing. If something could not be read, the task has failed. Until then the
+ * Reads the series of other tests that the task needs, then calls `ready` with it on the loop's
+ * thread; immediately if it needs none. If one cannot be read, the task has failed. Until then the
  * caller owns the task.
  */
 void companions_fetch(

@@ -27,7 +27,7 @@ struct comparison {
 	struct level before, after;
 	bool one; /* both are the same level of one series: nothing is compared */
 	double pvalue;
-	double plain_pvalue; /* that of a single point if it is no outlier; else the same */
+	double plain_pvalue; /* that of a single point if it is not an outlier; else the same */
 	double df;           /* degrees of freedom of the test */
 	double percent;      /* after over before, 0 if before is 0 */
 	/* The same for the nearest points of both spans, with outliers clipped: see struct

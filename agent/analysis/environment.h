@@ -1,9 +1,9 @@
 /*
- * Tells changes of the environment from changes of the code: whether simultaneous changes are
- * those of one runner or host. See docs/configure/environment.md.
+ * Distinguishes changes of the environment from changes of the code: whether simultaneous changes
+ * are those of one runner or host. See docs/configure/environment.md.
  *
- * A test's `environment` names the label, tag, part of a path or attribute that says where a
- * series was measured. What is counted here is judged by agent/decide/environment.h.
+ * A test's `environment` names the label, tag, part of a path or attribute with the place of
+ * measurement. This module counts, agent/decide/environment.h decides.
  *
  * The direction does not matter: a slow runner makes latencies rise and throughputs fall, and
  * another kernel makes some tests faster and others slower. Pure functions: no clock, no store.
@@ -34,7 +34,7 @@ struct environment_series {
 	size_t hit_count;
 };
 
-/* What a run of a test saw. */
+/* The observations of one run of a test. */
 struct environment_view {
 	struct arena *arena;
 	const char *label;
@@ -51,8 +51,8 @@ uint64_t environment_key(
 
 /*
  * Appends where the series was measured from that point on, taken from its identity or from an
- * attribute that the next ENVIRONMENT_POINTS points share (fewer if there are fewer; at axis->n
- * the last ones). False if neither says so; appends nothing then.
+ * attribute that the next ENVIRONMENT_POINTS points share (fewer if there are fewer; at axis->n the
+ * last ones). False, and nothing appended, if neither names it.
  */
 bool environment_value(
 	const char *label, const struct series *series, size_t index, struct buf *out);
@@ -92,20 +92,20 @@ struct environment_moment {
 	int64_t time, spacing; /* ms */
 };
 
-/* Whether most of what changed at one moment changed in the same direction at another moment in
+/* Whether most series that changed at one moment changed in the same direction at another moment in
  * another environment, as in a rollout. */
 bool environment_follows(const struct environment_index *index,
 	const struct environment_moment *first, const struct environment_moment *then);
 
-/* Whether it is over: most of what changed at the moment has gone back by `until` (ms). */
+/* Whether the event is over: most series that changed then are back at their previous level by
+ * `until` (ms). */
 bool environment_is_over(const struct environment_index *index,
 	const struct environment_moment *moment, int64_t until);
 
 /*
  * Whether the change of a series with that key at `then` undoes its change at `first`, as part of
- * the end of what hit the environment: most affected series went back to their previous level
- * there, and so did this one, within their spread. A series that reached a new level is not part
- * of it.
+ * the end of an environment event: most affected series went back to their previous level there,
+ * and so did this one, within their spread. A series that reached a new level is not part of it.
  */
 bool environment_ends(const struct environment_index *index, uint64_t key,
 	const struct environment_moment *first, const struct environment_moment *then, int sign);

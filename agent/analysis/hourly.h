@@ -1,11 +1,11 @@
 /*
  * Services that are sampled faster than they forget, judged by the hour.
  *
- * The points of a service that come every few minutes resemble their neighbours: ten of them say
- * hardly more than one, and all that is decided by counting points is decided too early. Such a
+ * The points of a service that come every few minutes resemble their neighbours: ten of them carry
+ * hardly more information than one, and every rule that counts points decides too early. Such a
  * series is judged by the means of the hours, as if it were sampled hourly; everything that counts
- * points counts hours. What leaves all that the last week had by far is not kept waiting for the
- * hour to end: from there on points stay as they are until their hours are there.
+ * points counts hours. A value far beyond the range of the last week does not wait for the hour to
+ * end: from there on single points are kept until their hours are complete.
  * docs/design/algorithms.md section 3.
  */
 #ifndef AGENT_ANALYSIS_HOURLY_H
@@ -29,14 +29,14 @@ struct pace {
 			  independent: the ratio of variances */
 };
 
-/* Decides what can be decided by now; `since` is the series' anchor, or the time of its first
+/* Decides as much as the points allow; `since` is the series' anchor, or the time of its first
  * point. O(n). */
 void pace_settle(struct pace *pace, const struct detection *detection, const struct series *series,
 	int64_t since, struct scratch *scratch);
 
-/* The series as it is judged: itself, or its hours that are over, on an axis of its own, in the
- * arena. The time of an hour is its beginning, its attributes are its last point's. An hour without
- * half of its points has no value. What comes before the first whole hour is left out. */
+/* The series in the form that is judged: unchanged, or its complete hours on a separate axis, in
+ * the arena. The time of an hour is its beginning, its attributes are its last point's. An hour
+ * without half of its points has no value. Points before the first whole hour are left out. */
 const struct series *pace_apply(
 	struct arena *arena, const struct pace *pace, const struct series *series);
 

@@ -2,10 +2,10 @@
  * Selection: which points and metrics of a test a command uses, as given by --since, --last,
  * --metrics and others.
  *
- * It applies in two places. What a source can use is put into the query (range, branch, metrics);
- * the rest is applied to the dataset afterwards (commits, versions, the last N points). For dates,
- * since is inclusive and until is exclusive; bounds by commit or version are both inclusive, as in
- * Hunter.
+ * It applies in two places. Criteria that a source supports become part of the query (range,
+ * branch, metrics); the others are applied to the dataset afterwards (commits, versions, the last N
+ * points). For dates, since is inclusive and until is exclusive; bounds by commit or version are
+ * both inclusive, as in Hunter.
  */
 #ifndef AGENT_ANALYSIS_SELECT_H
 #define AGENT_ANALYSIS_SELECT_H

@@ -58,7 +58,7 @@ struct line_wanted {
 	struct line_part *part;
 };
 
-/* Its memory grows to what a line needs and is used again for the next. */
+/* Its memory is reused from line to line. */
 struct line_reader;
 struct line_reader *line_reader_new(void);
 void line_reader_free(struct line_reader *reader);

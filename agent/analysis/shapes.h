@@ -57,7 +57,7 @@ struct shape {
 	struct attribution suspects;        /* of all members */
 	const struct shape_member *members; /* nearest to the centroid first */
 	size_t count;
-	const struct label_share *labels; /* most telling first */
+	const struct label_share *labels; /* most significant first */
 	size_t label_count;
 	const float *centroid; /* the mean of the members' shapes, by point of the axis */
 };

@@ -52,10 +52,10 @@ char *memory_printf(const char *format, ...) PRINTF_LIKE(1, 2) __attribute__((re
 void *memory_resize(void *memory, size_t count, size_t size) __attribute__((returns_nonnull));
 
 /*
- * Arrays that grow. memory_grow returns the array with room for at least `needed` items, moving
- * it to twice the capacity or what is needed if *capacity is less. arena_grow returns an array
- * with room for one more than its `count` items; it must have made the array itself, starting
- * from NULL, one item after the other.
+ * Arrays that grow. memory_grow returns the array with room for at least `needed` items, moving it
+ * to twice the capacity, or to `needed`, if *capacity is less. arena_grow returns an array with
+ * room for one more than its `count` items; it must have made the array itself, starting from NULL,
+ * one item after the other.
  */
 void *memory_grow(void *items, size_t *capacity, size_t needed, size_t size)
 	__attribute__((returns_nonnull));

@@ -52,7 +52,7 @@ void buf_json_number(struct buf *buf, double value);
 
 void buf_base64(struct buf *out, const void *bytes, size_t length); /* padded */
 
-/* Control characters and broken UTF-8 become spaces and U+FFFD, what passes `limit` characters
+/* Control characters and broken UTF-8 become spaces and U+FFFD, text beyond `limit` characters
  * becomes "…". */
 void buf_clean(struct buf *out, const char *text, size_t limit);
 

@@ -9,7 +9,7 @@
 
 int64_t clock_monotonic(void); /* ms, unrelated to the date; never goes back */
 int64_t clock_wall(void);      /* ms since 1970 */
-int64_t clock_boot(void);      /* ms; as the monotonic one, but goes on while the machine sleeps */
+int64_t clock_boot(void); /* ms; as the monotonic one, but continues while the machine sleeps */
 
 /* For measuring microseconds: ns of the monotonic clock. */
 int64_t clock_monotonic_ns(void);

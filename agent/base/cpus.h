@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* The smaller of what the affinity mask (taskset, cpusets) and the CPU quota (containers,
- * systemd's CPUQuota) allow; a fraction of a processor counts as one. At least 1. */
+/* The smaller of the affinity mask (taskset, cpusets) and the CPU quota (containers, systemd's
+ * CPUQuota); a fraction of a processor counts as one. At least 1. */
 size_t cpus_count(void);
 
 /* The same with `allowed` processors in the affinity mask and the system's files in the folder

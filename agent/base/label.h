@@ -33,7 +33,7 @@ bool label_value(const char *identity, const char *name, size_t length, struct b
 /* Whether the text has a set of labels as users write it: {region=eu, code="200"}. */
 bool label_is_asked(const char *text);
 
-/* Whether a series has all labels of such a text; ignores what precedes the set. */
+/* Whether a series has all labels of such a text; ignores text before the set. */
 bool label_has_asked(const char *identity, const char *text);
 
 /* Appends the identity without that value: equal for series that differ in it alone. False, with

@@ -46,8 +46,8 @@ struct matchers {
 
 /*
  * Reads and compiles a list of matchers, in the arena; the compiled expressions need matchers_free.
- * An ERROR_USAGE names the column (from 1) and what was expected there. A list that matches a
- * target without values is refused: it would select everything by mistake.
+ * An ERROR_USAGE names the column (from 1) and the expected token. A list that matches a target
+ * without values is refused: it would select everything by mistake.
  */
 bool matchers_parse(
 	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
@@ -76,8 +76,7 @@ struct matcher_effort {
 /*
  * Whether all match. Of a name with several values (the groups of a test) = and =~ hold if they
  * hold for one of them, != and !~ if they hold for each. An expression that exceeds its limit of
- * effort does not match, whatever the operator. What it costs is added to *effort, unless that is
- * NULL.
+ * effort does not match, whatever the operator. Its cost is added to *effort, unless that is NULL.
  */
 bool matchers_match(const struct matchers *matchers, matcher_values *values, void *context,
 	struct matcher_effort *effort);

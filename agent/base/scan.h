@@ -32,7 +32,7 @@ struct scan {
 	const char *at, *end;
 	const char *problem; /* first problem found, for the user; or NULL */
 	const char *wanted;  /* expected token at `at` if the text is invalid JSON; or NULL */
-	bool spoilt;         /* the problem is a string that is no Unicode text */
+	bool spoilt;         /* the problem is a string that is not Unicode text */
 	int depth;           /* open arrays and objects */
 	bool first;          /* at the start of the innermost array or object */
 	bool words;          /* accept NaN, Infinity and -Infinity, as Python writes them */
@@ -131,7 +131,7 @@ MUST_USE static inline bool scan_open(struct scan *scan, char bracket)
 	return true;
 }
 
-/* The first item, or what follows the last one: see scan_item. */
+/* The first item, or the text after the last one: see scan_item. */
 bool scan_item_first(struct scan *scan);
 bool scan_item_end(struct scan *scan);
 

@@ -1,6 +1,6 @@
 /*
- * Secrets: reading them from files (the `*_file` options), checking them, and keeping them out
- * of what servers echo.
+ * Secrets: reading them from files (the `*_file` options), checking them, and removing them from
+ * text that servers echo.
  *
  * Files are read at each use, so that a token can be changed while the agent runs. Errors name
  * the option and the file, never the content.

@@ -1,4 +1,4 @@
-/* SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for signing what we send. */
+/* SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for signing requests. */
 #ifndef AGENT_BASE_SHA256_H
 #define AGENT_BASE_SHA256_H
 

@@ -44,8 +44,8 @@ struct endpoint {
 
 extern const struct field endpoint_fields[];
 
-/* Checks what the fields cannot: options that exclude or need each other, and the syntax of
- * URLs. The text names the option and contains no secret. */
+/* Checks beyond those of single fields: options that exclude or require each other, and the syntax
+ * of URLs. The text names the option and contains no secret. */
 bool endpoint_check(const struct endpoint *endpoint, struct error *error) MUST_USE;
 
 /* A message for TRANSFER_SMTP. Addresses are bare: "ann@example.com". */
@@ -81,10 +81,10 @@ struct transfer {
 			     job's arena */
 	size_t body_length;
 	const char *const *command; /* of TRANSFER_EXEC: a program and its arguments, then NULL */
-	struct pairs environment;   /* its variables besides PATH, HOME and the like; their values
-				       are masked in what it prints */
-	struct pairs plain;         /* more, which are not masked; a value of NULL removes one */
-	size_t most_output;         /* bytes of output to keep; 0: a line */
+	struct pairs environment; /* its variables besides PATH, HOME and the like; their values are
+				     masked in its output */
+	struct pairs plain;       /* more, which are not masked; a value of NULL removes one */
+	size_t most_output;       /* bytes of output to keep; 0: a line */
 	const struct command_options *options; /* of TRANSFER_EXEC, or NULL */
 	const struct mail *mail;               /* of TRANSFER_SMTP, with endpoint and url */
 	const char *bearer; /* a secret for this transfer only (Slack's token), or NULL */
@@ -135,12 +135,12 @@ struct reply {
 	 * makes sure that its words are not shown. */
 	const char *redirected;
 	const char *barred;  /* the host of a forbidden redirect (endpoint.redirects), or NULL */
-	const char *problem; /* what failed, for the user, if there is no answer; what a command
-				complains of; no secrets */
+	const char *problem; /* the failure, for the user, if there is no answer; the error output
+				of a command; no secrets */
 	/*
-	 * Of TRANSFER_SMTP: what the answer is to. Without one, MAIL_TLS or MAIL_LOGIN if the
-	 * server does not offer that, else MAIL_GREETING. If the mail was taken (status 250), some
-	 * recipients may have been refused.
+	 * Of TRANSFER_SMTP: the step that was answered. Without an answer, MAIL_TLS or MAIL_LOGIN
+	 * if the server does not offer that, else MAIL_GREETING. If the mail was accepted (status
+	 * 250), some recipients may have been refused.
 	 */
 	enum mail_stage stage;
 	const struct mail_refusal *refusals;
@@ -151,7 +151,7 @@ struct reply {
  * well belong to the path. */
 bool transfer_url_ambiguous(const char *url);
 
-/* Whether it begins with http:// or https://, in any case. */
+/* Whether it begins with http:// or https://, in any letter case. */
 bool transfer_url_is_http(const char *url);
 
 /* Why a text is not a valid http or https URL, or NULL: "it must begin with ..." */
@@ -173,7 +173,7 @@ bool transfer_url_has_user(const char *url);
  */
 const char *transfer_safe_url(struct arena *arena, const char *url);
 
-/* The same of what is asked of the endpoint (or NULL), with its address as in the file. */
+/* The same for a request to the endpoint (or NULL), with its address as in the file. */
 const char *transfer_shown_url(
 	struct arena *arena, const struct endpoint *endpoint, const char *url);
 

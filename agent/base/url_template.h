@@ -5,8 +5,8 @@
  *     https://example.com/app/compare/{before}...{after}
  *     https://grafana.example/d/shop?var-region={label.region}&from={from}&to={to}
  *
- * A template comes from the configuration, the values from data; values are percent-encoded, so
- * whatever they contain, the link leads to the template's host.
+ * A template comes from the configuration, the values from data; values are percent-encoded, so the
+ * link always leads to the template's host.
  */
 #ifndef AGENT_BASE_URL_TEMPLATE_H
 #define AGENT_BASE_URL_TEMPLATE_H

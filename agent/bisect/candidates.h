@@ -13,7 +13,7 @@
 
 struct engine;
 
-/* Longest full id (SHA-256), and what is kept of a subject or an author, in characters. */
+/* Longest full id (SHA-256), and the limit of a subject or an author, in characters. */
 enum { CANDIDATE_ID = 64, CANDIDATE_TEXT = 200 };
 
 struct candidates_request {
@@ -31,9 +31,9 @@ struct candidate_commit {
 struct candidate_commits {
 	const char *repository; /* its top folder, or the folder of a bare one; absolute */
 	const char *good, *bad; /* full ids; `good` is position 0 */
-	const char *base_of;    /* `good` is its merge base with the bad end, as what was given
-				   (this full id) is not an ancestor of that; or NULL */
-	bool dirty;             /* the work tree has uncommitted changes, which runs ignore */
+	const char *base_of; /* full id of the given good commit if it is not an ancestor of the bad
+				end, in which case `good` is their merge base; or NULL */
+	bool dirty;          /* the work tree has uncommitted changes, which runs ignore */
 	struct candidate_commit *items; /* [count]; items[0] is position 1 */
 	size_t count;                   /* 1 to BISECT_CANDIDATES_MOST */
 };

@@ -1,11 +1,11 @@
 /*
- * The driver of a bisection, one for the command and the agent: it asks the search for a run for
- * each free worker, has it made, and tells the search its result.
+ * The driver of a bisection, one for the command and the agent: it gets a run from the search for
+ * each free worker, has it made, and reports the result to the search.
  *
  * Its owner brings the clock, the journal (lines of a file, rows of the store) and the runner that
- * makes the runs (workers of this machine, a lab). A run begins once that is stored; events are put
- * in the order in which the search is told of them, so whoever opens the journal after a crash goes
- * on from it.
+ * makes the runs (workers of this machine, a lab). A run begins once its start is stored; events
+ * are stored in the order in which the search receives them, so that the journal restores the
+ * search after a crash.
  */
 #ifndef AGENT_BISECT_DRIVER_H
 #define AGENT_BISECT_DRIVER_H
@@ -23,15 +23,15 @@ struct bisect_runner {
 	bool (*is_gone)(const void *context, size_t worker);
 	/* Ends the run of a busy worker, which is reported as BISECT_LOST, at once or later. */
 	void (*stop)(void *context, size_t worker);
-	/* Its runs go on when the program ends: they are begun again on resumption, not lost. */
+	/* Its runs continue when the program ends: they are begun again on resumption, not lost. */
 	bool keeps_runs;
 };
 
 struct bisect_driver_owner {
 	int64_t (*now)(void *context); /* ms, wall clock */
-	/* Stores an event, which is valid during the call. Of JOURNAL_BEGIN it calls
-	 * bisect_driver_stored, at once or later; what cannot be stored is the owner's to deal
-	 * with. */
+	/* Stores an event, which is valid during the call. After JOURNAL_BEGIN it calls
+	 * bisect_driver_stored, at once or later; the owner handles events that cannot be
+	 * stored. */
 	void (*put)(void *context, const struct journal_entry *event);
 	void *context;
 };
@@ -44,8 +44,8 @@ struct bisect_driver *bisect_driver_new(const struct journal_setup *setup,
 	const struct bisect_driver_owner *owner, const struct bisect_runner *runner, void *runs);
 void bisect_driver_free(struct bisect_driver *driver); /* accepts NULL */
 
-/* Goes on from what the journal has, once and first of all. Runs without a result are begun again
- * by a runner that keeps them, else lost, as `problem` says. */
+/* Restores the state from the journal; to be called once, first of all. Runs without a result are
+ * resumed by a runner that keeps them, else lost, with the reason `problem`. */
 void bisect_driver_resume(
 	struct bisect_driver *driver, const struct journal *journal, const char *problem);
 

@@ -30,7 +30,7 @@ struct journal_setup {
 	struct strings paths;
 	struct bisect_options options;
 	const char *run, *extract; /* extract may be NULL */
-	struct strings lines;      /* of workers that have one; the others are local */
+	struct strings lines;      /* of remote workers */
 	int64_t timeout;           /* ms */
 	bool remove_ignored;
 	bool merges;               /* if the culprit is a merge, its commits are searched next */

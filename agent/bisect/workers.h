@@ -31,8 +31,8 @@ struct workers_options {
 	const struct journal_setup *setup;
 	const char *folder;   /* absolute, exists; gets worker-N/ and logs/ */
 	struct pairs secrets; /* more variables for the command: masked in reports */
-	/* Somebody at a terminal began it: the command inherits all variables of this program (else
-	 * see agent/io/execution.h), and a checkout may fetch what a partial clone lacks. */
+	/* Started at a terminal: the command inherits all variables of this program (else see
+	 * agent/io/execution.h), and a checkout may fetch what a partial clone lacks. */
 	bool by_hand;
 };
 
@@ -48,8 +48,8 @@ struct worker_report {
 
 typedef void workers_done(void *context, const struct worker_report *report);
 
-/* What the options point to is borrowed. Processes of runs that a killed program left behind in
- * this folder are ended first. NULL and an error if `extract` is wrong or the folder cannot be
+/* Borrows everything that the options point to. Processes of runs that a killed program left behind
+ * in this folder are ended first. NULL and an error if `extract` is wrong or the folder cannot be
  * used. */
 struct workers *workers_new(const struct workers_options *options, workers_done *done,
 	void *context, struct error *error);

@@ -48,16 +48,16 @@ struct agent_api_answer {
  * no answer to that request. False and an error, unless the status is 2xx or 409:
  * - ERROR_STATE: the agent cannot be reached or did not answer in time, is stopping or busy, or
  *   something else answers there;
- * - ERROR_USAGE: it refused the credentials, the role or the request; the text says why.
- * A POST that was not answered may have been carried out.
+ * - ERROR_USAGE: it refused the credentials, the role or the request; the text has the reason. A
+ * POST that was not answered may have been carried out.
  */
 bool agent_api_call(struct agent_api *api, const char *path, const struct pairs *form,
 	const char *key, struct agent_api_answer *answer, struct error *error) MUST_USE;
 
 /*
  * Lists changes in pages, as long as `keep` wants more of them; it borrows the page, an array.
- * `form`: the parameters but limit and before. *more: there are others, which `keep` did not want.
- * False and an error as above, also if its pages do not end.
+ * `form`: the parameters but limit and before. *more: there are others beyond those that `keep`
+ * wanted. False and an error as above, also if its pages do not end.
  */
 bool agent_api_changes(struct agent_api *api, const struct pairs *form,
 	bool (*keep)(void *context, json_t *page), void *context, bool *more,

@@ -1,7 +1,7 @@
 /*
  * The command line: commands, their option tables, help and exit codes.
  *
- * A command is a row of the table in main.c: its name, the option tables it takes and a function.
+ * A command is a struct of agent/commands/: its name, the option tables it takes and a function.
  * Flags are parsed by the same struct field tables as YAML, so a flag's name, default, range and
  * help are declared once. Results go to cli->out, the log to stderr.
  */
@@ -47,7 +47,7 @@ struct cli {
 	struct common_options common;
 	void *options;            /* of command->options_size */
 	struct strings arguments; /* non-flag arguments */
-	struct config *config;    /* what cli_config has read; freed after the command */
+	struct config *config;    /* set by cli_config; freed after the command */
 	FILE *out;
 	int64_t now;    /* ms */
 	bool color;     /* out is a terminal and NO_COLOR is not set */
@@ -75,7 +75,7 @@ struct command {
 /* Parses argv and runs one of the commands; returns the exit code. */
 int cli_main(int argc, char **argv, const struct command *const *commands);
 
-/* Flushes the output and ends the process, whatever its other threads do. */
+/* Flushes the output and ends the process, without waiting for other threads. */
 _Noreturn void cli_leave(int code);
 
 /* Prints "hunter-c: text" on stderr and returns the exit code of the error's kind. */
@@ -92,7 +92,7 @@ int cli_refuse(const char *format, ...) PRINTF_LIKE(1, 2);
 struct config *cli_config(struct cli *cli);
 struct config *cli_config_from(struct cli *cli, const struct config_source *source);
 
-/* What config_load needs: the schema of this binary and the environment. */
+/* The input of config_load: the schema of this binary and the environment. */
 struct config_source cli_config_source(void);
 
 /* The ending of a noun behind a number: "s" unless it is one. */

@@ -10,7 +10,7 @@
 
 struct annotations;
 
-/* ERROR_USAGE: no usable section grafana. `option` is what asks for it, for errors. */
+/* ERROR_USAGE: no usable section grafana. `option`: the option that requires it, for errors. */
 struct annotations *annotations_new(const struct config *config, const char *option,
 	const struct cli *cli, struct error *error);
 void annotations_free(struct annotations *annotations);

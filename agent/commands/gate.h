@@ -37,8 +37,8 @@ struct gate *gate_new(
 	const struct gate_flags *flags, const struct command_context *context, struct error *error);
 void gate_free(struct gate *gate); /* accepts NULL */
 
-/* Sets `accepted` of the findings of a test: why each change does not count. `branch`: as it was
- * asked for, or NULL. */
+/* Sets `accepted` of the findings of a test: why each change does not count. `branch`: as
+ * requested, or NULL. */
 void gate_judge(struct gate *gate, struct arena *arena, const char *branch,
 	const struct analysis *analysis);
 

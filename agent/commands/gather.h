@@ -17,7 +17,7 @@ struct gather {
 	size_t count;
 	const struct config *config;
 
-	/* Also read the series that explain others. */
+	/* Also read the controls of the series. */
 	bool judges;
 
 	/* Optional: tasks the test needs, at most GATHER_PARTS; by default one. */

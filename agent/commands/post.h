@@ -20,7 +20,7 @@ struct post {
 	void (*failed)(struct post *post, const struct error *error);
 	void *context;
 	const char *key, *payload; /* for post_begin; post_send sets them */
-	const char *receipt;       /* what was sent at last; NULL: nothing, or there is none */
+	const char *receipt;       /* the last request that was sent, or NULL */
 	/* The rest is post.c's. */
 	struct attempt attempt;
 	enum maybe_delivered maybe_delivered;

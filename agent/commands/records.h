@@ -6,8 +6,8 @@
 
 #include "agent/model/change_record.h"
 
-/* A record from a change in the API's JSON; false if it is not one. What has a column, triage,
- * owner, range of suspects and time of the announcement are set. Texts are copied to the arena. */
+/* A record from a change in the API's JSON; false if it is not one. Sets the fields with a column,
+ * triage, owner, range of suspects and time of the announcement. Texts are copied to the arena. */
 bool record_read(struct arena *arena, const json_t *object, struct change_record *out);
 
 /* A time of it, ms; 0: there is none. */

@@ -8,8 +8,8 @@
 #include "agent/store/store.h"
 
 /*
- * The data of a replay: what the sources return for the whole period, fetched once, and the part
- * of it that had arrived by a given time.
+ * The data of a replay: the sources' answers for the whole period, fetched once, and the part of
+ * them that had arrived by a given time.
  */
 struct replay_data;
 

@@ -1,6 +1,6 @@
 /*
- * The documents of `report`: the changes of tests with their plots, as a page that stands alone
- * and as Markdown. Names come from data, and are text in both, whatever they contain.
+ * The documents of `report`: the changes of tests with their plots, as a self-contained page and as
+ * Markdown. Names come from data and are escaped in both.
  */
 #ifndef AGENT_COMMANDS_REPORT_H
 #define AGENT_COMMANDS_REPORT_H
@@ -39,7 +39,7 @@ struct report_document {
 	const char *title;
 	int64_t now, since, until; /* ms; WHEN_ALWAYS, WHEN_NEVER */
 	const char *branch;        /* or NULL */
-	struct strings asked;      /* tests and groups, as asked for; none: all */
+	struct strings asked;      /* the requested tests and groups; none: all */
 	size_t tests;
 	struct strings failed;
 	bool has_state;
@@ -54,7 +54,7 @@ struct report_around {
 	const char *before, *after;
 };
 
-/* How a form writes what all have. */
+/* The functions of an output format. */
 struct report_markup {
 	struct report_around title, problem, paragraph, facts, fact, table, heading, headings, row;
 	const char *tally, *fact_end, *rule, *cell_end, *line;

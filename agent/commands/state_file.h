@@ -23,7 +23,7 @@ extern const struct field state_fields[];
  * the exit code is then EXIT_USAGE. */
 const char *state_file(struct cli *cli, const char *path);
 
-/* Whether the agent of the options is asked instead of a state file. $HUNTER_AGENT yields to
+/* Whether the options name an agent, to be used instead of a state file. $HUNTER_AGENT yields to
  * --state-file; both flags are an error. */
 bool state_of_agent(const struct state_flags *flags, bool *agent, struct error *error) MUST_USE;
 
@@ -31,10 +31,10 @@ bool state_of_agent(const struct state_flags *flags, bool *agent, struct error *
  */
 bool state_is_there(const char *path);
 
-/* Whether this user may not read the file: the agent may show what is in it. */
+/* Whether this user may not read the file, in which case the agent may show its content. */
 bool state_is_hidden(const char *path);
 
-/* The text of a form's field, as forms.h asks for it; `form`: struct pairs. */
+/* The text of a form's field, as forms.h expects it; `form`: struct pairs. */
 const char *state_form(void *form, const char *name);
 
 /* The user's name, as far as it is known: the person of requests without authentication. */
@@ -47,7 +47,8 @@ struct state_request {
 	bool creates;     /* the state, if there is none: what is written refers to nothing */
 	const char *key;  /* that its answer has, see agent_api_call */
 	const struct pairs *form; /* NULL: it is read */
-	bool reads; /* also beside an agent, who is asked only if this user may not read the file */
+	bool reads; /* also while an agent runs, which is used only if this user may not read the
+		       file */
 	/* The same without an agent: appends the answer of the API. */
 	bool (*perform)(void *context, const char *state, const struct config *config,
 		struct buf *answer, struct error *error);

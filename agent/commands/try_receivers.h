@@ -7,7 +7,7 @@
 
 #include "agent/cli/cli.h"
 
-/* What became of it. */
+/* The outcome. */
 struct tried_receiver {
 	const char *receiver, *kind, *destination; /* destination: "" if there is only one */
 	const char *problem;                       /* NULL: sent */

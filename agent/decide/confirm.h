@@ -1,5 +1,5 @@
 /*
- * Which changes that a run has found are confirmed, and which of those are told.
+ * Which changes of a run are confirmed, and which of those are announced.
  *
  * A change is confirmed if it satisfies the rule of its detection (detectors/confirm.h), waits for
  * nothing in its own series (detectors/precedent.h, agent/decide/recover.h), passes the false
@@ -19,7 +19,7 @@
 
 struct arena;
 
-/* Why a change waits, or is recorded without being told. */
+/* Why a change waits, or is recorded but not announced. */
 enum confirm_reason {
 	CONFIRM_RULE,  /* `confirm` is not satisfied */
 	CONFIRM_AGAIN, /* the points are those that were judged before, in another way */
@@ -29,9 +29,9 @@ enum confirm_reason {
 	CONFIRM_HELD,
 	CONFIRM_AGE,     /* recorded only: older than max_age, ... */
 	CONFIRM_SEEN,    /* ... seen in points that were judged before, ... */
-	CONFIRM_OVER,    /* ... over before it was told, ... */
+	CONFIRM_OVER,    /* ... over before its announcement, ... */
 	CONFIRM_BACK,    /* ... or before its hold ended, ... */
-	CONFIRM_COVERED, /* ... or told as the recovery of another */
+	CONFIRM_COVERED, /* ... or announced as the recovery of another */
 	CONFIRM_LOST,    /* of a candidate: not found any more */
 	CONFIRM_REASONS,
 };
@@ -51,21 +51,22 @@ struct confirm_case {
 	int64_t time;                /* ms, its place */
 	size_t first_count;          /* points that followed it when it was first found */
 	bool service;                /* as confirm_holds takes it */
-	const char *silent;          /* why it is not told, whatever follows; NULL: it may be */
+	const char *silent;          /* why it is never announced; NULL: it may be */
 	bool at_once;                /* such a one that waits for nothing */
 	const char *again;           /* why it waited, if the points are those of then; or NULL */
 	enum doubt doubt;
 	bool covered; /* see CONFIRM_COVERED */
 	enum precedent_verdict precedent;
-	double share;             /* `fdr`; 0: off */
-	size_t series;            /* that have the same share, found or not */
-	const void *of;           /* its series. Cases of one series are adjacent */
-	int64_t seen, until;      /* ms, as in struct hold, ... */
-	bool off;                 /* ... and this */
-	int64_t clock;            /* ms, the series' own (hold_clock) */
-	bool on_hold;             /* out: it waits for more than the rule */
-	struct decision decision; /* out: PASS: to be told. HOLD: a candidate, `until` if it is held
-				     and confirmed otherwise. DROP: confirmed, not told */
+	double share;        /* `fdr`; 0: off */
+	size_t series;       /* that have the same share, found or not */
+	const void *of;      /* its series. Cases of one series are adjacent */
+	int64_t seen, until; /* ms, as in struct hold, ... */
+	bool off;            /* ... and this */
+	int64_t clock;       /* ms, the series' own (hold_clock) */
+	bool on_hold;        /* out: it waits for more than the rule */
+	struct decision
+		decision; /* out: PASS: to announce. HOLD: a candidate, with `until` if only the
+			     hold prevents its confirmation. DROP: confirmed, not announced */
 };
 
 /* Decides all candidates of a run. Reasons with numbers live in the arena. */

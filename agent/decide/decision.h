@@ -1,8 +1,8 @@
 /*
- * What is decided, and why.
+ * A decision and its reason.
  *
- * A decision is a pure function of what is known: it reads no clock, no file and no state. Whoever
- * needs one (a run, a round of messages, `why`, a gate, the page) calls the same function.
+ * Decisions are pure functions: they read no clock, no file and no state. All clients (runs, rounds
+ * of messages, `why`, gates, the page) call the same function.
  */
 #ifndef AGENT_DECIDE_DECISION_H
 #define AGENT_DECIDE_DECISION_H
@@ -17,9 +17,8 @@ enum verdict {
 
 struct decision {
 	enum verdict verdict;
-	const char
-		*reason; /* a literal, or borrowed from the input; NULL: there is nothing to say */
-	int64_t until;   /* ms, of HOLD: when to decide again; 0: nobody knows */
+	const char *reason; /* a literal, or borrowed from the input; NULL: none */
+	int64_t until;      /* ms, of HOLD: when to decide again; 0: unknown */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Whether a change still counts, or people have accepted it: by an entry of known_changes, or by
- * triage. Asked by the agent, the gates of one-shot commands, and `why`.
+ * triage. Used by the agent, the gates of one-shot commands, and `why`.
  */
 #ifndef AGENT_DECIDE_GATE_H
 #define AGENT_DECIDE_GATE_H

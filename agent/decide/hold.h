@@ -22,9 +22,9 @@
 /*
  * Until when a change at `time` that is first seen at `seen` is held; returns `seen` if it is not.
  * `range` is that of the source, 0 if it has none: a day is not waited for if the range is too
- * short to show daily cycles, nor a weekend if it takes up most of the range, nor beyond
- * three quarters of the range. `first` is the time of a service's first point: what is first seen
- * on working days waits while the series has none before; 0 for other series. All times are ms.
+ * short to show daily cycles, nor a weekend if it takes up most of the range, nor beyond three
+ * quarters of the range. `first` is the time of a service's first point: a change first seen on a
+ * working day waits while the series has no earlier one; 0 for other series. All times are ms.
  */
 int64_t hold_until(
 	const struct season *season, int64_t range, int64_t first, int64_t time, int64_t seen);

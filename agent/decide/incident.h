@@ -14,13 +14,13 @@
 #include "agent/model/incident.h"
 
 enum {
-	INCIDENT_SHARE = 20,       /* percent of the unchanged series: fewer have a label that
-				      tells */
-	INCIDENT_SERIES_LEAST = 10 /* unchanged series; of fewer no label tells anything, and it is
-				      enough that places overlap */
+	INCIDENT_SHARE = 20,       /* percent of the unchanged series: the most that may share a
+				      significant label */
+	INCIDENT_SERIES_LEAST = 10 /* unchanged series; with fewer no label is significant, and
+				      overlapping places suffice */
 };
 
-/* A change, and those of its labels ("service=checkout", "test[1]=checkout") that tell. */
+/* A change and its significant labels ("service=checkout", "test[1]=checkout"). */
 struct incident_change {
 	const struct change_record *record;
 	struct strings labels;
@@ -39,16 +39,16 @@ struct incidents_open {
 };
 
 /*
- * Takes the next change, in the order of time, then id, that is told `now` (ms): into the incident
- * that it shares its cause with, which others may join for `interval` (ms) from now on, or into a
- * new one, in the arena. NULL: into none, as another message covers it, but no cluster here does.
- * Borrows the change.
+ * Adds the next change announced at `now` (ms), in the order of time, then id, to the incident with
+ * the same cause, which stays open to others for `interval` (ms), or to a new one in the arena.
+ * NULL: to none, as a message about something else than a cluster of this round covers it. Borrows
+ * the change.
  */
 const struct incident *incident_take(struct arena *arena, struct incidents_open *open,
 	const struct incident_change *change, int64_t now, int64_t interval);
 
-/* Whether more of an incident makes another headline than what was told: a regression, or one that
- * is twice as large. */
+/* Whether a new change of an incident deserves a new headline: a first regression, or one twice as
+ * large. */
 bool incident_is_worse(const struct incident_worst *told, const struct incident_worst *more);
 
 #endif

@@ -31,7 +31,7 @@ struct known {
 	double before, after; /* its levels; equal: it is not searched for beyond the tolerance
 				 unless it stands */
 	size_t followed; /* points that followed it when it was announced; 0: it does not stand */
-	int64_t over;    /* ms: it has recovered by then, and is nothing later; 0: it has not */
+	int64_t over;    /* ms: when it had recovered; 0: it has not */
 };
 
 struct found {

@@ -1,10 +1,10 @@
 /*
- * Which changes of a series are over, and what becomes of the changes that end them.
+ * Which changes of a series are over, and how the changes that end them are announced.
  *
  * A regression, or a change of a metric without a direction, is over once a later level brings the
  * previous one back (detectors/recovery.h); an improvement that is undone is a new regression. A
  * change that was found and has turned out to be an excursion is over in any case. The change that
- * brings a level back is announced as the end of the other: it is no news of its own if the change
+ * brings a level back is announced as the end of the other: it is no separate news if the change
  * that it undoes was announced, or is announced now.
  *
  *   known change             what is found now                     becomes
@@ -33,14 +33,14 @@ enum ending {
 	ENDING_BACK, /* had recovered, and is open again */
 };
 
-/* What more points will decide about a change that was found. */
+/* Which questions about a found change need more points. */
 enum doubt {
 	DOUBT_NONE,
 	DOUBT_OVER, /* it may be over */
 	DOUBT_END,  /* it may bring back the level before an earlier one */
 };
 
-/* What recover_judge decides about one known change. */
+/* The decision of recover_judge about one known change. */
 struct closure {
 	enum ending ending;
 	struct recovered over; /* with ENDING_OVER */
@@ -61,15 +61,15 @@ struct closing {
 				 whose cycle is not known yet, and ... */
 	int64_t now;          /* ... the time of the series' own clock */
 	int direction;
-	bool service; /* its changes that are over before they are told are no news */
+	bool service; /* do not announce changes that are over before their announcement */
 
 	/* Set by recover_judge: */
 	struct recovery *ends; /* by found change */
 	bool *covered; /* by found change: it brings a level back, and the end of the other change
 			  announces it */
 	enum doubt *doubts; /* by found change: it waits for more points */
-	bool *passed; /* by found change: over before it was told, or the end of such a one; no
-			 news */
+	bool *passed; /* by found change: over before its announcement, or the end of such a change;
+			 not announced */
 	struct closure *closures; /* by known change */
 	bool waiting;             /* a change may be over; the next points will decide */
 };

@@ -1,11 +1,11 @@
 /*
  * Decides whether and when a failed delivery is retried.
  *
- * Temporary failures are retried with exponential backoff, not before the receiver
- * allows it (an hour at most). If the message may have arrived, the wait is longer: it needs time
- * to become visible, and where nobody can check, a longer wait means fewer duplicates during an
- * outage. Configuration errors are retried without limit. A single pass gives up permanent errors
- * only and leaves the rest to the next one. Only time spent trying in this process counts towards
+ * Temporary failures are retried with exponential backoff, not before the receiver allows it (an
+ * hour at most). If the message may have arrived, the wait is longer: it needs time to become
+ * visible, and where that cannot be checked, a longer wait means fewer duplicates during an outage.
+ * Configuration errors are retried without limit. A single pass gives up permanent errors only and
+ * leaves the rest to the next one. Only time spent trying in this process counts towards
  * `give_up_after`, so the agent's downtime loses no alarm.
  */
 #ifndef AGENT_DECIDE_RETRY_H
@@ -30,8 +30,8 @@ struct failed_attempt {
  * that a receiver may ask for; the longest wait in a single pass. */
 enum { RETRY_LOOK = 3000, RETRY_WISH = 3600000, RETRY_ONCE = 30000 };
 
-/* PASS: this process tries again in `until` ms; HOLD: the next one does, no earlier; DROP: nobody
- * does. */
+/* PASS: this process tries again in `until` ms; HOLD: the next one does, no earlier; DROP:
+ * never. */
 struct decision retry_decide(const struct failed_attempt *failed);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What a silence selects, among changes and notices.
+ * Matches changes and notices against silences.
  *
  * Its matchers (agent/base/matcher.h) compare named values: the test, its groups, the metric,
  * branch and direction, attributes of the points and labels of the series; for notices also the
@@ -16,11 +16,10 @@
 /* Its end, or the time at which somebody ended it. */
 int64_t silence_end(const struct silence *silence);
 
-/* Whether what it selects is held at `now`. */
+/* Whether the silence is active at `now`. */
 bool silence_holds(const struct silence *silence, int64_t now);
 
-/* What a silence may select: a change or a notice. Fields that do not apply to a notice are
- * NULL. */
+/* A change or a notice to match. Fields that do not apply to a notice are NULL. */
 struct silence_target {
 	const char *test;
 	const char *metric, *series; /* series: the identity, for labels */

@@ -36,7 +36,7 @@ struct contender {
 enum { MARGINS = 3, MARGIN_MAIN = 2 };
 extern const size_t evaluate_margins[MARGINS]; /* 0, 2, 5 */
 
-/* What became of a change that people judged. */
+/* The outcome of a triaged change. */
 struct judged_outcome {
 	const struct labelled_series *series;
 	const struct judgement *judgement;
@@ -44,7 +44,7 @@ struct judged_outcome {
 	size_t delay; /* points, if it was announced */
 };
 
-/* What the agent would have announced, point by point. */
+/* The announcements that the agent would have made, point by point. */
 struct live {
 	size_t points; /* that arrived while it watched */
 	struct followed alarms;
@@ -112,7 +112,7 @@ bool evaluate_find(const struct contender *contender, const struct labelled_seri
 	struct scratch *scratch, struct change *room, size_t *count, bool *seasonal,
 	struct error *error) MUST_USE;
 
-/* Adds what another contender did on other series. */
+/* Adds the results of a contender on other series. */
 void result_add(struct result *sum, const struct result *one);
 
 double per_thousand(double part, size_t whole);
@@ -123,7 +123,7 @@ size_t live_delay(struct live *live, size_t tenths);
 /* Points found that are not labelled, per 1,000 points of all series. */
 double standing_wrong(const struct standing *standing);
 
-/* What became of the judged changes. */
+/* The outcomes of the triaged changes. */
 struct judged {
 	size_t said[TRIAGE_STATES], announced[TRIAGE_STATES];
 	size_t real, found; /* those that are news */
@@ -148,7 +148,7 @@ void evaluate_print(const struct buf *text, bool live, bool by_class, FILE *out)
 /* --from-triage: everything but the check of the flags. Prints errors; returns the exit code. */
 int evaluate_triage(struct cli *cli);
 
-/* --label: asks a person for the labels of series; what the contenders find is offered. Prints
+/* --label: asks a person for the labels of series and offers the contenders' findings. Prints
  * errors; returns the exit code. */
 int evaluate_label(struct cli *cli, const struct contender *proposers, size_t count);
 

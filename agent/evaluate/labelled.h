@@ -1,5 +1,5 @@
 /*
- * Labelled series: what people say of series they have, a JSON object a line.
+ * Labelled series, one JSON object per line.
  *
  *     {"id": "a", "series": [1, 2.5, null], "change_points": [2]}
  *     {"id": "b", "series": [..], "change_points": {"ann": [2], "ben": []}, "class": "disk",
@@ -7,9 +7,9 @@
  *     {"id": "c", "series": [..], "true": [40], "maybe": [7], "kind": "flat"}
  *
  * A change point is the index, from 0, of the first value of a new level. `class` groups series in
- * the output. In `unsure` spans, the end not included, and within SCORE_NEAR points of a `maybe`, a
- * found point that is no labelled one does not count. Series, runs, hashes, times and id are those
- * of agent/analysis/series_lines.h; "name" may stand for "id", "annotations" and "true" for
+ * the output. In `unsure` spans, the end not included, and within SCORE_NEAR points of a `maybe`,
+ * an unlabelled found point does not count. Series, runs, hashes, times and id are those of
+ * agent/analysis/series_lines.h; "name" may stand for "id", "annotations" and "true" for
  * "change_points", and "kind" for "class". Other members are skipped.
  */
 #ifndef AGENT_EVALUATE_LABELLED_H
@@ -50,7 +50,7 @@ bool labelled_read(struct line_reader *reader, const char *text, size_t length, 
 
 /*
  * Reads the files ("-" is the standard input), whose lines have up to `max_line` bytes. Fails on
- * the first bad line: `FILE:LINE: ...`. Free set->series whatever happens.
+ * the first bad line: `FILE:LINE: ...`. Free set->series in any case.
  */
 bool labelled_load(const struct strings *files, size_t max_line, struct arena *arena,
 	struct labelled_set *set, struct error *error) MUST_USE;

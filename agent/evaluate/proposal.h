@@ -26,8 +26,8 @@ typedef bool proposal_choice(
 	void *context, const struct test *test, const struct detection *detection);
 
 /*
- * Adds settings (of the detector, and `confirm`) for the metrics chosen, and for no others. False
- * and an error if the files have no place for exactly that; the proposal is then unchanged.
+ * Adds settings (of the detector, and `confirm`) for exactly the chosen metrics. False and an error
+ * if no place in the files does so; the proposal is then unchanged.
  */
 bool proposal_set(struct proposal *proposal, const struct setting *settings, size_t count,
 	proposal_choice *chosen, void *context, struct error *error) MUST_USE;

@@ -1,10 +1,10 @@
 /*
- * Labelled series from what people said of changes (agent/model/triage.h): the state's changes on
- * the data that the sources return today.
+ * Labelled series from triage (agent/model/triage.h): the state's changes on the data that the
+ * sources return today.
  *
- * Expected, fixed and acknowledged changes are labels; a false one is none, so what is found there
- * is wrong. Around changes of the environment, ignored ones, and those that nobody has judged,
- * nothing counts; what becomes of them is told apart.
+ * Expected, fixed and acknowledged changes are labels; a change found at a false one is a false
+ * alarm. Around infra, ignored and open changes nothing counts; their outcomes are listed
+ * separately.
  */
 #ifndef AGENT_EVALUATE_TRIAGED_H
 #define AGENT_EVALUATE_TRIAGED_H

@@ -1,17 +1,16 @@
 /*
- * A fleet: several agents on one state. What there is to do is divided into shards; an agent works
- * on those that it holds. Without a fleet (agent->fleet is NULL: the state is a file) an agent
- * holds all.
+ * A fleet: several agents on one state. The work is divided into shards; an agent works on those
+ * that it holds. Without a fleet (agent->fleet is NULL: the state is a file) an agent holds all.
  *
  * A test belongs to the shard of its name, a receiver (its deliveries and their follow-ups) to the
  * shard of its own. Whatever must see everything, such as groups and digests, belongs to the
- * leader, which is a shard as well. A test may leave its shard and be leased by itself (tests.h).
+ * leader, which is a shard as well. A test may leave its shard and be singly leased (tests.h).
  *
- * An agent has a lease, a row in the database, which it renews with each of its turns. It trusts in
- * that for a while that ends before the database's does, and until then in what it holds. A call
- * that writes about a shard carries a fence: the store performs it only if this agent still holds
- * the shard with the same term. An agent whose lease is over loses its shards once another agent
- * has noticed; if none has, it goes on with them.
+ * An agent has a lease, a row in the database, which it renews with each of its turns. It trusts
+ * its lease, and the shards it holds, for a time that ends before the database's. A call that
+ * writes about a shard carries a fence: the store performs it only if this agent still holds the
+ * shard with the same term. An agent whose lease is over loses its shards once another agent has
+ * noticed; if none has, it continues with them.
  *
  * For the loop's thread.
  */
@@ -28,27 +27,28 @@ struct fleet_shards {
 	bool has[FLEET_SHARDS];
 };
 
-/* What others may have written, as the last turn saw it. The numbers are others, not always larger
- * ones, when something has happened. */
+/* Writes of other agents, as seen by the last turn. A number differs, but need not be larger, after
+ * an event. */
 struct fleet_news {
-	struct store_due due;   /* what is to be announced, ... */
-	int64_t due_set;        /* ... a number that is another one when other changes are, ... */
-	int64_t last_delivery;  /* ... when other deliveries are queued, ... */
-	int64_t last_audit;     /* ... when people have said something: triage, silences, ... */
-	int64_t requests;       /* ... runs asked for, of shards that this agent holds: how many */
-	uint64_t views;         /* ... when an agent's view of a source has changed, ... */
+	struct store_due due;  /* pending announcements, ... */
+	int64_t due_set;       /* ... a number that is another one when other changes are, ... */
+	int64_t last_delivery; /* ... when other deliveries are queued, ... */
+	int64_t last_audit;    /* ... triage and silences, ... */
+	int64_t requests; /* ... the number of requested runs of shards that this agent holds */
+	uint64_t views;   /* ... when an agent's view of a source has changed, ... */
 	uint64_t configuration; /* ... and when agents, the leader or configurations have */
 };
 
 struct fleet_listener {
-	/* The shards were gained. `restored` was read after that: what is stored of all shards. */
+	/* The shards were gained. `restored`, read after that, is the stored state of all
+	 * shards. */
 	void (*gained)(void *context, const struct fleet_shards *shards,
 		const struct store_restore *restored);
 	/* The shards were lost: nothing about them can be written any more. */
 	void (*lost)(void *context, const struct fleet_shards *shards);
-	/* Whether something is under way that should end before the shard is handed over; nothing
-	 * new is begun for it (fleet_holds is false by then). Calls of the store with a fence are
-	 * known. After half a minute it is handed over all the same. */
+	/* Whether work is in progress that should end before the shard is given up; no new work
+	 * begins for it (fleet_holds is already false). Fenced calls of the store are taken into
+	 * account. After half a minute the shard is given up in any case. */
 	bool (*is_busy)(void *context, int shard);
 	/* Something in it differs from last time. After `gained` and `lost` of that turn. */
 	void (*news)(void *context, const struct fleet_news *news);
@@ -63,32 +63,32 @@ int fleet_shard_of_receiver(const char *name);
 bool fleet_holds(const struct agent *agent, int shard);
 bool fleet_is_trusted(const struct agent *agent); /* in anything */
 
-/* Whether others may work on the same state meanwhile: neither without a fleet, nor for a single
- * run, which holds all. */
+/* Whether other agents may work on the same state: false without a fleet, and for a single run,
+ * which holds all shards. */
 bool fleet_is_shared(const struct agent *agent);
 
 /* The call is about the shard: it fails, with `fenced`, unless the agent holds that when it is
  * written. For calls that write; before store_client_call. */
 void fleet_fence(const struct agent *agent, struct store_call *call, int shard);
 
-/* What the agent says of itself with each turn from now on: the hash of its configuration. */
+/* Sets the hash of the configuration that the agent publishes with each turn. */
 void fleet_announce(struct agent *agent, int64_t configuration);
 
 /* Has the listener called from now on, in the order of these calls; its functions may be NULL. Does
  * nothing without a fleet. */
 void fleet_listen(struct agent *agent, const struct fleet_listener *listener);
 
-/* The agents that live; without a fleet it is one. Limits of a server are divided by it. */
+/* The live agents; without a fleet it is one. Limits of a server are divided by it. */
 size_t fleet_size(const struct agent *agent);
 
 /* The agent's own name; "" without a fleet. */
 const char *fleet_name(const struct agent *agent);
 int64_t fleet_instance(const struct agent *agent); /* 0 without a fleet */
 
-/* The name of an agent that lives; or NULL. */
+/* The name of a live agent; or NULL. */
 const char *fleet_agent_name(const struct agent *agent, int64_t instance);
 
-/* The name of the agent that holds the shard, as the last turn saw it; NULL: nobody, or without a
+/* The name of the agent that holds the shard, as the last turn saw it; NULL: none, or without a
  * fleet. */
 const char *fleet_holder(const struct agent *agent, int shard);
 
@@ -104,11 +104,11 @@ const char *fleet_trouble(const struct agent *agent);
 
 /*
  * The life of a fleet. fleet_new sets agent->fleet if the agent's store can be shared (else it
- * stays NULL), asks the database for the time, and fails with an ERROR_STATE if that cannot be had.
- * fleet_start takes the first turn. With `ready` (or NULL) the agent takes all shards and calls it
- * when it has them, without calls of `gained`, or with an error if it cannot; it keeps the engine
- * running until then. fleet_leave, for an agent that stops, gives back everything, when nothing is
- * under way any more.
+ * stays NULL), asks the database for the time, and fails with an ERROR_STATE if the database is
+ * unavailable. fleet_start takes the first turn. With `ready` (or NULL) the agent takes all shards
+ * and calls it when it has them, without calls of `gained`, or with an error if it cannot; it keeps
+ * the engine running until then. fleet_leave, for an agent that stops, gives back everything, when
+ * nothing is in progress any more.
  */
 bool fleet_new(struct agent *agent, struct error *error) MUST_USE;
 void fleet_start(struct agent *agent, void (*ready)(void *context, const struct error *error),
@@ -131,8 +131,8 @@ void fleet_script(
 void fleet_script_trust(struct agent *agent, bool trusted);
 
 /*
- * How shards are shared out, a pure function of what a turn has seen: each agent comes to hold as
- * many as any other, or one more or less. Agents need not be asked: each decides for itself.
+ * How shards are shared out, a pure function of what a turn has seen: the agents' numbers of shards
+ * differ by at most one. Each agent decides for itself.
  */
 struct fleet_plan {
 	int take;    /* so many free shards */

@@ -1,6 +1,6 @@
 /*
- * Requests for runs within a fleet: tests that other agents are asked to run, and those that this
- * one is asked to. They go through the state; to ask twice is to ask once.
+ * Requests for runs within a fleet: those that this agent sends to others, and those that it
+ * receives. They go through the state; duplicates are merged.
  *
  * For the loop's thread.
  */
@@ -11,17 +11,18 @@
 
 struct requests;
 
-/* `run` is called with the name of each test that this agent is asked to run, or that it was to ask
- * another agent about and could not yet; it returns whether the run is in hand now, else it is
- * asked for again. */
+/* `run` is called with the name of each test whose run is requested from this agent, or whose
+ * request could not be sent yet; it returns whether the run has begun, else the request is
+ * repeated. */
 struct requests *requests_new(
 	struct agent *agent, bool (*run)(void *context, const char *test), void *context);
 void requests_free(struct requests *requests); /* after the engine; accepts NULL */
 
-/* Asks whoever runs the test, of that shard; all tests of the same moment go together. */
+/* Requests a run from the agent that has the test, of that shard; all tests of the same moment go
+ * together. */
 void requests_ask(struct requests *requests, const char *test, int shard);
 
-/* Takes what this agent is asked. */
+/* Receives the requests to this agent. */
 void requests_take(struct requests *requests);
 
 #endif

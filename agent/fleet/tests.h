@@ -1,5 +1,6 @@
 /*
- * Who runs a test in a fleet: the holder of its shard, or an agent that leases it by itself.
+ * The agent that runs a test in a fleet: the holder of its shard, or an agent that leases the
+ * single test.
  *
  * The configurations of agents may differ, while they are changed one by one. The version of a test
  * decides that most live agents have; of equals the one announced last. An agent is *able* to run a
@@ -29,10 +30,10 @@
 
 #include "agent/fleet/fleet.h"
 
-/* Of whoever runs tests; its functions may be NULL. */
+/* Callbacks of the scheduler; each may be NULL. */
 struct fleet_runner {
-	/* What fleet_has and fleet_runs answer may be another. `rows`: what is stored of the health
-	 * of tests, read after their leases; NULL: there is none more that others had. */
+	/* The answers of fleet_has and fleet_runs may have changed. `rows`: the stored health of
+	 * tests, read after their leases; NULL: no test came from another agent. */
 	void (*moved)(void *context, const struct health_rows *rows);
 	/* Whether a run of the test is in progress. */
 	bool (*is_running)(void *context, const char *test);
@@ -41,8 +42,8 @@ struct fleet_runner {
 
 void fleet_tests_listen(struct agent *agent, const struct fleet_runner *runner);
 
-/* Whether this agent has the lease of the test; whether it is to run it, too (or, if the test is
- * not configured any more, to say so: see fleet_agrees); and whether it may do so now. */
+/* Whether this agent has the lease of the test; whether it should run it, too (or, if the test is
+ * no longer configured, report that: see fleet_agrees); and whether it may do so now. */
 bool fleet_has(const struct agent *agent, const char *test);
 bool fleet_runs(const struct agent *agent, const char *test);
 bool fleet_may_run(const struct agent *agent, const char *test);

@@ -4,8 +4,8 @@
  *
  * A Unix socket's peer is a user of this machine and may do everything: the mode of its file
  * controls who may connect. Elsewhere a user signs in by password or token, or a trusted proxy
- * names the user. As long as nobody can sign in everybody may do everything, so then only this
- * machine may connect. For the loop's thread.
+ * names the user. Without any way to sign in everybody may do everything, so then only this machine
+ * may connect. For the loop's thread.
  */
 #ifndef AGENT_HTTP_ACCESS_H
 #define AGENT_HTTP_ACCESS_H
@@ -45,8 +45,8 @@ bool access_takes_secrets(const struct access *access);
 /* The certificate in use, or NULL: no TLS. Whether there is TLS does not change. */
 struct tls *access_tls(struct access *access);
 
-/* Reads what has changed; done on use as well, once a second. A version that cannot be used is
- * logged and the previous one stays. Returns why, valid until the next call; else NULL. */
+/* Rereads changed files; done on use as well, once a second. An unusable version is logged and the
+ * previous one stays. Returns the reason, valid until the next call; else NULL. */
 const char *access_reload(struct access *access);
 
 /* The Basic and Bearer challenge of a 401, or NULL. */
@@ -78,7 +78,7 @@ struct sign_in {
 	struct password_check *check; /* if pending */
 	unsigned char
 		client[NETWORK_ADDRESS]; /* the peer's address or, behind a proxy, its client's */
-	uint64_t name_key, client_key;   /* what a failure counts against */
+	uint64_t name_key, client_key;   /* the key that failures are counted by */
 };
 
 enum access_outcome access_sign_in(struct sign_in *sign_in);

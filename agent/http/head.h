@@ -1,6 +1,6 @@
 /*
- * What a client sends in a request: parameters, accepted content types, and headers about its
- * origin. All pure functions on untrusted text.
+ * The parts of a request: parameters, accepted content types, and headers about its origin. All
+ * pure functions on untrusted text.
  */
 #ifndef AGENT_HTTP_HEAD_H
 #define AGENT_HTTP_HEAD_H
@@ -64,7 +64,7 @@ struct http_claim {
 	const char *names[2]; /* the agent's names, besides addresses and localhost; or NULL */
 };
 
-/* False: the request is refused, and error says why. Following a link to this site is allowed. */
+/* False and an error: the request is refused. Following a link to this site is allowed. */
 bool http_guard(const struct http_claim *claim, struct error *error) MUST_USE;
 
 #endif

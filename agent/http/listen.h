@@ -27,8 +27,8 @@ struct listener {
 };
 
 /*
- * A host is resolved once, and its first address is used. [::] accepts IPv4 as well, whatever
- * the system's default. A socket file that nobody listens on any more is replaced.
+ * A host is resolved once, and its first address is used. [::] accepts IPv4 as well, whatever the
+ * system's default. A socket file without a listener is replaced.
  *
  * False and an error: ERROR_USAGE for an address that is invalid, or not loopback and not `open`;
  * ERROR_STATE if binding fails. The caller closes the descriptor.

@@ -21,11 +21,12 @@ struct http {
 	int epoll;
 	struct visits visits;
 	struct http_request *requests;
-	size_t kept;              /* by routes, unanswered */
-	struct pack *packs;       /* answers that a worker compresses */
-	size_t endless;           /* answers without end, in progress */
-	size_t waiting, pictures; /* suspended connections: those of pictures, and others */
-	size_t bulky;             /* requests that receive a large body */
+	size_t kept;        /* by routes, unanswered */
+	struct pack *packs; /* answers that a worker compresses */
+	size_t endless;     /* answers without end, in progress */
+	size_t waiting,
+		pictures; /* suspended connections: of pictures, and of all other requests */
+	size_t bulky;     /* requests that receive a large body */
 	bool tls;
 	bool resumed;  /* a connection resumes when libmicrohttpd is run */
 	bool stopping; /* routes are not called any more */
@@ -62,7 +63,7 @@ struct http_request {
 	int64_t id;        /* in the path, or 0 */
 	const char *rest;  /* of the path, if the route's ends with a slash */
 	bool has_nul;      /* the path, percent-encoded */
-	const char *after; /* what follows the address, up to its first NUL, in the first line */
+	const char *after; /* the rest of the first line after the address, up to its first NUL */
 	const char *query; /* not decoded */
 	struct http_query parameters;
 	bool posted;
@@ -94,21 +95,21 @@ void http_request_free(struct http_request *request);
 /* The counter of waiting requests of its kind. */
 size_t *http_places(struct http_request *request);
 
-/* Lets a suspended connection go on. */
+/* Lets a suspended connection continue. */
 void http_request_resume(struct http_request *request);
 
-/* Sets an error as the answer, which is sent when libmicrohttpd asks for it. */
+/* Sets an error as the answer, which is sent on libmicrohttpd's next call. */
 void http_request_fail(struct http_request *request, int status, const char *problem);
 
-/* Sets the answer, which is sent when libmicrohttpd asks for it. */
+/* Sets the answer, which is sent on libmicrohttpd's next call. */
 void http_request_answer(struct http_request *request, struct http_answer *answer);
 
 /* Whether the client has this version: If-None-Match lists it, or *. */
 bool http_is_known(const struct http_request *request, const char *etag);
 
-/* Gives an answer a version and compresses it, if it is worth it. True: a worker does, takes the
- * answer and sets it then. The request does not wait for that any more; frees what no worker has
- * ended. (pack.c) */
+/* Gives an answer a version and compresses it, if that saves space. True: a worker does so, owns
+ * the answer and sets it later. http_pack_leave: the request waits no longer. http_packs_free frees
+ * unfinished work. (pack.c) */
 bool http_pack(struct http_request *request, struct http_answer *answer);
 void http_pack_leave(struct http_request *request);
 void http_packs_free(struct http *http);

@@ -36,8 +36,8 @@ struct http_answer {
 	const void *fixed; /* instead of a body: bytes that live as long as the program, or NULL */
 	size_t fixed_length;
 	const char *encoding; /* of the body as it is: "gzip"; NULL: none */
-	/* Quoted; a client that has this version gets 304. It may keep the answer, and asks each
-	 * time whether it is still right. NULL: it must not be kept. */
+	/* Quoted; a client that has this version gets 304. It may keep the answer, and revalidates
+	 * it each time. NULL: it must not be kept. */
 	const char *etag;
 	const char *policy; /* Content-Security-Policy; NULL: nothing may be loaded or run */
 };
@@ -84,7 +84,7 @@ struct http_options {
 struct http *http_start(
 	struct engine *engine, const struct http_options *options, struct error *error);
 
-/* Tells waiting and new clients that the agent is stopping, and closes. Requests kept by routes
+/* Answers waiting and new clients that the agent is stopping, and closes. Requests kept by routes
  * stay until http_free; answering them has no effect. Both accept NULL. */
 void http_stop(struct http *http);
 void http_free(struct http *http);
@@ -96,7 +96,7 @@ bool http_is_reachable(const struct http *http);
 /* The id in the request's path; 0: its route has none. */
 int64_t http_id(const struct http_request *request);
 
-/* What follows the route's path, if that ends with a slash. */
+/* The rest of the address after the route's path, if that ends with a slash. */
 const char *http_rest(const struct http_request *request);
 
 /* Takes the body of a request whose route has HTTP_BULK. */
@@ -119,7 +119,7 @@ void http_answer(struct http_request *request, struct http_answer *answer);
 void http_send(struct http_request *request, int status);
 void http_fail(struct http_request *request, int status, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* What an answer that comes piece by piece does next. */
+/* The next step of an answer in pieces. */
 enum http_flow {
 	HTTP_FLOWS, /* there may be more at once */
 	HTTP_RESTS, /* that is all for now, until http_stream_wake */
@@ -132,10 +132,10 @@ struct http_stream {
 	const char *type; /* content type, static; NULL: JSON */
 	bool endless;     /* takes one of HTTP_LISTENERS places, and ends with the server */
 	int64_t every;    /* ms: it rests no longer than that; 0: until it is woken */
-	/* Appends to `out`, which is empty; not called before the client has taken what was there
-	 * before. */
+	/* Appends to `out`, which is empty; not called before the client has taken the previous
+	 * piece. */
 	enum http_flow (*next)(void *context, struct buf *out);
-	void (*end)(void *context); /* called once, when nothing is asked for any more; or NULL */
+	void (*end)(void *context); /* called once, at the end; or NULL */
 	void *context;
 };
 
@@ -149,7 +149,7 @@ enum { HTTP_LISTENERS = 200, HTTP_LISTENERS_OF_ONE = 50 /* address, or user of a
 bool http_stream(struct http_request *request, const struct http_stream *stream) MUST_USE;
 void http_stream_wake(struct http_request *request);
 
-/* Ends all endless answers, so that their clients ask again. */
+/* Ends all endless answers, so that their clients reconnect. */
 void http_end_streams(struct http *http);
 
 /* The status for an error: 400, 502 or 503. */

@@ -1,7 +1,7 @@
 /*
  * Slows down guessing: after some failures a client must pause before the next attempt; the pause
- * doubles with each failure up to some seconds. Others are not delayed. Pure, on the caller's
- * clock; keeps a fixed number of places, and replaces the one whose pause ends first.
+ * doubles with each failure up to some seconds. Other clients are not delayed. Pure, on the
+ * caller's clock; keeps a fixed number of places, and replaces the one whose pause ends first.
  */
 #ifndef AGENT_HTTP_THROTTLE_H
 #define AGENT_HTTP_THROTTLE_H

@@ -1,6 +1,6 @@
 /*
- * TLS for the web server: a certificate with its key, and the versions and ciphers that are
- * spoken. A connection keeps what it began with, so both can be replaced at any time.
+ * TLS for the web server: a certificate with its key, and the enabled versions and ciphers. A
+ * connection keeps what it began with, so both can be replaced at any time.
  */
 #ifndef AGENT_HTTP_TLS_H
 #define AGENT_HTTP_TLS_H

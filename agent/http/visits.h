@@ -5,7 +5,8 @@
  *
  * A new connection always finds a place: if all are taken, or all that one address may have, the
  * connection whose request, or whose reading of the answer, has taken longest is closed. So a
- * client that sends its request at once, such as a health probe, is served whatever others hold.
+ * client that sends its request at once, such as a health probe, is served even if others hold all
+ * places.
  */
 #ifndef AGENT_HTTP_VISITS_H
 #define AGENT_HTTP_VISITS_H

@@ -13,8 +13,8 @@
 #include "agent/base/transfer.h"
 
 /* Sets the transfer's own credentials and, if `trusted` (its address is the endpoint's), the
- * endpoint's. `headers` must outlive the use of the handle. `secrets`, in the arena, receives
- * what the server may echo in its answer, in every form in which it is sent. */
+ * endpoint's. `headers` must outlive the use of the handle. `secrets`, in the arena, receives the
+ * secrets that the server may echo, in every form in which they are sent. */
 bool credentials_set(CURL *easy, struct arena *arena, const struct transfer *transfer, bool trusted,
 	struct curl_slist **headers, struct strings *secrets, struct error *error) MUST_USE;
 

@@ -1,8 +1,8 @@
 /*
  * Drivers: carry out a task or a delivery, step by step.
  *
- * A worker runs a step, the loop carries out the transfer that the step asked for, and so in
- * turn. All functions are for the loop's thread.
+ * A worker runs a step, the loop carries out the transfer that the step requested, and so in turn.
+ * All functions are for the loop's thread.
  */
 #ifndef AGENT_IO_DRIVER_H
 #define AGENT_IO_DRIVER_H

@@ -80,8 +80,8 @@ struct engine_options {
 struct engine *engine_new(const struct engine_options *options, struct error *error);
 
 /* Waits at most a second for the workers; frees the tasks that are not done, drops deliveries,
- * background calls and timers. False: a worker is stuck in a call or a computation. Then nothing
- * is freed, what tasks use must stay, and the program should exit by cli_leave. */
+ * background calls and timers. False: a worker is stuck in a call or a computation. Then nothing is
+ * freed, the tasks' data must stay, and the program should exit by cli_leave. */
 bool engine_free(struct engine *engine);
 
 /* The engine owns the task until `done`; the source's requests are retried up to twice where

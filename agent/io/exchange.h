@@ -1,8 +1,8 @@
 /*
  * An exchange: one HTTP transfer on libcurl's easy interface, from its options to its reply.
  *
- * It decides what is sent to whom (credentials and headers go to the configured origin only,
- * wherever the server redirects) and what a failure means (not sent, or maybe delivered).
+ * It restricts credentials and headers to the configured origin, also on redirects, and classifies
+ * failures (not sent, or maybe delivered).
  */
 #ifndef AGENT_IO_EXCHANGE_H
 #define AGENT_IO_EXCHANGE_H
@@ -31,7 +31,7 @@ size_t exchange_needs(const struct exchange *exchange);
  * followed), else sets the reply. */
 bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *reply);
 
-/* "https://host:port" of a URL, in lower case; NULL if it is no http or https URL. */
+/* "https://host:port" of a URL, in lower case; NULL if it is not an http or https URL. */
 const char *exchange_origin(struct arena *arena, const char *url);
 
 /* The value of a Retry-After header in ms; `now` is the server's time in s. -1: malformed. */

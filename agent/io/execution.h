@@ -8,7 +8,7 @@
  * the rest is read and dropped.
  *
  * Processes that a command leaves in the background when it exits are left alone. A transfer may
- * ask for another way (struct command_options).
+ * choose other terms (struct command_options).
  */
 #ifndef AGENT_IO_EXECUTION_H
 #define AGENT_IO_EXECUTION_H

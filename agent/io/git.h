@@ -1,7 +1,7 @@
 /*
  * git as a command of the engine, run so that a clone cannot make it run other programs: without
  * its hooks, file system monitor, pager, signature checks or submodules, and with the filters of
- * the user and the system only. It never asks anybody for a password.
+ * the user and the system only. It never prompts for a password.
  */
 #ifndef AGENT_IO_GIT_H
 #define AGENT_IO_GIT_H
@@ -25,7 +25,7 @@ struct transfer git_transfer(
 /*
  * Commands that compare or write files run the configured filters. So git first runs with the
  * arguments git_filters, which list them (there may be none). Their output gives the arguments to
- * put first, which undo what only the clone's own configuration sets; NULL: a name contains "=", or
+ * put first, which undo settings of the clone's own configuration; NULL: a name contains "=", or
  * the output is cut.
  */
 enum { GIT_FILTERS_MOST = 1 << 20 }; /* bytes of the output */

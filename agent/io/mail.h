@@ -12,8 +12,8 @@
 
 /*
  * Blocks for up to the endpoint's timeout, plus seconds for QUIT. The reply is in the arena;
- * without an answer, REPLY_AMBIGUOUS says that part of the message was sent. libcurl must have been
- * made ready (transfers_prepare).
+ * without an answer, REPLY_AMBIGUOUS: a part of the message was sent. libcurl must have been made
+ * ready (transfers_prepare).
  */
 void mail_send(const struct transfer *transfer, struct arena *arena, struct reply *reply);
 

@@ -26,7 +26,7 @@ bool timers_next(const struct timers *timers, int64_t *due);
 
 /* An alarm is a single call whose time can be moved earlier. Timers cannot be removed, so the old
  * timer of a moved alarm still fires, and does nothing. Moving an alarm to a later time has no
- * effect: the callee checks what is due. It must live as long as the timers. */
+ * effect: the callee checks the time. It must live as long as the timers. */
 struct alarm {
 	timer_call *call;
 	void *context;
@@ -38,7 +38,7 @@ struct alarm {
 /* Makes the alarm's call come at `due`, or earlier if an earlier time was set before. */
 void timers_set_alarm(struct timers *timers, struct alarm *alarm, int64_t due);
 
-/* Calls what is due at `now`; timers added by those calls wait for the next run. */
+/* Calls the timers due at `now`; timers added by those calls wait for the next run. */
 void timers_run(struct timers *timers, int64_t now);
 
 #endif

@@ -40,8 +40,7 @@ struct client_request {
 	size_t wants; /* bytes it needs, if it was given up for lack of memory */
 };
 
-/* `memory`: the budget in bytes. An answer counts twice, as what is parsed from it takes about
- * as much. */
+/* `memory`: the budget in bytes. An answer counts twice, as the parsed data take about as much. */
 struct transfers *transfers_new(size_t memory);
 void transfers_free(struct transfers *transfers); /* all requests are released */
 void transfers_set_memory(struct transfers *transfers, size_t memory);

@@ -1,5 +1,5 @@
 /*
- * A change as it is announced, and what is common to the changes of an environment.
+ * A change as it is announced, and the common data of an environment event.
  */
 #ifndef AGENT_MODEL_ANNOUNCEMENT_H
 #define AGENT_MODEL_ANNOUNCEMENT_H
@@ -37,7 +37,7 @@ struct extras {
 	int64_t spacing;     /* ms between points of the series; 0: unknown */
 	double accepted;     /* percent: the accepted size that it has outgrown; else 0 */
 	struct strings tags; /* configured tags of its annotation */
-	const char *status;  /* what has become of it since: "expected by ann"; or NULL */
+	const char *status;  /* its triage since: "expected by ann"; or NULL */
 	/* Templates and values of dashboard, runbook and owner; NULL: unknown. */
 	const struct url_templates *templates;
 	const struct url_values *values;
@@ -73,8 +73,8 @@ struct announcement {
 	double slope;                  /* of a trend: rise per point; else NaN */
 	const struct attribute *attributes;
 	size_t attribute_count;
-	/* Of a cluster: how many series moved alike, of which this is one, and what they share
-	 * ("96% renderer=gpu"). 0 and NULL for a single series. */
+	/* Of a cluster: the number of series that moved alike, including this one, and their common
+	 * label ("96% renderer=gpu"). 0 and NULL for a single series. */
 	size_t members;
 	const char *shared;
 	const char *environment; /* where the series was measured (the test's `environment`); NULL
@@ -121,20 +121,19 @@ int announcement_verdict(const struct announcement *item);
  * versions. */
 bool announcement_same_range(const struct announcement *a, const struct announcement *b);
 
-/* What ran before the suspects and the last of them, by commit or else by version; both NULL where
- * nothing is known or nothing was deployed. Where it is not known what was deployed, as of a
- * cluster, what is surely good and what is surely bad. */
+/* The version before the suspects and the last suspect, by commit or else by version; both NULL
+ * without known deployments. Where deployments are unknown, as for a cluster, the last good and the
+ * first bad one. */
 void announcement_range(const struct announcement *item, const char **before, const char **after);
 
-/* The first bad one as far as one can tell, where the range holds others that it can be; else NULL.
- */
+/* The most likely first bad one if the range has several candidates; else NULL. */
 const char *announcement_likely(const struct announcement *item);
 
 /* The commit that the item's commit_url is about, or NULL. */
 const char *announcement_commit(const struct announcement *item);
 
-/* What the item is put down to, in one name: the likely commit of the range, or its version; NULL
- * where announcement_range has none, so that no list names a commit that no message does, and for a
+/* The item's cause in one name: the likely commit of the range, or its version; NULL where
+ * announcement_range has none, so that no list names a commit that no message does, and for a
  * trend, whose last commit is only the newest. */
 const char *announcement_bad(const struct announcement *item);
 

@@ -68,7 +68,7 @@ const char *attribution_from(const struct attribution *attribution);
 const char *attribution_to(const struct attribution *attribution);
 bool attribution_same(const struct attribution *a, const struct attribution *b);
 
-/* Adds what attribution_same compares. */
+/* Adds the fields that attribution_same compares. */
 uint64_t attribution_hash(const struct attribution *attribution, uint64_t hash);
 
 /* Whether a suspect is new although its time was covered before. */

@@ -93,8 +93,8 @@ static inline int change_sign(const struct change *change)
 	       (change->level_after < change->level_before);
 }
 
-/* What it did to a metric of that direction (1: higher is better, -1: lower is better): 1 worse,
- * -1 better, 0 neither. Without a direction (0) a change is neither, however large it is. */
+/* The effect on a metric of that direction (1: higher is better, -1: lower is better): 1 worse, -1
+ * better, 0 neither. Without a direction (0) every change is neither. */
 static inline int change_verdict(const struct change *change, int direction)
 {
 	return -direction * change_sign(change);

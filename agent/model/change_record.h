@@ -1,5 +1,5 @@
 /*
- * A change as it is known: what was found, what became of it, and its history.
+ * A recorded change: the finding, its state, and its history.
  */
 #ifndef AGENT_MODEL_CHANGE_RECORD_H
 #define AGENT_MODEL_CHANGE_RECORD_H
@@ -48,8 +48,8 @@ struct change_record {
 	int64_t incident_stored;    /* the item's, as stored */
 	int64_t ends;               /* id of the change that it ends, if it stands; 0: of none */
 	int64_t runs;               /* runs in which it was seen */
-	const char *reason;         /* why it waits, or is not told: a sentence; or NULL */
-	int64_t held_until;         /* ms, of a candidate whose hold ends then; 0: of others */
+	const char *reason;         /* why it waits, or is not announced: a sentence; or NULL */
+	int64_t held_until;         /* ms: end of a candidate's hold; 0: none */
 	int64_t updated;            /* ms, when it was last written; of one being confirmed: now */
 	struct triage triage;
 	struct strings told; /* NOTIFY_PENDING: receivers with a delivery about it in the outbox */
@@ -57,13 +57,13 @@ struct change_record {
 	bool held;           /* ... a filter holds it, ... */
 	bool covered; /* ... or suppresses it, as another message covers it; of a silent one: the
 			 recovery of another change covers it */
-	const char *summary; /* the dispatcher's: what held it is over (struct message); or NULL */
+	const char *summary; /* the dispatcher's: the hold that ended (struct message); or NULL */
 	bool confirmed;      /* store_record: confirms the candidate with this id, no new record */
 	const struct event *events; /* store_list: history, oldest first */
 	size_t event_count;
 };
 
-/* Whether it is told, or to be told, and not over. */
+/* Whether it is announced, or due to be, and not over. */
 static inline bool change_stands(enum change_state state)
 {
 	return state == CHANGE_CONFIRMED || state == CHANGE_MOVED;
@@ -79,7 +79,7 @@ static inline bool change_was_candidate(const struct change_record *record)
 /* Adds a receiver to those that have the record. */
 void record_told(struct arena *arena, struct change_record *record, const char *receiver);
 
-/* What has expired by `now` is open, even if the store has not noticed yet. */
+/* Triage that has expired by `now` counts as open, even if the store has not noticed yet. */
 void record_by_clock(struct change_record *record, int64_t now);
 
 struct record_rows {
@@ -90,7 +90,7 @@ struct record_rows {
 /* A change with the points around it. */
 struct excerpted {
 	struct change_record record; /* without events */
-	struct excerpt excerpt;      /* empty: there is none of a candidate */
+	struct excerpt excerpt;      /* empty: a candidate has none */
 };
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * The columns of tables, and every field of a change once: from `change_columns` come its table in
  * both databases, the rows that are read and written, `store copy` with its comparison, `store
- * check`, and the JSON and CSV of changes. What is derived from several fields (the verdict, the
- * history) is added where it is shown.
+ * check`, and the JSON and CSV of changes. Values derived from several fields (the verdict, the
+ * history) are added where they are shown.
  */
 #ifndef AGENT_MODEL_COLUMNS_H
 #define AGENT_MODEL_COLUMNS_H
@@ -36,9 +36,8 @@ enum column_use {
 	COLUMN_OPTIONAL = 1, /* NULL in SQL is 0, or no text */
 	COLUMN_KEY = 2,      /* part of the table's key; keys come first */
 	COLUMN_SEQUENCE = 4, /* an id that is never used again */
-	COLUMN_FOUND =
-		8, /* of a change: what a run has found, written anew by the next that does */
-	COLUMN_COMPARED = 16, /* of a change: what a run compares with what it finds */
+	COLUMN_FOUND = 8,    /* of a change: a run's finding, rewritten by the next that finds it */
+	COLUMN_COMPARED = 16, /* of a change: fields that a run compares with its findings */
 	COLUMN_HIDDEN = 32,   /* of a change: not shown */
 };
 

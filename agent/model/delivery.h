@@ -1,4 +1,4 @@
-/* What is known of an attempt to deliver a message. */
+/* The knowledge about an attempt to deliver a message. */
 #ifndef AGENT_MODEL_DELIVERY_H
 #define AGENT_MODEL_DELIVERY_H
 

@@ -29,8 +29,8 @@ struct packed_excerpt {
 };
 
 /*
- * Packs what is around the points first..last of n, the places of a change; of more points than
- * EXCERPT_MOST, the extremes of equal parts. Points that are no numbers are left out.
+ * Packs the surroundings of the points first..last of n, the places of a change; of more points
+ * than EXCERPT_MOST, the extremes of equal parts. Missing points are left out.
  */
 struct packed_excerpt excerpt_pack(struct arena *arena, const int64_t *times, const double *values,
 	size_t n, size_t first, size_t last);

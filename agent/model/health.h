@@ -40,7 +40,7 @@ struct environment_rows {
 	size_t count;
 };
 
-/* What is wrong with sources and tests, and when what was said last. */
+/* The conditions of sources and tests, and the times of the last notices. */
 struct health_rows {
 	struct condition *conditions; /* all, or those to write */
 	size_t condition_count;

@@ -29,7 +29,7 @@ struct incident {
 			 */
 	int64_t opened; /* ms */
 	int64_t joined; /* ms, when a change last joined it */
-	int64_t until;  /* ms: others may join it until then */
+	int64_t until;  /* ms: open to further changes until then */
 	enum incident_cause cause;
 	const char *words; /* the cause: "4f2a91c", "service=checkout", "runner-7"; or "" */
 };

@@ -10,8 +10,8 @@
 #include "agent/base/field.h"
 #include "agent/model/change.h"
 
-/* What stands before the next member or item: a comma, unless it is the first. Before an item that
- * has a line of its own: its end, too. */
+/* The separator before the next member or item: a comma, unless it is the first. Before an item
+ * that has a line of its own: its end, too. */
 void json_next(struct buf *out);
 void json_line(struct buf *out);
 /* Begins an object, a line of its own in a list, with this text. */

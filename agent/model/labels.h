@@ -1,13 +1,13 @@
 /*
- * What series have in common: parts of their names, counted.
+ * Common labels of series: parts of their names, counted.
  *
  * Each series of several tests has its test ("test=checkout.p99"), the parts of the test's name
  * ("test[1]=checkout"), its metric ("metric=latency"), each of its labels ("region=eu") and, if
  * its name is a path, the path's parts ("path[2]=web").
  *
- * Series of one test differ in what is between the braces of their display names: each label
- * ("region=eu" of p99{region="eu"}), or each part of a path with its position ("web1.*" and
- * "*.eu" of cpu{web1.eu}).
+ * Series of one test differ between the braces of their display names: each label ("region=eu" of
+ * p99{region="eu"}), or each part of a path with its position ("web1.*" and "*.eu" of
+ * cpu{web1.eu}).
  */
 #ifndef AGENT_MODEL_LABELS_H
 #define AGENT_MODEL_LABELS_H
@@ -18,7 +18,7 @@
 
 struct labels;
 
-/* What members have in common: "region=eu", with the share of the members and of all series that
+/* A label that members share: "region=eu", with the share of the members and of all series that
  * have it. */
 struct label_share {
 	const char *text;
@@ -26,13 +26,13 @@ struct label_share {
 };
 
 struct labels *labels_new(struct arena *arena);
-void labels_free(struct labels *labels); /* frees what is not in the arena */
+void labels_free(struct labels *labels); /* frees memory outside the arena */
 
 /* Series are numbered 0, 1, ... in the order of adding. `identity` is as in struct series. */
 void labels_add(struct labels *labels, const char *test, const char *identity);
 
-/* The same with what says where it was measured, not what: without the last part of a path and of
- * the test's name, and without what is a number, as in quantile="0.99". */
+/* The same with labels of the place of measurement only: without the last part of a path and of the
+ * test's name, and without numbers, as in quantile="0.99". */
 void labels_add_where(struct labels *labels, const char *test, const char *identity);
 
 /* The labels of such a series, which is not added, that at most that share of the series has; of

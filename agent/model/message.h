@@ -1,5 +1,5 @@
 /*
- * What is told: a message, its kinds, and a count and a ranking of its changes.
+ * Messages: their kinds, and a count and a ranking of their changes.
  */
 #ifndef AGENT_MODEL_MESSAGE_H
 #define AGENT_MODEL_MESSAGE_H
@@ -19,12 +19,12 @@ struct notice {
 /* The kinds of messages: the events that a receiver chooses from (`events:`). */
 enum message_kind {
 	MESSAGE_NEW,       /* changes */
-	MESSAGE_UPDATED,   /* more changes of what an earlier message is about */
+	MESSAGE_UPDATED,   /* more changes of an earlier message's incident */
 	MESSAGE_RECOVERED, /* recoveries of announced changes, see their `over` */
 	MESSAGE_WITHDRAWN, /* an earlier message no longer holds, or not as it was written */
 	MESSAGE_TRIAGED,   /* triage of announced changes */
 	MESSAGE_REMINDER,  /* untriaged regressions */
-	MESSAGE_DIGEST,    /* open changes, and what happened since */
+	MESSAGE_DIGEST,    /* open changes, and events since the last one */
 	MESSAGE_NOTICE,    /* something other than a change */
 	MESSAGE_HEARTBEAT, /* a sign of life */
 	MESSAGE_TEST,      /* shows that messages arrive; not chosen, sent on request only */
@@ -54,8 +54,8 @@ struct message {
 	enum message_kind kind;
 	/*
 	 * A group of changes, sorted by time, test, worst first. None of notices, heartbeats,
-	 * digests and tests; of MESSAGE_WITHDRAWN and MESSAGE_TRIAGED the notice says it all where
-	 * there are none.
+	 * digests and tests; of MESSAGE_WITHDRAWN and MESSAGE_TRIAGED the notice alone is the
+	 * content where there are none.
 	 */
 	const struct announcement *items;
 	size_t count;

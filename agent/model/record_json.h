@@ -11,16 +11,16 @@
 /* Appends an object on one line. Times are ISO 8601 in UTC; unknown values are null. */
 void record_put_json(struct buf *out, const struct change_record *record);
 
-/* Removes from the records' history from where people said something. */
+/* Removes the origin of users' actions from the records' history. */
 void record_hide_origins(struct arena *arena, struct record_rows *rows);
 
-/* Appends further members of an object: what a run has found, but the suspects and attributes. */
+/* Appends further members of an object: a run's finding without the suspects and attributes. */
 void record_put_found(struct buf *out, const struct announcement *item);
 
 /* When the first message about it arrived, ms; 0 if none has, as far as its history goes back. */
 int64_t record_announced(const struct change_record *record);
 
-/* "environment": null, or what the event is in numbers. */
+/* "environment": null, or the numbers of the event. */
 void environment_put_json(struct buf *out, const struct environment_event *event);
 
 /* ,"explained_by": "shop/traffic", "relative_to": null, "other_changed": true, "other_size": 40.1:

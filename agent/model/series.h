@@ -22,7 +22,7 @@ struct metric {
 	double scale;            /* multiplies every value */
 	const char *unit;        /* or NULL */
 	const char *column;      /* csv, postgres: the column, by default the name */
-	const char *suffix;      /* graphite: what follows the prefix */
+	const char *suffix;      /* graphite: the path after the prefix */
 	const char *query;       /* prometheus: this metric's own query, or NULL */
 	struct strings annotate; /* grafana tags */
 };
@@ -52,7 +52,7 @@ struct series {
 	const char *name;     /* display name, unique in its dataset: "p99", "p99{region=\"eu\"}" */
 	const char *identity; /* key for the state: name and full sorted label set or target; stable
 				 across runs */
-	struct pairs labels;  /* prometheus: labels that distinguish it from others of its metric */
+	struct pairs labels;  /* prometheus: labels that distinguish it within its metric */
 	struct axis *axis;
 	double *values; /* axis->n values, scaled; NaN if missing */
 	struct window window;

@@ -1,4 +1,4 @@
-/* A silence: which changes and notices are held back, by whom, why, and until when. */
+/* A silence: the changes and notices to hold back, with owner, reason and end. */
 #ifndef AGENT_MODEL_SILENCE_H
 #define AGENT_MODEL_SILENCE_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is not told for a while. */
+/* A period without announcements for selected changes. */
 struct silence {
 	int64_t id;                          /* 0: to be added */
 	const char *matchers;                /* canonical text */
@@ -15,7 +15,7 @@ struct silence {
 	int64_t created;                     /* ms */
 	int64_t ended;                       /* ms; 0: was not ended early */
 	const char *ended_by;                /* or NULL */
-	bool reminded;                       /* its owner was told that it ends soon */
+	bool reminded;                       /* its owner was notified of the end */
 	bool summed;                         /* the summary at its end was queued */
 };
 

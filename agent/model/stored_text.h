@@ -1,5 +1,5 @@
-/* The texts in which a state keeps what of a change is more than one value: its attributes, its
- * suspects and its culprit. */
+/* The stored texts of the composite fields of a change: its attributes, its suspects and its
+ * culprit. */
 #ifndef AGENT_MODEL_STORED_TEXT_H
 #define AGENT_MODEL_STORED_TEXT_H
 

@@ -44,8 +44,8 @@ struct triage {
 	const char *person; /* its author */
 	int64_t time;       /* ms, its time */
 	int64_t until;      /* ms: open again from then on; 0: never */
-	/* The change's size with its interval at the time of triage, percent; of an open one, what
-	 * it was before. NaN: unknown. Of a change without an interval, that of single values. */
+	/* The change's size with its interval at the time of triage, percent; of an open one, the
+	 * previous one. NaN: unknown. For a change without an interval, that of single values. */
 	double size, size_low, size_high;
 	int64_t renewals; /* how often the change outgrew its size and was announced again */
 };

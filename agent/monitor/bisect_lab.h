@@ -1,6 +1,6 @@
 /*
- * A lab makes the runs of a bisection: each is asked for by a request as the receiver `webhook`
- * sends it, with the run as its body, and answered by the API.
+ * A lab makes the runs of a bisection: each is requested as the receiver `webhook` sends it, with
+ * the run as its body, and answered by the API.
  */
 #ifndef AGENT_MONITOR_BISECT_LAB_H
 #define AGENT_MONITOR_BISECT_LAB_H
@@ -33,7 +33,7 @@ struct lab_options {
 	void *context;
 };
 
-/* For the loop's thread. What the options point to is borrowed. */
+/* For the loop's thread. Borrows everything that the options point to. */
 struct lab;
 struct lab *lab_new(const struct lab_options *options);
 void lab_free(struct lab *lab); /* accepts NULL; after `asked`, or after the engine was freed */
@@ -42,10 +42,11 @@ void lab_free(struct lab *lab); /* accepts NULL; after `asked`, or after the eng
  * run has ended. */
 extern const struct bisect_runner lab_runner;
 
-/* What the lab has answered, as it is stored; calls `ended` for each. True: there was one. */
+/* The lab's answers, in their stored form; calls `ended` for each. True: there was one. */
 bool lab_take(struct lab *lab, const struct bisection_lines *lines);
 
-/* When a run is to be asked for (again), or given up (engine_now); and does that. */
+/* The time of the next request or give-up (engine_now); sends requests and gives up runs that are
+ * due. */
 int64_t lab_due(const struct lab *lab);
 void lab_tick(struct lab *lab);
 

@@ -1,12 +1,11 @@
 /*
- * One bisection at work: from the row that says so to the verdict in the row of its change.
+ * One bisection in progress: from its row to the verdict in the row of its change.
  *
- * The commits come from the test's clone, what is to be run next from agent/bisect/bisection.h, and
- * the runs are made by workers of this machine (agent/bisect/workers.h) or by a lab, which is asked
- * over HTTP and answers by the API. Each run is recorded before it begins, each result when it is
- * there: whoever has the bisection next, after a crash or in a fleet, goes on from the rows. Runs
- * of workers that were in hand are lost then and made again; a lab is asked again for the same
- * runs.
+ * The commits come from the test's clone, the next run from agent/bisect/bisection.h, and the runs
+ * are made by workers of this machine (agent/bisect/workers.h) or by a lab, with requests over HTTP
+ * and answers by the API. Each run is recorded before it begins, each result when it arrives: after
+ * a crash, or with another agent of a fleet, the bisection resumes from the rows. Runs of workers
+ * in progress are lost then and repeated; a lab gets the same requests again.
  *
  * For the loop's thread; nothing here waits.
  */
@@ -20,8 +19,8 @@ struct bisect_work;
 struct bisect_work_listener {
 	/* When `bisect_work_due` may be sooner. */
 	void (*due)(void *context);
-	/* It has ended, or another agent has it; nothing uses it any more, and it is to be freed.
-	 * `told`: there is a verdict of which people are to be told. */
+	/* It has ended, or another agent has it; it is no longer in use, and should be freed.
+	 * `told`: there is a verdict to announce. */
 	void (*ended)(void *context, struct bisect_work *work, bool told);
 	void *context;
 };
@@ -37,10 +36,10 @@ int bisect_work_shard(const struct bisect_work *work);
 const char *bisect_work_test(const struct bisect_work *work);
 bool bisect_work_asks_a_lab(const struct bisect_work *work);
 
-/* It is to end, as `why` says. */
+/* Ends it, for the reason `why`. */
 void bisect_work_cancel(struct bisect_work *work, const char *why);
 
-/* What a lab has said of its runs, as it is stored. */
+/* A lab's answers, in their stored form. */
 void bisect_work_answers(struct bisect_work *work, const struct bisection_lines *lines);
 
 /* Another agent has it: nothing is written any more, its runs end. */

@@ -1,7 +1,7 @@
 /*
- * Bisections: asked for where a regression of a test with `bisect` is confirmed, begun as labs and
- * days allow, cancelled when the change is no more or was triaged away. What there is stands in the
- * store; here is who looks at it, and when.
+ * Bisections: requested when a regression of a test with `bisect` is confirmed, begun as labs and
+ * days allow, cancelled when the change is withdrawn or accepted. The store has them; this module
+ * polls and runs them.
  *
  * In a fleet a bisection belongs to the agent that holds the shard of its test, and a lab has one
  * at a time among all agents: the database decides that.
@@ -15,12 +15,12 @@
 
 struct bisections;
 
-/* Sets agent->seen. `told` is called when there is a verdict of which people are to be told. */
+/* Sets agent->seen. `told` is called when there is a verdict to announce. */
 struct bisections *bisections_new(struct agent *agent, void (*told)(void *context), void *context);
 /* After the engine was freed. Accepts NULL. */
 void bisections_free(struct bisections *bisections);
 
-/* Looks soon at what is to begin, go on or end: at the start, and after a reload. */
+/* Polls soon for bisections to begin, resume or end: at the start, and after a reload. */
 void bisections_look(struct bisections *bisections);
 
 /* For the metrics. */

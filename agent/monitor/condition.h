@@ -1,5 +1,5 @@
 /*
- * Conditions: what is wrong with the delivery of data, as opposed to the data.
+ * Conditions: problems with the delivery of data, as opposed to the data.
  *
  * A pure state machine: it is fed the outcome of each run and reports when a source is down, a
  * test fails alone or a test's data are stale, and when that is over. It reads no clock and sends
@@ -97,12 +97,12 @@ void conditions_retain(struct conditions *conditions, conditions_keep *keeps, co
 void conditions_others(struct conditions *conditions, const char *source,
 	const int64_t told[VIEW_ASPECTS], size_t share);
 
-/* Fills in all but agent and text: what its own tests say of the source. */
+/* Fills in all but agent and text: the view of its own tests on the source. */
 void conditions_view(
 	const struct conditions *conditions, const char *source, struct source_view *view);
 
-/* Appends the sentence that a source is up again, or that many of its tests have, or do not have
- * any more, what is wrong with each. */
+/* Appends the sentence that a source is up again, or that many of its tests have, or no longer
+ * have, a condition. */
 void condition_say(const struct condition *condition, int64_t now, struct buf *out);
 
 /* The subject of a condition of that name; appends it. */

@@ -1,6 +1,6 @@
 /*
- * Confirmation: the candidates of a run, as agent/decide/confirm.h takes them, and what is written
- * of each.
+ * Confirmation: passes the candidates of a run to agent/decide/confirm.h, and updates their
+ * records.
  */
 #ifndef AGENT_MONITOR_CONFIRMATION_H
 #define AGENT_MONITOR_CONFIRMATION_H
@@ -24,8 +24,8 @@ struct candidates {
 	size_t count;
 };
 
-/* Tells the user, in the notices of the query, that the data have so few series that the share
- * rejects nothing which the detector's p_value has not rejected. */
+/* Adds a notice to the query that with so few series the share has no effect beyond the detector's
+ * p_value. */
 void confirmation_notice(const struct test *test, struct query *query);
 
 /* Decides about the candidates, removes records that need not be written from the request, adds

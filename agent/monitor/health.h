@@ -2,12 +2,12 @@
  * Health: notifies receivers when a source is down, a test fails, its data have stopped or a
  * series has vanished, and when that is over.
  *
- * It is fed the outcome of each run; agent/monitor/condition.h decides what that means. A notice
- * goes to the receivers of the test, or of all tests of the source, and the condition is stored
- * with it, so that neither a restart nor hourly single runs report it again. What a silence or mute
- * time holds back is reported when that is over, if it is still so.
+ * It is fed the outcome of each run; agent/monitor/condition.h decides what that means. Notices go
+ * to the receivers of the test, or of all tests of the source, and the condition is stored with it,
+ * so that neither a restart nor hourly single runs report it again. A condition held by a silence
+ * or mute time is reported afterwards if it persists.
  *
- * In a fleet an agent reports on the tests that it runs. What it sees of a source it writes to the
+ * In a fleet an agent reports on the tests that it runs. It writes its view of a source to the
  * state (agent/monitor/views.h), and the leader reports on sources.
  */
 #ifndef AGENT_MONITOR_HEALTH_H
@@ -23,23 +23,23 @@ struct health;
 struct health *health_new(struct agent *agent, struct dispatcher *dispatcher);
 void health_free(struct health *health);
 
-/* Without a fleet: what is stored; before the first run. */
+/* Without a fleet: the stored conditions; before the first run. */
 void health_restore(struct health *health, const struct health_rows *rows);
 
-/* In a fleet, when tests have changed hands: forgets those that other agents run, and takes what is
- * stored of those that this one has come to run (NULL: nothing is). */
+/* In a fleet, when tests have changed hands: forgets those that other agents run, and adopts the
+ * stored conditions of those that this one runs now (NULL: none). */
 void health_look(struct health *health, const struct health_rows *rows);
 
-/* In a fleet: this agent leads now, and what is stored; or NULL: it does not any more. */
+/* In a fleet: the stored conditions if this agent leads now; NULL if it no longer does. */
 void health_lead(struct health *health, const struct health_rows *rows);
 
-/* In a fleet: what others have written. */
+/* In a fleet: the other agents' views. */
 void health_news(struct health *health, const struct fleet_news *news);
 
 /* The outcome of a run, but for the names and clocks. */
 void health_note(struct health *health, const struct test *test, const struct outcome *run);
 
-/* What a run of the test needs to find vanished series; in the arena. */
+/* The input for finding vanished series in a run of the test; in the arena. */
 struct vanish_rule health_vanish_rule(struct health *health, const struct test *test,
 	const struct rhythm_bounds *bounds, struct arena *arena);
 
@@ -53,7 +53,7 @@ bool health_stale(const struct health *health, const struct test *test);
 /* Since when the test's source is known to be down, ms; 0: it is not. */
 int64_t health_down_since(const struct health *health, const struct test *test);
 
-/* Switches to the agent's new configuration and forgets what is not in it. */
+/* Switches to the agent's new configuration and forgets removed tests and sources. */
 void health_adopt(struct health *health);
 
 #endif

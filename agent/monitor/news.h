@@ -30,8 +30,8 @@ struct change_key {
 };
 
 /*
- * What the detector shows of a series when its windows are aligned differently than in earlier
- * runs. A difference within the points that those runs knew is no news: an unknown change there
+ * The detector's result for a series when its windows are aligned differently than in earlier runs.
+ * A difference within the points that those runs knew is not reported: an unknown change there
  * counts as seen and rejected, and a known one stays, unless the points, which may have been
  * corrected, show no evidence of it.
  */
@@ -39,8 +39,7 @@ struct realignment {
 	bool restarted; /* the alignment has changed since the series was last recorded */
 	int64_t until;  /* ms: later changes are judged as usual, since they may have just become
 			   visible */
-	struct change_key
-		*before; /* what the windows show in the points that were there then; malloc */
+	struct change_key *before; /* the changes in the points of earlier runs; malloc */
 	size_t before_count;
 	int64_t *kept; /* ids of known changes that are kept; updated by news_find; malloc */
 	size_t kept_count;
@@ -65,16 +64,16 @@ struct news_clock {
 	int64_t now;
 	int64_t oldest; /* changes before that are too old to be announced; or WHEN_ALWAYS,
 			   WHEN_NEVER */
-	int64_t ahead;  /* by how much servers say that the local clock is ahead; 0: it is not */
+	int64_t ahead;  /* by how much the local clock is ahead of servers' clocks; 0: it is not */
 };
 
 /*
  * The earliest time at which a change is young enough to be announced. A local clock that is ahead
  * would make every change too old, permanently. Points that arrived since the last run (`newer`)
- * are new: their age counts from the newest point. If it is unknown when they arrived and a server
- * says that the local clock is ahead, the server's time counts, or the newest point if that is
- * later, since a server may be wrong. Series that ended long ago stay old. Of `newer` ones the 100
- * newest points are never too old. `times` are those of the series' or the cluster's points.
+ * are new: their age counts from the newest point. If it is unknown when they arrived and the local
+ * clock is ahead of a server's, the server's time counts, or the newest point if that is later,
+ * since a server may be wrong. Series that ended long ago stay old. Of `newer` ones the 100 newest
+ * points are never too old. `times` are those of the series' or the cluster's points.
  */
 int64_t news_oldest(const struct news_clock *clock, const int64_t *times, size_t n, bool newer);
 

@@ -1,8 +1,8 @@
 /*
- * From a test's points and what the state knows to a plot (agent/report/plot.h).
+ * Makes a plot (agent/report/plot.h) from a test's points and its records in the state.
  *
- * What is drawn as a change is what the state has, as messages have told it. The points are
- * examined as the agent does after a start, and what that finds otherwise is drawn as such.
+ * Changes are drawn as recorded and announced. The points are examined as the agent does after a
+ * start, and further changes found then are marked as such.
  */
 #ifndef AGENT_MONITOR_PLOTTING_H
 #define AGENT_MONITOR_PLOTTING_H
@@ -11,15 +11,14 @@
 #include "agent/report/plot.h"
 #include "agent/store/store.h"
 
-/* What was found in a series of a dataset from a time on; kept for the next plot of the same
- * data. */
+/* The changes in a series of a dataset from a time on; kept for the next plot of the same data. */
 struct plotting_found {
 	bool done, failed; /* failed: it cannot be examined */
 	int64_t anchor;
 	struct findings findings;
 };
 
-/* What is to be drawn, and what the state holds of the test. */
+/* The request, and the state's records of the test. */
 struct plotting {
 	const char *metric;   /* name of a metric or series, or an identity; NULL: all */
 	const char *branch;   /* or NULL */
@@ -27,7 +26,7 @@ struct plotting {
 	int64_t since, until; /* ms, only these points; WHEN_ALWAYS, WHEN_NEVER */
 	size_t columns;       /* of pixels, see plot_reduce; 0: all points, unless they are many */
 	size_t most;          /* lines; 0: PLOTTING_LINES */
-	bool cleaned;         /* without cycles, and without what another series explains */
+	bool cleaned;         /* without cycles and without the effect of the control */
 	int64_t now;          /* ms */
 	const struct config *config;
 	/* Set by plotting_state; without a state all that is found is PLOT_FRESH. */
@@ -50,7 +49,7 @@ enum {
 /* For `columns`: all points, however many. */
 #define PLOTTING_WHOLE SIZE_MAX
 
-/* Sets what to ask the store for, and takes the answer, which must outlive the plot. */
+/* Sets the query for the store, and takes the answer, which must outlive the plot. */
 void plotting_ask(struct store_list *list, const struct test *test, int64_t now);
 void plotting_state(struct plotting *plotting, const struct store_list *list);
 

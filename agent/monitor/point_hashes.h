@@ -32,15 +32,15 @@ struct point_hashes {
 
 /*
  * Locates the noted points in the answer: number = index on the axis + *shift. Returns how many of
- * them are unchanged, up to the first that is not (to the precision of a block, except for the
- * very last point); what lies before the answer's front counts as unchanged. Returns 0 if nothing
- * can be located; *shift is undefined then.
+ * them are unchanged, up to the first that is not (to the precision of a block, except for the very
+ * last point); points before the answer's front count as unchanged. Returns 0 if nothing can be
+ * located; *shift is undefined then.
  */
 size_t point_hashes_compare(
 	const struct point_hashes *hashes, const struct series *series, ptrdiff_t *shift);
 
 /* Notes the answer's points from number 0 on, the first `same` of which are noted already. Forgets
- * what lies before its front. */
+ * points before its front. */
 void point_hashes_note(
 	struct point_hashes *hashes, const struct series *series, ptrdiff_t shift, size_t same);
 

@@ -34,14 +34,14 @@ struct power_request {
 	uint64_t limit; /* on scratch_done, above which nothing new is begun; 0: none */
 };
 
-/* What happens to a change at a place while points arrive. Events are given as the number of points
+/* The fate of a change at a place while points arrive. Events are given as the number of points
  * from the place on that had arrived: 1 is the first point of the new level. 0: it did not
  * happen. */
 struct arrival {
 	bool cut;    /* stopped at the work limit */
 	size_t seen; /* points that arrived */
 	size_t found,
-		told; /* found: recorded, as a candidate or confirmed; told: due to be announced */
+		told; /* found: recorded, as a candidate or confirmed; told: due for announcement */
 	size_t lost;  /* no longer found, and not found at the end */
 	bool back;    /* recorded as the end of another change, which announces it */
 	bool waits;   /* a candidate when it was last found */

@@ -1,11 +1,11 @@
 /*
- * Who reads what: an index from names of data to the tests that read them, for those who tell the
- * agent what has just been written.
+ * An index from names of data to the tests that read them, for requests that name data just
+ * written.
  *
- * How long it takes to look up a name hardly depends on the number of tests: there are indexes of
- * whole paths, of their beginnings, of patterns by their parts, and of series by their name with
- * the one label of a selector that fewest others share. An index is immutable, and any thread may
- * use it as long as the configuration lives.
+ * The time of a look-up hardly depends on the number of tests: there are indexes of whole paths, of
+ * their beginnings, of patterns by their parts, and of series by their name with the one label of a
+ * selector that fewest others share. An index is immutable, and any thread may use it as long as
+ * the configuration lives.
  */
 #ifndef AGENT_MONITOR_READERS_H
 #define AGENT_MONITOR_READERS_H
@@ -18,7 +18,7 @@ struct readers;
 struct readers *readers_new(const struct test *const *tests, size_t count);
 void readers_free(struct readers *readers); /* accepts NULL */
 
-/* Tests that read what was looked up: their numbers, each once. */
+/* Tests that read the data: their numbers, each once. */
 struct found_readers {
 	const struct readers *readers;
 	unsigned char *marked; /* a byte for each test */
@@ -33,7 +33,7 @@ struct written_series {
 	const char *name; /* "": it has none */
 	const struct pair *labels;
 	size_t count;
-	bool unlabelled; /* only the name is known: whoever may read a series of it */
+	bool unlabelled; /* only the name is known: all tests that may read a series of it */
 };
 
 /* Add the tests that read something; false: there is none. A path of Graphite may have tags

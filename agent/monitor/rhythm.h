@@ -18,7 +18,7 @@ struct rhythm {
 	size_t points; /* points considered; at most RHYTHM_GAPS + 1 */
 };
 
-/* What the points do not show: interval of the test's runs, step of its source or 0, and age of a
+/* Parameters beyond the points: interval of the test's runs, step of its source or 0, and age of a
  * point when it is read. All ms. */
 struct rhythm_bounds {
 	int64_t interval, step, delay;

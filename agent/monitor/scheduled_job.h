@@ -2,8 +2,8 @@
  * Scheduled jobs: what the scheduler runs. There are two kinds, tests (test_run.c) and clusters
  * (cluster.c).
  *
- * A job holds what the current configuration says of it and what one run keeps for the next. What
- * a run needs beyond that it owns itself. Only the scheduler sets the state of a job.
+ * A job holds its current configuration and the state between runs. A run owns all its other data.
+ * Only the scheduler sets the state of a job.
  */
 #ifndef AGENT_MONITOR_SCHEDULED_JOB_H
 #define AGENT_MONITOR_SCHEDULED_JOB_H
@@ -24,7 +24,7 @@ enum scheduled_job_state {
 	JOB_LOST,    /* running; another agent runs it now: the same */
 };
 
-/* What all jobs use. */
+/* The context of all jobs. */
 struct run_context {
 	struct agent *agent;
 	struct dispatcher *dispatcher;
@@ -37,7 +37,7 @@ struct scheduled_job {
 	struct schedule_entry entry;
 	const struct run_context *context;
 
-	/* What the current configuration says of it. */
+	/* Its current configuration. */
 	const struct job_kind *kind;
 	const char *name;
 	int64_t interval;
@@ -48,7 +48,7 @@ struct scheduled_job {
 
 	/* The scheduler's. */
 	enum scheduled_job_state state;
-	bool on_demand;  /* the run was asked for */
+	bool on_demand;  /* the run was requested */
 	int busy;        /* shard that the run in progress was begun for */
 	int64_t started; /* engine_now at the start of the run */
 	uint64_t missed;
@@ -62,14 +62,14 @@ struct scheduled_job {
 };
 
 struct job_kind {
-	bool of_test;        /* a run of one test, which may be leased by itself */
-	int64_t first_after; /* ms that its first run waits for those of others */
+	bool of_test;        /* a run of one test, which may be singly leased */
+	int64_t first_after; /* ms that its first run waits for those of other jobs */
 	/* Begins a run, which ends by scheduled_job_ended. */
 	void (*begin)(struct scheduled_job *job);
-	/* Takes over what the configuration says from `now`, a job of the same name that is freed
+	/* Takes over the configuration of `now`, a job of the same name that is freed
 	 * afterwards. */
 	void (*adopt)(struct scheduled_job *job, struct scheduled_job *now);
-	/* Drops what runs left for the next one; the job has changed. None is in progress. */
+	/* Drops the state between runs; the job has changed. No run is in progress. */
 	void (*clear)(struct scheduled_job *job);
 	/* With a run that is in progress: after the engine was freed. */
 	void (*free)(struct scheduled_job *job);
@@ -81,8 +81,8 @@ static inline bool scheduled_job_dropped(const struct scheduled_job *job)
 	return job->state == JOB_CHANGED || job->state == JOB_REMOVED || job->state == JOB_LOST;
 }
 
-/* To be called at the end of a run, which may free the job, begin its next run, or both. The
- * report is passed to those who wait for it. */
+/* To be called at the end of a run, which may free the job, begin its next run, or both. The report
+ * is passed to waiting requests. */
 void scheduled_job_ended(struct scheduled_job *job, const struct run_report *report);
 
 /* The clock of a run's news; `first`: the job's first run. */
@@ -91,7 +91,7 @@ struct news_clock scheduled_job_clock(const struct agent *agent, bool first);
 /* Series of each test whose smallest detectable change is measured. */
 enum { RUN_MEASURED = 5 };
 
-/* A test with its schedule, and what one run keeps for the next. */
+/* A test with its schedule, and its state between runs. */
 struct monitored_test {
 	struct scheduled_job job;
 	const struct test *test; /* of the current configuration */
@@ -119,9 +119,9 @@ struct monitored_test {
 };
 
 /*
- * A run of a test goes from its source's answer to what the store has recorded: it fetches the
- * data, detects on a worker, asks the store what is known, matches both, records the difference,
- * and passes new changes to the dispatcher. A run that fails changes nothing.
+ * A run of a test goes from its source's answer to the records of the store: it fetches the data,
+ * detects on a worker, reads the known changes from the store, matches both, records the
+ * difference, and passes new changes to the dispatcher. A run that fails changes nothing.
  */
 struct scheduled_job *test_job_new(const struct run_context *context, const struct test *test);
 
@@ -137,10 +137,10 @@ struct scheduled_job *test_job_new(const struct run_context *context, const stru
 struct scheduled_job *cluster_job_new(
 	const struct run_context *context, const struct group *group, const struct dict *monitored);
 
-/* Fills in what is the cluster's own. */
+/* Fills in the functions of a cluster. */
 void cluster_look(const struct scheduled_job *job, struct scheduler_cluster *out);
 
-/* What the cluster, as a filter of the dispatcher, decides. */
+/* The cluster's decision as a filter of the dispatcher. */
 struct decision cluster_judge(const struct scheduled_job *job, const struct change_record *record);
 
 #endif

@@ -25,8 +25,8 @@ void scheduler_start(struct scheduler *scheduler, const struct store_restore *re
 
 /*
  * Switches to the agent's new configuration. A job whose meaning has not changed keeps its schedule
- * and what its runs left; a changed one starts over, at its place in the schedule; results of the
- * current run of a removed or changed job are dropped.
+ * and state; a changed one starts over, at its place in the schedule; results of the current run of
+ * a removed or changed job are dropped.
  */
 void scheduler_adopt(struct scheduler *scheduler);
 
@@ -51,7 +51,8 @@ typedef void scheduler_run_done(void *context, const struct run_report *report);
  * Runs the test soon, out of schedule; several on-demand runs take turns. If the test is running,
  * it runs once more afterwards. `done`, if not NULL, is called on the loop's thread when that run
  * has ended or failed to begin, possibly before this returns. False: there is no such test, and
- * `done` is not called. The agent that runs a test is asked to; then `done` is told so at once.
+ * `done` is not called. If another agent runs the test, the run is requested from it, and `done` is
+ * called at once with that.
  */
 bool scheduler_run_now(
 	struct scheduler *scheduler, const char *test, scheduler_run_done *done, void *context);

@@ -1,5 +1,5 @@
 /*
- * What is kept of a test's series from run to run.
+ * The state of a test's series between runs.
  *
  * A series whose points are unchanged is not examined again, one that has grown only in its tail,
  * and one whose history was corrected from its anchor on, which is the time from which on its
@@ -8,7 +8,7 @@
  * Anchors are stored with the last point, as checkpoints; points are not stored. After a restart,
  * one full run from the anchor reproduces the same windows.
  *
- * Owned by whoever holds the run: the loop or a worker.
+ * Owned by the holder of the run: the loop or a worker.
  */
 #ifndef AGENT_MONITOR_SERIES_CACHE_H
 #define AGENT_MONITOR_SERIES_CACHE_H
@@ -44,8 +44,9 @@ struct series_cache_cut series_cache_cut(
 	const struct series_cache *cache, struct arena *arena, struct dataset *data, size_t most);
 
 /*
- * Detects in what is new. The findings are in the arena; (*realignments)[i], owned by the cache,
- * is what else is known about those of series i. Fails as analysis_run does. Runs on a worker.
+ * Runs detection on new data. The findings are in the arena; (*realignments)[i], owned by the
+ * cache, is further knowledge about those of series i. Fails as analysis_run does. Runs on a
+ * worker.
  */
 bool series_cache_detect(struct series_cache *cache, struct arena *arena, const struct test *test,
 	const struct dataset *data, const struct companions *companions, struct scratch *scratch,
@@ -65,8 +66,8 @@ size_t series_cache_candidates(const struct series_cache *cache);
 /* Adds the checkpoints that are due to a store_record, or all that have moved; returns how many. */
 size_t series_cache_checkpoints(struct series_cache *cache, struct store_record *request, bool all);
 
-/* The findings of this run are in the store. Not `settled`: the next run examines them again,
- * whatever it finds. */
+/* The findings of this run are in the store. Not `settled`: the next run examines them again in any
+ * case. */
 void series_cache_recorded(struct series_cache *cache, bool settled);
 
 #endif

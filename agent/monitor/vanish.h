@@ -3,10 +3,10 @@
  *
  * A series has ended when the test's newest point is further ahead than its rhythm allows
  * (agent/monitor/rhythm.h). Series that end together are reported together, and so are those that
- * come back. Label sets that come and go (pods) are no news, whatever their age: those that others
- * replaced, and those of a metric half of whose series came or went within a week; nor are those
- * that did not exist for VANISH_LIVED intervals. A series that is missing from the answer
- * altogether is not judged.
+ * come back. Label sets that come and go (pods) are never reported: those that others replaced, and
+ * those of a metric half of whose series came or went within a week; nor are those that did not
+ * exist for VANISH_LIVED intervals. A series that is missing from the answer altogether is not
+ * judged.
  */
 #ifndef AGENT_MONITOR_VANISH_H
 #define AGENT_MONITOR_VANISH_H
@@ -22,7 +22,7 @@ enum {
 
 struct vanish_rule {
 	struct rhythm_bounds bounds;
-	int64_t since;  /* ms: series missing before, when nobody looked, are not reported */
+	int64_t since;  /* ms of the first run: series missing before are not reported */
 	int64_t oldest; /* ms: nor those that ended before that */
 	const struct vanished *told;
 	size_t told_count;
@@ -39,7 +39,7 @@ struct vanish_news {
 	const char *which;       /* "region=ap", or their names */
 };
 
-/* Finds what there is to report about a dataset, in the arena; returns how many reports. */
+/* Finds the reports about a dataset, in the arena; returns their number. */
 size_t vanish_look(const struct dataset *data, const struct vanish_rule *rule, struct arena *arena,
 	struct vanish_news **news);
 

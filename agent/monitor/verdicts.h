@@ -1,14 +1,15 @@
 /*
- * Verdicts: what a fleet says of a source, from how each of its agents sees it.
+ * Verdicts: a fleet's conclusion about a source from the views of its agents.
  *
- * - A source is down once more than half of the agents that know say so, and up again once fewer
+ * - A source is down once more than half of the agents with a view report it, and up again once
+ * fewer
  *   than half do: an agent that cannot reach a server which the others can is no outage.
  * - Many of its tests fail, or have no new data, once any agent has one that is not reported one by
  *   one. That is over when no agent has, those reported one by one are fewer than that many again,
  *   and no test is still to be run; and when nothing about it has changed for a while, since the
- *   tests of an agent that has gone are nobody's for a moment.
+ *   tests of an agent that has gone have no agent for a moment.
  *
- * A pure state machine: it reads no clock and tells nobody. What was said is remembered here and
+ * A pure state machine: it reads no clock and sends nothing. Reports are remembered here and
  * restored from the store.
  */
 #ifndef AGENT_MONITOR_VERDICTS_H
@@ -24,7 +25,7 @@ void verdicts_free(struct verdicts *verdicts);
 /* Forgets everything. */
 void verdicts_clear(struct verdicts *verdicts);
 
-/* A condition that was said and stored; those of tests are ignored. */
+/* A condition that was reported and stored; those of tests are ignored. */
 void verdicts_restore(struct verdicts *verdicts, const struct condition *condition);
 
 typedef void verdicts_turn(void *context, const struct condition *condition);
@@ -38,7 +39,7 @@ void verdicts_judge(struct verdicts *verdicts, const struct source_view *views, 
 void verdicts_retain(struct verdicts *verdicts, bool (*keeps)(void *context, const char *source),
 	verdicts_turn *lost, void *context);
 
-/* Whether many of some source's tests are said to fail, or to have no new data: this is over only
+/* Whether many tests of some source are reported as failing, or as without new data: this ends only
  * when it is judged as settled. */
 bool verdicts_wait(const struct verdicts *verdicts);
 

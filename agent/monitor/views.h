@@ -12,19 +12,19 @@
 
 struct views;
 
-/* `conditions` are what this agent's tests say; `tell` is called on the leader. */
+/* `conditions` are those of this agent's tests; `tell` is called on the leader. */
 struct views *views_new(struct agent *agent, struct conditions *conditions,
 	void (*tell)(void *context, const struct condition *condition), void *context);
 void views_free(struct views *views); /* after the engine; accepts NULL */
 
-/* This agent's view of the source may have changed. `text` says why it is down, or NULL. */
+/* This agent's view of the source may have changed. `text`: why it is down, or NULL. */
 void views_look(struct views *views, const char *source, const char *text);
 
 /* Forgets sources for which `keeps` is false: this agent runs no test of them. */
 void views_retain(
 	struct views *views, bool (*keeps)(void *context, const char *source), void *context);
 
-/* Writes and reads all views, since others, or the agents, have changed. */
+/* Writes and reads all views after a change of views or agents. */
 void views_read(struct views *views);
 
 /* All that this agent has written may be gone: it is written again. */
@@ -34,8 +34,8 @@ void views_renew(struct views *views);
 void views_take_lead(struct views *views, const struct condition *conditions, size_t count);
 void views_lose_lead(struct views *views);
 
-/* On the leader: sources for which `keeps` is false are not used any more; what was said of
- * them is over. */
+/* On the leader: ends the reports on sources that are no longer used, for which `keeps` is
+ * false. */
 void views_forget(struct views *views, bool (*keeps)(void *context, const char *source),
 	void (*lost)(void *context, const struct condition *condition), void *context);
 

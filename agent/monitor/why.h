@@ -35,7 +35,7 @@ enum why_end {
 	WHY_WOULD_TELL,  /* not in the state, or there is no state; announced in the replay */
 	WHY_TOO_OLD,     /* as above, but too old for an agent that starts now */
 	WHY_ONSET,       /* only the newest points differ; see `onset` */
-	WHY_DETECTOR,    /* the detector dropped what it tried there; see `tried` */
+	WHY_DETECTOR,    /* the detector rejected the place; see `tried` */
 	WHY_NOTHING,     /* the detector tried nothing there */
 	WHY_ENDED,       /* the series has no more points, which was reported; or it is missing */
 	WHY_NO_DATA,     /* the source returned nothing */
@@ -45,7 +45,7 @@ enum why_end {
 /* How the place was chosen. */
 enum why_place { WHY_ASKED, WHY_CHANGE, WHY_NEWEST, WHY_BEFORE, WHY_AFTER };
 
-/* The question, and what the state holds of the test. */
+/* The question, and the state's records of the test. */
 struct why_request {
 	const char *metric;   /* name of a metric or series, or an identity */
 	const char *at;       /* a time or a commit; NULL: not given */
@@ -57,8 +57,8 @@ struct why_request {
 	struct checkpoint_rows checkpoints;
 	struct health_rows health; /* of all tests */
 	struct silence_rows silences;
-	int64_t replayed_since, replayed_until; /* ms: what the state's replay has read, inclusive;
-						   0: it is no replay's, or all */
+	int64_t replayed_since, replayed_until; /* ms: the last point read by the state's replay,
+						   inclusive; 0: not a replay, or all */
 	const struct config *config;            /* for the groups of the test */
 };
 
@@ -89,15 +89,16 @@ struct why {
 	struct change onset;   /* with WHY_ONSET: the step to the newest points */
 	const struct change_record *undone;  /* that the record ends, if it is silent; or NULL */
 	struct strings clusters;             /* those of the request */
-	const struct change_record *cluster; /* what they recorded there; or NULL */
+	const struct change_record *cluster; /* their records there; or NULL */
 	const struct silence *silence;       /* that holds the record; or NULL */
 	const struct mute_time *mute;        /* that holds it; or NULL */
 	int64_t quiet_until;                 /* ms, until when at least one of them does */
-	/* What was said of the record, or of its cluster's if that is why it is not announced; NULL
-	 * if nothing holds but that it is open. */
+	/* The triage of the record, or of its cluster's if that is why it is not announced; NULL if
+	 * it is open. */
 	const struct triage *said;
-	bool lapsed;                      /* ... but only until a time that has passed */
-	const struct known_change *known; /* of a change without a record: what accepts it */
+	bool lapsed; /* ... but only until a time that has passed */
+	const struct known_change
+		*known; /* of a change without a record: the entry that accepts it */
 	const struct environment_event *environment; /* that the record belongs to; or NULL */
 	const struct condition *condition; /* reported for the test, and not over; or NULL */
 	const struct vanished *vanished;   /* the end of the series was reported; or NULL */
@@ -120,7 +121,7 @@ bool why_explain(struct arena *arena, const struct test *test, const struct quer
 	const struct companions *companions, const struct why_request *request,
 	struct scratch *scratch, struct why *out, struct error *error) MUST_USE;
 
-/* Sets what to ask the store for, and takes the answer, which must outlive the request. */
+/* Sets the query for the store, and takes the answer, which must outlive the request. */
 void why_ask(struct store_list *list, const struct test *test, struct strings topics);
 void why_state(struct why_request *request, const struct store_list *list);
 
@@ -133,8 +134,8 @@ struct strings why_topics(const struct config *config, const struct test *test, 
 	struct strings *clusters);
 
 /*
- * Finds the series that request->metric means, in why->series; NULL if it has no data, with what is
- * known about that. An error names the existing series.
+ * Finds the series that request->metric means, in why->series; NULL if it has no data, with the
+ * known reasons. An error names the existing series.
  */
 bool why_find(struct arena *arena, const struct query *query, const struct why_request *request,
 	struct why *why, struct error *error) MUST_USE;

@@ -7,8 +7,8 @@
  * cannot be sent within `give_up_after` is given up with a log entry; so is the oldest when a queue
  * is full.
  *
- * In a fleet the agent that holds a receiver's shard sends its messages, whichever agent queued
- * them. It reads the queue from the store when more is queued and when it gains the shard.
+ * In a fleet the agent that holds a receiver's shard sends its messages, also those queued by other
+ * agents. It reads the queue from the store when more is queued and when it gains the shard.
  *
  * Receivers are known by name: after a reload a queue uses the new configuration, while an attempt
  * in progress finishes with the one it started with.

@@ -1,7 +1,7 @@
 /*
  * The dispatcher announces what is pending in the store: new changes, recoveries, retractions.
  *
- * A round reads them from the store, asks the filters about the changes, and renders messages on a
+ * A round reads them from the store, applies the filters to the changes, and renders messages on a
  * worker. One transaction puts these into the store's outbox and settles what they announce; then
  * the delivery manager takes over. Nothing is kept in memory between rounds, so a crash neither
  * repeats nor loses an announcement. A round starts `group_wait` after the first arrival; a single
@@ -23,7 +23,7 @@ struct dispatcher;
 struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *delivery_manager);
 void dispatcher_free(struct dispatcher *dispatcher);
 
-/* To be called with what a run has recorded. In a fleet the leader reads it from the store. */
+/* To be called with the records of a run. In a fleet the leader reads it from the store. */
 void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *recorded);
 
 /* Resumes from the restored state: recent messages, which later changes may continue, environment
@@ -33,15 +33,15 @@ void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restor
 /* Announced or accepted changes are pending again. */
 void dispatcher_again(struct dispatcher *dispatcher);
 
-/* Adds a filter, at most DISPATCHER_FILTERS; it is asked before those added earlier. Silences and
+/* Adds a filter, at most DISPATCHER_FILTERS; it comes before those added earlier. Silences and
  * environments are always there, in this order. */
 enum { DISPATCHER_FILTERS = 4 };
 void dispatcher_filter(struct dispatcher *dispatcher, struct filter filter);
 
-/* Asks the filters again; call when a filter's answers may have changed. */
+/* Applies the filters again; call when a filter's answers may have changed. */
 void dispatcher_look(struct dispatcher *dispatcher);
 
-/* The monitor reports to it what each run saw. */
+/* The monitor reports the observations of each run to it. */
 struct environments *dispatcher_environments(const struct dispatcher *dispatcher);
 
 /* A silence was added or ended early; `silence` is as stored. */

@@ -1,10 +1,10 @@
 /*
  * The environment filter: turns changes that hit a single runner into one message.
  *
- * It knows what the last run of each test with an `environment` saw, and which events were
- * announced. The rule of agent/analysis/environment.h decides which changes become part of an
- * event; the dispatcher writes the event's message, and later changes that belong to the event go
- * into its thread. A change is held while the rule may still come to apply: until the tests of its
+ * It has the observations of the last run of each test with an `environment`, and the announced
+ * events. The rule of agent/analysis/environment.h decides which changes become part of an event;
+ * the dispatcher writes the event's message, and later changes that belong to the event go into its
+ * thread. A change is held while the rule may still come to apply: until the tests of its
  * environment and their counterparts have run, at most for its test's interval and an hour; and
  * while most of the changed series are unconfirmed, at most for two points. Events are rows of the
  * store, written together with their messages; here they are dropped when no new change can belong
@@ -19,7 +19,7 @@
 
 struct environments;
 
-/* `look` is called when the filter has to be asked again. */
+/* `look` is called when the filter has to be applied again. */
 struct environments *environments_new(
 	struct agent *agent, void (*look)(void *context), void *context);
 void environments_free(struct environments *environments);
@@ -37,7 +37,7 @@ void environments_seen(
 
 struct filter environments_filter(struct environments *environments);
 
-/* The event of that id, or NULL. Valid until the filter is asked again. */
+/* The event of that id, or NULL. Valid until the filter is applied again. */
 const struct environment_event *environments_event(
 	const struct environments *environments, int64_t id);
 

@@ -1,7 +1,7 @@
 /*
  * Filters decide whether a change is announced, held back or suppressed.
  *
- * The dispatcher asks them in order; each sees the records that all earlier ones passed. Held
+ * The dispatcher applies them in order; each sees the records that all earlier ones passed. Held
  * records are read and judged again in each round, so a filter must key its own data by the
  * change's id, not by the record's address.
  */
@@ -19,7 +19,7 @@ struct filter {
 	 * set the record's environment_event. */
 	struct decision (*judge)(void *context, struct change_record *record);
 	void *context;
-	/* Optional: what a run has recorded, before any round with it. */
+	/* Optional: the records of a run, before any round with them. */
 	void (*note)(void *context, const struct record_rows *records);
 };
 

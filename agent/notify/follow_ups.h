@@ -1,5 +1,5 @@
 /*
- * Follow-ups: what happens to messages after they were sent, where the notifier supports it.
+ * Follow-ups to sent messages, where the notifier supports them.
  *
  * A message is edited when its changes differ from what it shows: triaged, moved, grown, with other
  * suspects, recovered, withdrawn or found again. The store marks it in the transaction that writes
@@ -36,7 +36,7 @@ void follow_ups_look(struct follow_ups *follow_ups);
 /* The names, in the arena, of receivers that hold an alert until it is resolved. */
 struct strings follow_ups_keeping(const struct config *config, struct arena *arena);
 
-/* Call after a configuration reload: retries what failed because of the configuration. */
+/* Call after a configuration reload: retries failures caused by the configuration. */
 void follow_ups_adopt(struct follow_ups *follow_ups);
 
 #endif

@@ -37,8 +37,8 @@ void outbox_free(struct outbox *outbox);
  * withdrawn in the meantime. */
 void outbox_listen(struct outbox *outbox, void (*late)(void *context), void *context);
 
-/* In a fleet: other agents have these receivers now. What was sent, but can no longer be recorded
- * as sent, is remembered for a while. */
+/* In a fleet: other agents have these receivers now. Sent deliveries that can no longer be recorded
+ * as sent are remembered for a while. */
 void outbox_lose(struct outbox *outbox, const struct fleet_shards *shards);
 
 /* In a fleet: whether a delivery that the store lists as queued is being recorded as settled here;
@@ -56,8 +56,8 @@ void outgoing_lose(struct outgoing *outgoing, bool sent);
 /* Takes over the delivery and records its final state, retrying until the store has it. */
 void outgoing_settle(struct outgoing *outgoing, enum delivery_state state);
 
-/* Records the receipt, the number of attempts, whether the last one may have arrived, and how long
- * the receiver asked to wait. Losing this costs a check, or an attempt that comes too early. */
+/* Records the receipt, the number of attempts, whether the last one may have arrived, and the pause
+ * that the receiver requested. Losing this costs a check, or an attempt that comes too early. */
 void outgoing_note(const struct outgoing *outgoing);
 
 enum outgoing_written {

@@ -21,7 +21,7 @@
 
 struct publisher {
 	const struct config *config;
-	const struct store_incidents *incidents; /* NULL: no changes are told */
+	const struct store_incidents *incidents; /* NULL: no changes */
 	struct router *router;                   /* of the configuration; needed for changes */
 	int64_t now;                             /* ms, wall clock */
 	/* The environment events of the changes, each with the number of its changes that have not

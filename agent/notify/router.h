@@ -19,8 +19,8 @@ struct router;
 struct router *router_new(const struct config *config);
 void router_free(struct router *router);
 
-/* A receiver of a change, the kinds of messages it gets (of those asked for, by the routes alone),
- * and how changes are grouped for it. */
+/* A receiver of a change, the kinds of messages it gets (of the requested ones, by the routes
+ * alone), and how changes are grouped for it. */
 struct routed_receiver {
 	const struct receiver *receiver;
 	unsigned kinds;

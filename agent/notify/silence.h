@@ -1,6 +1,6 @@
 /*
- * What a silence selects by the configuration (agent/decide/silence.h): the groups of tests, and
- * how many tests and changes it reaches.
+ * Silences with the configuration (see agent/decide/silence.h): the groups of tests, and the
+ * numbers of selected tests and changes.
  */
 #ifndef AGENT_NOTIFY_SILENCE_H
 #define AGENT_NOTIFY_SILENCE_H
@@ -15,7 +15,7 @@
 struct silence_index {
 	const struct config *config;
 	struct arena *arena;
-	struct dict *groups; /* test -> struct strings; NULL until they are asked for */
+	struct dict *groups; /* test -> struct strings; NULL until first used */
 };
 
 /* The groups that the test is in, in the arena; a cluster is its own. */
@@ -33,9 +33,9 @@ bool silence_selects(
 const struct silence *silence_of(const struct config *config, const struct silence_rows *silences,
 	const struct change_record *record, int64_t now);
 
-/* What the matchers select: the number of configured tests that they can select, by test and group,
- * and of open changes that they do select, with the first of each. `unknown` is the first name that
- * no test, change or label has, with the nearest one that exists; or NULL. */
+/* The selection of the matchers: the number of configured tests that they can select, by test and
+ * group, and of open changes that they do select, with the first of each. `unknown` is the first
+ * name that no test, change or label has, with the nearest one that exists; or NULL. */
 enum { SILENCE_REACH_SHOWN = 50 };
 struct silence_reach {
 	size_t tests, changes;

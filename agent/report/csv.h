@@ -18,7 +18,7 @@
 
 /*
  * The line of names, and that of a row, by the columns of agent/report/document.h. `first`: the
- * name and the text of a column before them, or NULL. What is null or missing is an empty cell,
+ * name and the text of a column before them, or NULL. A null or missing value is an empty cell,
  * true and false are yes and no, times and numbers are as in the document.
  */
 void csv_put_header(const char *first, const char *const *columns, bool formulas, FILE *out);

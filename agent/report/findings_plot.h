@@ -1,4 +1,4 @@
-/* What an analysis has found in a series, as a plot. */
+/* The findings of an analysis in a series, as a plot. */
 #ifndef AGENT_REPORT_FINDINGS_PLOT_H
 #define AGENT_REPORT_FINDINGS_PLOT_H
 

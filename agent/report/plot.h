@@ -1,7 +1,7 @@
 /*
- * A plot: series with what is known about them. One structure for all that show it: the page gets
- * it as JSON, and it is drawn as SVG, PNG or on a terminal, so that they cannot contradict one
- * another. Strings and arrays are borrowed.
+ * A plot: series with their changes and context. One structure for all forms: the page gets it as
+ * JSON, and it is drawn as SVG, PNG or on a terminal, so that they cannot contradict one another.
+ * Strings and arrays are borrowed.
  */
 #ifndef AGENT_REPORT_PLOT_H
 #define AGENT_REPORT_PLOT_H
@@ -13,7 +13,7 @@
 #include "agent/model/series.h"
 #include "agent/model/triage.h"
 
-/* What a change is to the reader. */
+/* The meaning of a change to the reader. */
 enum plot_source {
 	PLOT_KNOWN,     /* confirmed: as recorded and announced */
 	PLOT_CANDIDATE, /* found, and not yet confirmed */
@@ -41,8 +41,8 @@ struct plot_change {
 	bool withdrawn; /* it was announced, and withdrawn since */
 	enum triage_state triage;
 	const char *commit; /* of the first point of the new level, or NULL */
-	/* On a terminal: what stands above it, and it is only a place: not listed. NULL: a change.
-	 */
+	/* On a terminal: the text above a mark that is only a place, and not listed. NULL: a
+	 * change. */
 	const char *mark;
 };
 
@@ -57,7 +57,7 @@ struct plot_line {
 	size_t n;
 	const int64_t *times; /* ms, ascending */
 	const double *values; /* NaN: no value, the line is interrupted */
-	/* What the points were measured on; NULL: unknown, and so may each be. */
+	/* The version that each point measured; NULL: unknown, as single ones may be. */
 	const char *const *commits;
 	const struct column *columns; /* all that is known of the points, commits among it */
 	size_t column_count;
@@ -72,7 +72,7 @@ enum plot_span_kind { PLOT_SILENCE, PLOT_OUTAGE, PLOT_SPAN_KINDS };
 struct plot_span {
 	enum plot_span_kind kind;
 	int64_t from, to; /* ms */
-	const char *text; /* why, by whom */
+	const char *text; /* reason and owner */
 };
 
 /* Its text, or that of the kind: "no data", "silenced". */
@@ -91,7 +91,7 @@ struct plot {
 	size_t line_count;
 	const struct plot_span *spans;
 	size_t span_count;
-	int64_t from, to; /* ms, what is shown; both 0: all points */
+	int64_t from, to; /* ms, the shown range; both 0: all points */
 	int64_t mark;     /* the id of the change that it is about, 0: none */
 	enum plot_scale scale;
 	bool numbered; /* on a terminal: times are indices */

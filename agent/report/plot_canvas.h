@@ -1,5 +1,5 @@
 /*
- * What a plot is drawn on: SVG, Cairo or the cells of a terminal. All lengths are px, y downwards.
+ * The target of a drawing: SVG, Cairo or the cells of a terminal. All lengths are px, y downwards.
  */
 #ifndef AGENT_REPORT_PLOT_CANVAS_H
 #define AGENT_REPORT_PLOT_CANVAS_H
@@ -7,7 +7,7 @@
 #include "agent/base/arena.h"
 #include "agent/report/plot_draw.h"
 
-/* Colours by what they mean; each theme has its own. */
+/* Colours by meaning; each theme has its own. */
 enum ink {
 	INK_GROUND,
 	INK_TEXT,
@@ -79,7 +79,7 @@ void plot_draw_series(const struct view *view, double width, double height, stru
 /* "+6.1%", "new"; "" if it has no size. */
 const char *plot_size_text(struct arena *arena, const struct plot_change *change);
 
-/* What the picture shows, for those who do not see it: a few sentences. */
+/* A description of the picture for screen readers: a few sentences. */
 void plot_describe(const struct plot *plot, struct buf *out);
 
 #endif

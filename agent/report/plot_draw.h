@@ -2,9 +2,9 @@
  * Pictures of a plot: SVG, PNG and, for terminals, text.
  *
  * All show the same: points, levels, changes with the places where they may have begun, silences,
- * and outages of the source. Names are shown as text whatever they contain. Where there are more
- * points than columns of pixels, each column shows its lowest and its highest, so that no spike is
- * lost. Nothing here keeps state between two calls, and any thread may call it.
+ * and outages of the source. Names are always escaped. Where there are more points than columns of
+ * pixels, each column shows its lowest and its highest, so that no spike is lost. Nothing here
+ * keeps state between two calls, and any thread may call it.
  */
 #ifndef AGENT_REPORT_PLOT_DRAW_H
 #define AGENT_REPORT_PLOT_DRAW_H

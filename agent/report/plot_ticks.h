@@ -1,6 +1,6 @@
 /*
- * Where the marks of an axis are, and what is written at them: round numbers in a unit that keeps
- * them short, and times where a calendar has its lines.
+ * The marks of an axis and their labels: round numbers in a unit that keeps them short, and times
+ * where a calendar has its lines.
  */
 #ifndef AGENT_REPORT_PLOT_TICKS_H
 #define AGENT_REPORT_PLOT_TICKS_H
@@ -15,7 +15,7 @@ enum { MEASURE_TEXT = 24, TICK_TEXT = 32, TICKS_MOST = 32 };
 struct measure {
 	double factor;
 	char mark[MEASURE_TEXT]; /* follows each number: " ms", "%", "k"; or "" */
-	char rest[MEASURE_TEXT]; /* of the unit, what no number has: "ops/s"; or "" */
+	char rest[MEASURE_TEXT]; /* the rest of the unit, without a number: "ops/s"; or "" */
 };
 
 /* The measure for values of up to that size in a unit (NULL: none). Knows times, bytes and
@@ -45,7 +45,7 @@ void ticks_logarithmic(
 /* In UTC; from <= to, ms. The first context names the zone if there are hours. */
 void ticks_time(struct ticks *ticks, int64_t from, int64_t to, size_t most);
 
-/* A value with three digits, or as many as tell it from another one: "31.7 ms". */
+/* A value with three digits, or as many as distinguish it from another one: "31.7 ms". */
 void measure_print(const struct measure *measure, double value, char out[TICK_TEXT]);
 
 #endif

@@ -14,7 +14,7 @@ struct view {
 	int64_t from, to; /* ms, from <= to */
 	double low, high; /* low < high; of values as view_shown gives them */
 	bool logarithmic, relative;
-	bool beyond; /* some points lie beyond low and high: few, and very far from all others */
+	bool beyond; /* some points lie beyond low and high: few, and very far from the rest */
 	bool empty;  /* no points at all */
 	const double *bases; /* by line, of a relative view */
 	struct measure measure;
@@ -60,7 +60,7 @@ struct view_reach {
 
 struct view_reach view_reach(const struct view *view, const struct plot_line *line, size_t change);
 
-/* What the axis of values is of, joined by a separator: "ops/s · higher is better". */
+/* The title of the axis of values, joined by a separator: "ops/s · higher is better". */
 const char *view_legend(const struct view *view, struct arena *arena, const char *separator);
 
 static inline unsigned view_clamp(unsigned value, unsigned least, unsigned most)
@@ -72,9 +72,9 @@ static inline unsigned view_clamp(unsigned value, unsigned least, unsigned most)
 void view_ticks(const struct view *view, size_t most, struct ticks *out);
 
 /*
- * Keeps of each line what a picture of so many columns of pixels shows: the first, the least, the
- * greatest and the last point of each, so that no spike is hidden. The columns divide the view,
- * else all points; points without a value stay. The lines are copied.
+ * Reduces each line to the points that a picture of so many columns of pixels shows: the first, the
+ * least, the greatest and the last point of each, so that no spike is hidden. The columns divide
+ * the view, else all points; points without a value stay. The lines are copied.
  */
 void plot_reduce(struct arena *arena, struct plot *plot, size_t columns);
 

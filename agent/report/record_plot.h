@@ -1,6 +1,5 @@
 /*
- * A change as a plot, from what the store has: its levels, and the points around it. Needs no
- * source.
+ * A change as a plot, from the store alone: its levels, and the points around it.
  */
 #ifndef AGENT_REPORT_RECORD_PLOT_H
 #define AGENT_REPORT_RECORD_PLOT_H
@@ -8,7 +7,7 @@
 #include "agent/model/change_record.h"
 #include "agent/report/plot.h"
 
-/* Borrows from what was found. Without points only the levels are shown. */
+/* Borrows from the record. Without points only the levels are shown. */
 const struct plot *record_plot(struct arena *arena, const struct excerpted *found);
 
 /* The change as a plot has it. */

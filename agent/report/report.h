@@ -31,7 +31,7 @@ struct report {
 void report_begin(struct report *report);
 void report_test(struct report *report, const struct analysis *analysis, struct arena *arena);
 void report_failure(struct report *report, const char *test, const char *why);
-void report_end(struct report *report); /* frees what the report holds */
+void report_end(struct report *report); /* frees the memory of the report */
 
 /* Appends {"name": .., "error": ..} to a JSON list of tests that failed. */
 void report_put_failure(struct buf *list, const char *test, const char *why);

@@ -63,7 +63,7 @@ void text_print(const char *text, FILE *out);
 /* The same, padded with blanks to `width`. */
 void text_print_padded(const char *text, size_t width, FILE *out);
 
-/* Prints what the buffer has as it is, and frees it. */
+/* Prints the content of the buffer unchanged, and frees it. */
 void text_flush(struct buf *text, FILE *out);
 
 /* A level as number_display writes it, right-aligned, and its unit unless NULL: " 100 ms". */

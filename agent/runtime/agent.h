@@ -1,5 +1,5 @@
 /*
- * The running agent: what its parts share.
+ * The running agent: the context that its parts share.
  *
  * The parts are the scheduler (runs of tests and clusters), the dispatcher (filters and groups
  * new changes and has messages written) and the delivery manager (sends messages). They live on
@@ -16,8 +16,8 @@
 #include "agent/store/store.h"
 
 /*
- * A configuration in use. After a reload the previous one stays for whoever started with it (a
- * run, a delivery in progress), and the last holder frees it. For the loop's thread.
+ * A configuration in use. After a reload the previous one stays for runs and deliveries that
+ * started with it, and the last holder frees it. For the loop's thread.
  */
 struct config_ref {
 	struct config *config;
@@ -48,7 +48,7 @@ struct agent;
 /* Of a fleet (agent/fleet/fleet.h), whose clock is the database's. */
 struct shared_state {
 	int64_t (*now)(const struct agent *agent); /* ms since 1970 */
-	/* A call of the store is under way, or was answered. */
+	/* A call of the store is in progress, or was answered. */
 	void (*begins)(struct agent *agent, struct store_call *call);
 	void (*ends)(struct agent *agent, const struct store_call *call);
 };
@@ -95,13 +95,13 @@ struct agent {
 	struct fleet_tests *fleet_tests;         /* ... nor has it other tests, ... */
 	const struct shared_state *shared_state; /* ... nor this */
 	struct reloader *reloader;               /* NULL: no reloads; see reload.h */
-	struct events *events;                   /* NULL: nobody watches; see events.h */
-	/* Called with each answer of the store, before its client is; NULL: nobody is. */
+	struct events *events;                   /* NULL: no watchers; see events.h */
+	/* Called with each answer of the store, before its client is; NULL: none. */
 	void (*seen)(void *seer, const struct store_call *answered);
 	void *seer;
 	int64_t (*now)(void); /* wall clock, ms */
 	bool once;            /* run each test once, deliver everything, then end */
-	bool strict;          /* what known_changes covers is announced, too */
+	bool strict;          /* changes that known_changes covers are announced, too */
 	bool stopping;        /* nothing new is started */
 	bool measures; /* runs measure the smallest detectable change: a heartbeat is due soon */
 	bool misconfigured, incomplete, stateless; /* determine the exit code */
@@ -134,11 +134,10 @@ void store_client_call(struct agent *agent, struct store_call *call);
 /* Sets the metrics of the state's database, if it is one. */
 void store_client_collect(struct agent *agent);
 
-/* A number that is another one once something was said of a change of the test (or, rarely, of
- * another test). */
+/* Version; changes with every triage of a change of the test (or, rarely, of another test). */
 uint64_t agent_triages(const struct agent *agent, const char *test);
 
-/* In a fleet: others may have said something of any test. */
+/* In a fleet: other agents may have received triage of any test. */
 void agent_triaged(struct agent *agent);
 
 /* To be called when something has finished: ends the loop of an agent that is stopping. */

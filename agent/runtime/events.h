@@ -1,11 +1,10 @@
 /*
- * What has just happened, for those who watch: changes that were recorded or triaged, silences,
- * tests that fail or succeed again, and reloads. Each event is a kind and a JSON object
- * (docs/reference/api.md).
+ * Recent events for watchers: changes that were recorded or triaged, silences, tests that fail or
+ * succeed again, and reloads. Each event is a kind and a JSON object (docs/reference/api.md).
  *
- * The last events are kept, so that who was away for a while can go on where they were. Nothing
- * waits for anybody: if events come faster than people can look at them, the rest of a second are
- * counted and told as one. For the loop's thread.
+ * The last events are kept, so that a watcher can resume after an interruption. Nothing waits for
+ * watchers: if events come too fast to follow, the rest of a second are counted and sent as one.
+ * For the loop's thread.
  */
 #ifndef AGENT_RUNTIME_EVENTS_H
 #define AGENT_RUNTIME_EVENTS_H
@@ -28,12 +27,12 @@ struct event_news {
 struct events *events_new(struct agent *agent, void (*news)(void *context), void *context);
 void events_free(struct events *events); /* accepts NULL */
 
-/* What they tell of. Without agent->events they do nothing. */
+/* Sources of events. Without agent->events they do nothing. */
 void events_store(struct agent *agent, const struct store_call *answered);
 void events_test(struct agent *agent, const char *test, bool failing, const char *problem);
 void events_reload(struct agent *agent);
 
-/* Something has happened that is not told by itself: what other agents have done. */
+/* Events without details: actions of other agents. */
 void events_untold(struct events *events);
 
 /* The number of the last event, 0: none yet; whether all after `number` are still there. */

@@ -2,10 +2,10 @@
  * The agent's own metrics: counters, gauges and histograms, declared once and exposed for
  * Prometheus.
  *
- * A metric is a row of a const table in metrics.c: name, type, help, label names. There is a
- * value for each set of label values, of which a metric has a bounded number; further ones are
- * counted under the label value "other". A gauge, which cannot be summed, has no such bound:
- * whoever sets it drops obsolete values. All functions are for the loop's thread.
+ * A metric is a row of a const table in metrics.c: name, type, help, label names. There is a value
+ * for each set of label values, of which a metric has a bounded number; further ones are counted
+ * under the label value "other". A gauge, which cannot be summed, has no such bound: its owner
+ * drops obsolete values. All functions are for the loop's thread.
  */
 #ifndef AGENT_RUNTIME_METRICS_H
 #define AGENT_RUNTIME_METRICS_H
@@ -18,7 +18,7 @@
 /* Labels in parentheses, in the order in which their values are passed. */
 enum metric_id {
 	METRIC_BUILD_INFO,            /* info (version, revision, compiler) */
-	METRIC_READY,                 /* gauge: 1 or 0, as /-/ready says */
+	METRIC_READY,                 /* gauge: 1 or 0, as /-/ready */
 	METRIC_CONFIG_HASH,           /* gauge: the first 48 bits of a hash of the configuration */
 	METRIC_RELOAD_SUCCESSFUL,     /* gauge: 1 or 0, of the last reload */
 	METRIC_RELOAD_TIME,           /* gauge: unix seconds of the last successful reload */
@@ -95,7 +95,7 @@ double metrics_value(
 typedef bool metrics_keep(void *context, const char *first);
 void metrics_retain(struct metrics *metrics, enum metric_id id, metrics_keep *keep, void *context);
 
-/* Sets the process metrics from the kernel; leaves out what it does not provide. */
+/* Sets the process metrics from the kernel; leaves out values that it does not provide. */
 void metrics_collect_process(struct metrics *metrics);
 
 enum metrics_format { METRICS_TEXT, METRICS_OPENMETRICS };

@@ -25,8 +25,8 @@ extern const double metric_bounds[METRIC_BUCKETS]; /* of histograms, seconds */
 struct metric_child {
 	char *values[METRIC_LABELS];
 	double value; /* a histogram's sum */
-	uint64_t
-		*buckets; /* a histogram's, not cumulated; the last is what lies above all bounds */
+	uint64_t *
+		buckets; /* a histogram's, not cumulated; the last is for values above all bounds */
 };
 
 struct metrics {

@@ -1,10 +1,10 @@
 /*
- * The commits between two, from a local clone (`repository` of a test): what may have caused a
+ * The commits between two, from a local clone (`repository` of a test): possible causes of a
  * change.
  *
- * They are read by the program git, without a shell, with bounds of time, number and bytes, and in
- * a way in which a clone cannot make it run others. What was read is kept for a while, and several
- * who ask for the same wait for one git. For the loop's thread.
+ * They are read by the program git, without a shell, with bounds of time, number and bytes, and so
+ * that a clone cannot make it run other programs. Results are cached for a while, and equal
+ * requests share one git process. For the loop's thread.
  */
 #ifndef AGENT_RUNTIME_REPOSITORY_H
 #define AGENT_RUNTIME_REPOSITORY_H
@@ -32,9 +32,7 @@ struct commits {
 struct repositories;
 
 struct repositories *repositories_new(struct agent *agent);
-/* After the engine was freed: those who still wait are told that the agent is stopping. Accepts
- * NULL.
- */
+/* After the engine was freed: waiting requests fail, as the agent is stopping. Accepts NULL. */
 void repositories_free(struct repositories *repositories);
 
 /* Those that `to` has and `from` does not, or with `from` NULL only `to`, as the clone at that path
@@ -43,8 +41,8 @@ typedef void repository_done(void *context, const struct commits *commits);
 void repository_commits(struct repositories *repositories, const char *path, const char *from,
 	const char *to, repository_done *done, void *context);
 
-/* What git has printed: a line each of id, author, time in s, and subject, commits ended by NUL.
- * False: that is something else. Copies to the arena. */
+/* Parses git's output: a line each of id, author, time in s, and subject, commits ended by NUL.
+ * False: another format. Copies to the arena. */
 bool repository_parse(
 	struct arena *arena, const char *text, size_t length, struct commits *out) MUST_USE;
 

@@ -24,7 +24,7 @@ struct agent_parts {
 bool agent_open(struct agent_parts *parts, const struct engine_options *options, const char *state,
 	struct error *error) MUST_USE;
 
-/* Resumes what the answer to store_restore holds, and starts the scheduler; frees the answer. */
+/* Resumes from the answer to store_restore, and starts the scheduler; frees the answer. */
 void agent_start(struct agent_parts *parts, struct store_restore *restored);
 
 /*

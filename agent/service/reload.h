@@ -31,7 +31,7 @@ struct reloader_options {
 struct reloader *reloader_new(struct agent *agent, const struct reloader_options *options);
 void reloader_start(struct reloader *reloader);
 
-/* Tells waiting requests that the agent is stopping. */
+/* Answers waiting requests that the agent is stopping. */
 void reloader_stop(struct reloader *reloader);
 
 /* After the engine was freed. Accepts NULL. */

@@ -22,7 +22,7 @@ struct store_backend {
 	struct tx *(*open)(const char *path, enum store_use use, struct error *error);
 	void (*close)(struct tx *tx);
 
-	/* A failure is tx->failed. After commit without one, what was written is durable; after one
+	/* A failure is tx->failed. After commit without one, the writes are durable; after one
 	 * nothing was written, and the caller has to roll back. */
 	void (*begin)(struct tx *tx, bool writes);
 	void (*commit)(struct tx *tx);
@@ -35,7 +35,7 @@ struct store_backend {
 
 	/* Whether the last failure would hit any call: the file is locked, the disk is full. */
 	bool (*is_stuck)(const struct tx *tx);
-	/* After rollback: whether what has failed so many times is to be done again. May wait a
+	/* After rollback: whether to repeat a transaction that has failed so many times. May wait a
 	 * little. */
 	bool (*again)(struct tx *tx, int tries);
 
@@ -97,7 +97,7 @@ struct store_backend {
 	/* Of all connections of this process, which has one state open. For any thread; NULL: the
 	 * state is a file. */
 	void (*traffic)(struct store_traffic *traffic);
-	/* The same of what is open, for any thread: does not wait. NULL: by `size`. */
+	/* The same for the open state, for any thread: does not wait. NULL: by `size`. */
 	int64_t (*size_now)(const struct tx *tx);
 };
 
@@ -106,11 +106,11 @@ extern const struct store_backend sqlite_backend, postgresql_backend;
 /* Counts changes by state. */
 void sql_count(struct tx *tx, int64_t states[CHANGE_STATES]);
 
-/* For store_copy, whatever the two backends are. Writes all rows of `from`, and the last id of each
+/* For store_copy, between any two backends. Writes all rows of `from`, and the last id of each
  * table whose ids are never used again, into the state `to`, which fails if that is not empty. */
 void sql_copy(struct tx *to, struct tx *from, struct store_copied *copied);
 
-/* `to` fails, and names what is not equal, if they have not the same rows and last ids. */
+/* `to` fails and names the difference unless both have the same rows and last ids. */
 void sql_compare(struct tx *to, struct tx *from);
 
 #endif

@@ -25,7 +25,7 @@ enum bisection_line_kind {
 	BISECTION_BEGIN = 1, /* a run begins */
 	BISECTION_RESULT,
 	BISECTION_NOTE,   /* another line of the journal */
-	BISECTION_ANSWER, /* what a lab said of a run; to be taken by whoever has the bisection */
+	BISECTION_ANSWER, /* a lab's answer about a run; for the agent that has the bisection */
 	BISECTION_LINES,
 };
 
@@ -49,7 +49,7 @@ struct bisection_row {
 	const char *lab;
 	enum bisection_state state;
 	int64_t asked, begun, ended; /* ms; 0: not yet */
-	const char *person;          /* who has asked for it; NULL: the agent itself */
+	const char *person;          /* who requested it; NULL: the agent itself */
 	const char *setup;     /* the first line of its journal, with `lines`; NULL: none yet */
 	int64_t runs;          /* that have ended */
 	const char *end;       /* of one that is over: "found", "cancelled", ..., else NULL */
@@ -59,7 +59,7 @@ struct bisection_row {
 	enum change_state change_state;
 	enum triage_state triage;
 	const struct culprit *culprit; /* of the change; may be that of another bisection */
-	struct bisection_lines lines;  /* if they were asked for */
+	struct bisection_lines lines;  /* if requested */
 };
 
 struct bisection_rows {
@@ -68,7 +68,7 @@ struct bisection_rows {
 };
 
 /* Bisections, latest first, and changes that have none yet. Members that are 0 or NULL select all.
- * Delays no other call, and may not see what was written a moment ago. */
+ * Delays no other call, and may miss the latest writes. */
 struct store_bisections {
 	struct store_call call;
 	void (*reply)(struct store_bisections *list);
@@ -78,7 +78,7 @@ struct store_bisections {
 	int64_t limit;            /* 0: STORE_BISECTIONS_MOST */
 	bool lines;               /* with their journals */
 	bool answers;             /* with lines of BISECTION_ANSWER alone */
-	struct strings due_tests; /* changes of these are wanted that no bisection was asked for, */
+	struct strings due_tests; /* also select changes of these tests without a bisection, */
 	int64_t due_since;        /* ... first seen at or after it (ms) */
 
 	struct bisection_rows rows; /* out */
@@ -92,8 +92,8 @@ struct store_bisections {
 STORE_CALL(bisections);
 
 /*
- * Asks for a bisection of a change. One that waits or runs already is the answer; without a person
- * so is any that there was.
+ * Requests a bisection of a change. One that waits or runs already is returned; without a person
+ * also one that has ended.
  */
 struct store_bisection_ask {
 	struct store_call call;
@@ -118,12 +118,12 @@ struct store_bisection_begin {
 	int64_t bisection, since, most, now;
 
 	bool begun;                 /* out */
-	struct bisection_rows rows; /* out: as it is now */
+	struct bisection_rows rows; /* out: its present state */
 };
 
 STORE_CALL(bisection_begin);
 
-/* Writes of one that runs. A result of a run removes what a lab has answered for it. */
+/* Writes of one that runs. A result of a run removes the lab's answer for it. */
 struct store_bisection_write {
 	struct store_call call;
 	void (*reply)(struct store_bisection_write *written);
@@ -131,18 +131,18 @@ struct store_bisection_write {
 	const char *setup; /* NULL: as it is */
 	const struct bisection_line *lines;
 	size_t line_count;
-	const char *end; /* it is over; NULL: it goes on */
+	const char *end; /* it is over; NULL: it continues */
 	const char *verdict;
 	const char *cancelled;         /* why it ended early, or NULL */
-	const struct culprit *culprit; /* goes to its change, and is to be told; or NULL */
+	const struct culprit *culprit; /* goes to its change, and is announced; or NULL */
 
 	bool gone;                  /* out: it does not run, nothing was written */
-	struct bisection_rows rows; /* out: as it is now, unless it is gone */
+	struct bisection_rows rows; /* out: its present state, unless it is gone */
 };
 
 STORE_CALL(bisection_write);
 
-/* What somebody says of a bisection: a lab what came of a run, a person that it shall end. */
+/* A message about a bisection: a lab's result of a run, or a person's request to end it. */
 struct store_bisection_say {
 	struct store_call call;
 	void (*reply)(struct store_bisection_say *said);
@@ -155,7 +155,7 @@ struct store_bisection_say {
 	bool found;                 /* out: there is such a bisection */
 	bool taken;                 /* out: and it, or the run, was not over */
 	bool repeated;              /* out: the run had an answer already */
-	struct bisection_rows rows; /* out: as it is now, if found */
+	struct bisection_rows rows; /* out: its present state, if found */
 };
 
 STORE_CALL(bisection_say);

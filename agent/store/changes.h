@@ -72,9 +72,9 @@ STORE_CALL(checkpoints);
  * Records what a run found. A `confirmed` record has its id and is rewritten whole, except
  * first_seen. A pending record that an update withdraws becomes NOTIFY_HELD, or NOTIFY_QUEUED if
  * some receivers have it. One that recovers becomes NOTIFY_RECOVERY if it was announced and the
- * update is not `silent`, NOTIFY_HELD if it is pending and no receiver has it. What an update
- * withdraws or corrects is to be retracted where messages about it were sent; what has moved, grown
- * or is back is to be said there.
+ * update is not `silent`, NOTIFY_HELD if it is pending and no receiver has it. A withdrawn or
+ * corrected change is to be retracted where messages about it were sent; one that has moved, grown
+ * or returned is to be updated there.
  *
  * A triaged change that has outgrown its size then is open again, and becomes pending as if no
  * receiver had it. The recovery of one that is ignored, infra or false is not announced.
@@ -104,10 +104,10 @@ struct change_filter {
 	int64_t limit;
 	unsigned triage;  /* bits 1 << enum triage_state */
 	int64_t incident; /* id */
-	int64_t now;      /* ms: what has expired by then is open; 0: as stored */
-	bool open;        /* what waits for somebody: changes that are confirmed (or moved), are no
-			     improvements, end no other change, and whose triage is open or
-			     acknowledged; the worst first, the largest in percent */
+	int64_t now;      /* ms: triage expired by then counts as open; 0: as stored */
+	bool open; /* changes that need attention: confirmed (or moved), are no improvements, end no
+		      other change, and whose triage is open or acknowledged; the worst first, the
+		      largest in percent */
 };
 
 /* Changes with their history, latest recorded first (see `open`). May take long; delays no other
@@ -118,10 +118,10 @@ struct store_list {
 	struct change_filter filter;
 	const char *about; /* a test, "" for none but the health of all, or NULL */
 	/* Instead of `records`, for many of which little is needed: called on the store's thread
-	 * with NULL, as what was taken before is read again, and with each change, without its
-	 * events, latest recorded first for each state. The record is gone when it returns. True:
-	 * it is taken, and counts for the filter's limit, which is for each state. `taken` is
-	 * called at the end if all went well so far. */
+	 * with NULL, to restart, and with each change, without its events, latest recorded first
+	 * for each state. The record is gone when it returns. True: it is taken, and counts for the
+	 * filter's limit, which is for each state. `taken` is called at the end if all went well so
+	 * far. */
 	bool (*take)(struct store_list *list, const struct change_record *record);
 	void (*taken)(struct store_list *list);
 	void *taker;   /* of these two */
@@ -151,7 +151,7 @@ struct store_excerpts {
 
 STORE_CALL(excerpts);
 
-/* What a change has in common with another; bits. */
+/* The relation of a change to another; bits. */
 enum relation {
 	RELATED_COMMIT = 1,  /* its first point has the same commit, or version */
 	RELATED_MESSAGE = 2, /* a message is about both */
@@ -175,8 +175,8 @@ struct store_cluster {
 	struct strings tests;
 };
 
-/* One change with its history, and those that have something in common with it: what stands first,
- * the worst first. Delays no other call, as store_list. */
+/* One change with its history, and related changes: open ones first, the worst first. Delays no
+ * other call, as store_list. */
 struct store_story {
 	struct store_call call;
 	void (*reply)(struct store_story *story);
@@ -204,7 +204,7 @@ struct pruned {
 };
 
 /*
- * Deletes what was settled before a time: sent and abandoned deliveries, withdrawn changes and
+ * Deletes rows settled before a time: sent and abandoned deliveries, withdrawn changes and
  * candidates before their series' anchor, checkpoints of series that have vanished for good,
  * history except announcements, silences, and the audit log except what is about changes that
  * stand. Never deletes what is to be announced, or was in a message that is still kept. What people
@@ -214,8 +214,8 @@ struct store_prune {
 	struct store_call call;
 	void (*reply)(struct store_prune *pruned);
 	int64_t before;         /* ms */
-	struct strings tests;   /* all that exist: of others, changes and checkpoints are deleted,
-				   too; none: unknown */
+	struct strings tests;   /* all existing tests: changes and checkpoints of removed ones are
+				   deleted, too; none: unknown */
 	bool thorough;          /* also confirmed changes before their series' anchor */
 	struct strings keeping; /* receivers whose messages stay as long as one of their changes
 				   stands, or they are to be edited */
@@ -248,7 +248,7 @@ struct id_range {
 };
 
 /*
- * What a person says about changes. Selects by ids, by the message that announced them or by the
+ * A person's triage of changes. Selects by ids, by the message that announced them or by the
  * incident of those that stand; `test` and `commit` narrow that down, or, alone, select among all
  * that stand: confirmed, moved or candidates. Fails with ERROR_USAGE if nothing is given.
  *
@@ -267,7 +267,7 @@ struct store_triage {
 	int64_t incident;     /* id */
 	struct triage triage; /* state 0: as it is; owner, note, link NULL: as they are, "": none;
 				 until -1: as it is. Its person, time and sizes are not read */
-	int64_t said; /* only changes of which something was said at just that time; 0: all */
+	int64_t said;         /* only changes triaged at exactly that time; 0: all */
 	const char *reaction; /* stored with that message, even if nothing is changed; or NULL */
 	int64_t version;      /* as seen, of several changes the sum; -1: any */
 	struct actor actor;
@@ -275,17 +275,17 @@ struct store_triage {
 	bool each;   /* nothing is changed unless there is a change for each range of a single id */
 	bool dry_run;
 
-	struct record_rows records; /* out: as they are now, by id; without events */
+	struct record_rows records; /* out: their present states, by id; without events */
 	size_t changed;             /* out: of them; with dry_run: that would be */
 	size_t pending;             /* out: changes that are to be announced again */
 	bool missing;  /* out: with `each`: there is none for one of them; `records` has the others
 			*/
-	bool conflict; /* out: the version was not as seen, and what was said is something else */
+	bool conflict; /* out: the version was not as seen, and the stored triage differs */
 };
 
 STORE_CALL(triage);
 
-/* Opens what has expired. */
+/* Reopens expired triage. */
 struct store_reopen_due {
 	struct store_call call;
 	void (*reply)(struct store_reopen_due *due);

@@ -51,18 +51,18 @@ struct delivery_rows {
 	size_t count;
 };
 
-/* What is to be said of a change that was announced; bits. */
+/* Pending updates of an announced change; bits. */
 enum said_kind {
 	SAID_UPDATED = 1, /* it has moved, grown, or was found again */
 	SAID_TRIAGED = 2,
 	SAID_CULPRIT = 4, /* a bisection of it has ended */
 };
 
-/* A sent message that announced a change of which something is to be said. */
+/* A sent message that announced a change with pending updates. */
 struct said {
 	struct delivery message; /* with that one record */
-	unsigned what;           /* bits of enum said_kind; of one that no longer holds as it was
-				    announced: 1: it was withdrawn, 2: its suspects are others */
+	unsigned what; /* bits of enum said_kind; of one to retract: 1: it was withdrawn, 2: its
+			  suspects have changed */
 };
 
 struct said_rows {
@@ -70,7 +70,7 @@ struct said_rows {
 	size_t count;
 };
 
-/* What an agent resumes from. */
+/* The state that an agent resumes from. */
 struct store_restore {
 	struct store_call call;
 	void (*reply)(struct store_restore *restored);
@@ -87,7 +87,7 @@ struct store_restore {
 STORE_CALL(restore);
 
 /* A change that is now in an incident, and of an environment event or 0. `silent`: it is in no
- * message of its own, and counts as announced by those about the others. */
+ * message of its own, and counts as announced by those about its incident. */
 struct store_member {
 	int64_t change, incident, event; /* ids */
 	bool silent;
@@ -103,8 +103,8 @@ struct store_queue {
 	const int64_t *told;             /* ids of changes that become NOTIFY_QUEUED, or
 					    NOTIFY_RECOVERY if they have recovered in the meantime */
 	size_t told_count;
-	const char *const *reasons; /* by told: why nobody is told of it; NULL: somebody is. NULL:
-				       of all of them */
+	const char *const
+		*reasons; /* by told: why it is not announced; NULL: it is. NULL: all are */
 	struct said_rows retracted; /* these are done with */
 	struct said_rows said;      /* so are these, unless more has become known */
 	struct health_rows health;  /* conditions, added or replaced by subject, deleted if `over`;
@@ -129,7 +129,7 @@ struct series_name {
 	const char *test, *series;
 };
 
-/* What is to be announced, until a store_queue settles it. */
+/* Pending announcements, until a store_queue settles them. */
 struct store_pending {
 	struct store_call call;
 	void (*reply)(struct store_pending *pending);
@@ -147,11 +147,11 @@ struct store_pending {
 
 STORE_CALL(pending);
 
-/* A message about an incident that others may join. */
+/* A message about an incident that is open to further changes. */
 struct incident_message {
 	int64_t incident;
 	struct delivery message; /* with one record: of the incident's that it shows the first */
-	struct incident_worst worst; /* of the incident's that it shows, as they were told */
+	struct incident_worst worst; /* of the incident's changes in it, as they were announced */
 };
 
 struct incident_messages {
@@ -159,13 +159,14 @@ struct incident_messages {
 	size_t count;
 };
 
-/* Changes in one environment alone that a destination was told before their event was found. */
+/* Changes in one environment alone that were announced to a destination before their event was
+ * found. */
 struct early_changes {
 	const char *receiver, *destination;
 	int64_t count;
 };
 
-/* An environment event that is told. */
+/* An announced environment event. */
 struct event_told {
 	int64_t event; /* id */
 	const char *environment;
@@ -175,7 +176,7 @@ struct event_told {
 	size_t early_count;
 };
 
-/* What is known of incidents, read once it is known that changes are told. */
+/* The state of incidents, read once changes are to be announced. */
 struct store_incidents {
 	struct store_call call;
 	void (*reply)(struct store_incidents *found);
@@ -195,7 +196,7 @@ struct store_incidents {
 
 STORE_CALL(incidents);
 
-/* What is queued, whoever has queued it. */
+/* The queued deliveries, from any agent. */
 struct store_queued {
 	struct store_call call;
 	void (*reply)(struct store_queued *queued);
@@ -205,8 +206,8 @@ struct store_queued {
 
 STORE_CALL(queued);
 
-/* Sent messages of a receiver of which people are to be reminded: they have regressions that stand
- * and of which nobody has said anything, and are its last about these. */
+/* Sent messages of a receiver to remind of: those with open regressions without triage, and its
+ * last about these. */
 struct store_reminders {
 	struct store_call call;
 	void (*reply)(struct store_reminders *found);
@@ -226,7 +227,7 @@ struct store_settle {
 	void (*reply)(struct store_settle *settled);
 	struct delivery delivery;
 
-	bool retracts; /* out: it was sent, and some of its changes are not what they were */
+	bool retracts; /* out: it was sent, and some of its changes were updated */
 };
 
 STORE_CALL(settle);
@@ -262,20 +263,20 @@ struct told_record {
 	int64_t time;
 };
 
-/* A sent message that is to be edited, read for answers, or said again. */
+/* A sent message to edit, poll for answers, or refresh. */
 struct followed_message {
 	struct delivery
 		message; /* id, key, receiver, destination, receipt, now: when it was sent */
-	int64_t mark;    /* counts what has become known of its changes since it was last edited; 0:
-			    nothing */
+	int64_t mark;    /* number of updates of its changes since the last edit; 0: none */
 	bool answers;    /* it is to be read for answers */
-	bool stands;     /* it is to be said again */
+	bool stands;     /* it is to be refreshed */
 	/* Of one message alone; with its payload. */
-	const char *reaction; /* what was read there last, or NULL */
+	const char *reaction; /* the answers read last, or NULL */
 	int64_t amended;      /* how often it was edited */
 	struct told_record *told;
 	size_t count;
-	struct told_record *joined; /* what has joined its incident since, told in its thread */
+	struct told_record
+		*joined; /* changes that joined its incident since, announced in its thread */
 	size_t joined_count;
 };
 
@@ -288,14 +289,14 @@ struct standing_messages {
 enum {
 	STORE_AMENDMENTS = 200,  /* messages in a list to be edited, the oldest, ... */
 	STORE_ANSWERS = 500,     /* ... to be read, the latest, ... */
-	STORE_STANDING = 100000, /* ... and to be said again */
+	STORE_STANDING = 100000, /* ... and to be refreshed */
 };
 
 /*
- * Messages of these receivers that are to be edited: what they say of changes is no longer all that
- * is known. Those sent at or after `since` that are to be read: about changes that stand and are
- * open or acknowledged, or where something was taken. And all about such changes, to be said again.
- * Or one message with all that is needed for either, if it was sent.
+ * Messages of these receivers to edit, as their changes were updated. Those sent at or after
+ * `since` to poll: about standing changes that are open or acknowledged, or with applied answers.
+ * And all about such changes, to refresh. Or one message with the data for any of these, if it was
+ * sent.
  */
 struct store_follow_ups {
 	struct store_call call;

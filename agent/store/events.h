@@ -1,4 +1,4 @@
-/* The audit log: what was done, of all events. */
+/* The audit log: those events that are actions. */
 #ifndef AGENT_STORE_EVENTS_H
 #define AGENT_STORE_EVENTS_H
 

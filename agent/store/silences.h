@@ -1,4 +1,4 @@
-/* Silences: which changes and notices are held back, by whom, why, and until when. */
+/* Silences: the changes and notices to hold back, with owner, reason and end. */
 #ifndef AGENT_STORE_SILENCES_H
 #define AGENT_STORE_SILENCES_H
 
@@ -15,7 +15,7 @@ struct store_silence {
 	int64_t now; /* ms */
 
 	bool found;             /* out: there is one with this id, or it was added */
-	struct silence written; /* out: as it is now, if found */
+	struct silence written; /* out: its present state, if found */
 };
 
 STORE_CALL(silence);

@@ -42,14 +42,14 @@ void store_last(struct store *store, struct store_call *call);
 
 /* Finishes all submitted calls, then closes. Replies are posted; run the loop to receive them.
  * False: a database did not answer within STORE_CLOSING ms; then nothing is freed, and calls may be
- * under way. Accepts NULL. */
+ * in progress. Accepts NULL. */
 enum { STORE_CLOSING = 20000 };
 bool store_close(struct store *store);
 
-/* What a database was asked, since the store was opened. */
+/* Statistics of a database since the store was opened. */
 struct store_traffic {
 	int64_t round_trips, connections;
-	int64_t retries; /* of transactions that met others */
+	int64_t retries; /* of conflicting transactions */
 	double seconds;  /* waited for answers */
 };
 
@@ -68,16 +68,16 @@ bool store_turn_now(struct store *store, struct store_turn *turn, struct error *
 /* Submits the call; it belongs to the store until its reply. */
 void store_submit(struct store *store, struct store_call *call);
 
-/* What a state is opened for. */
+/* The purpose of opening a state. */
 enum store_use {
 	STORE_OWN,  /* it is made if it is not there, and locked for this process */
 	STORE_READ, /* as it is, also while an agent has it: nothing is written, no file made */
-	STORE_TRY,  /* the same, and what is written is lost: a temporary copy */
+	STORE_TRY,  /* the same, and writes are lost: a temporary copy */
 };
 
 /*
  * Performs a call at once, on the caller's thread, without a store that is open. ERROR_STATE if the
- * state is missing, unreadable, damaged, foreign, of another version, or not to be had for this
+ * state is missing, unreadable, damaged, foreign, of another version, or not available for this
  * use. The caller keeps the call.
  */
 bool store_tx(const char *path, enum store_use use, struct store_call *call,
@@ -103,9 +103,9 @@ struct store_copied {
 };
 
 /*
- * Takes a whole state over into another, which is empty or does not exist, with all ids, whatever
- * kinds of database both are, and compares them. ERROR_STATE if an agent has either, and if `to` is
- * not empty; nothing was written then.
+ * Copies a whole state with all ids to another, which is empty or does not exist, between any two
+ * kinds of database, and compares them. ERROR_STATE if an agent has either, and if `to` is not
+ * empty; nothing was written then.
  */
 bool store_copy(const char *from, const char *to, struct store_copied *copied,
 	struct error *error) MUST_USE;
@@ -114,11 +114,12 @@ bool store_copy(const char *from, const char *to, struct store_copied *copied,
  * look. */
 bool store_is_held(const char *path);
 
-/* Whether there is such a file, or a state in the database. If that cannot be found out it is true:
- * whatever is done with it next fails, and says why. */
+/* Whether there is such a file, or a state in the database. True if that cannot be determined: the
+ * next operation then fails with the reason. */
 bool store_is_there(const char *path);
 
-/* Fails if there is no such file, and says what makes it. What reads a state does so itself. */
+/* Fails if there is no such file, with a hint how to create it. Functions that read a state do so
+ * themselves. */
 bool store_expect(const char *path, struct error *error) MUST_USE;
 
 /* Bytes on the disk, including the log. */

@@ -8,10 +8,9 @@ struct store_backend;  /* see agent/store/backend.h */
 struct statement_slot; /* see agent/store/sql/statements.c */
 
 /*
- * What is read in it lies in its arena. Once something has failed, `error` is set and nothing is
- * run any more: statements do nothing, there are no rows, and numbers are 0. So a function asks for
- * `failed` only where it would do more than that; whoever began the transaction does, and rolls it
- * back.
+ * Values read in it lie in its arena. After a failure `error` is set and nothing more runs:
+ * statements do nothing, there are no rows, and numbers are 0. So a function checks `failed` only
+ * before other effects; the owner of the transaction checks it, and rolls back.
  */
 struct tx {
 	const struct store_backend *backend;

@@ -13,14 +13,13 @@
 
 struct api {
 	struct agent *agent;
-	struct watchers *watchers; /* see events.c; NULL: nobody may watch */
+	struct watchers *watchers; /* see events.c; NULL: no watchers allowed */
 	struct repositories *repositories;
 	struct scheduler *scheduler;
-	struct delivery_manager *delivery_manager; /* NULL: nothing is told */
+	struct delivery_manager *delivery_manager; /* NULL: no events */
 	/* Reads the configuration again; NULL: not supported. */
 	void (*reload)(struct agent *agent, reload_done *done, void *context);
-	/* Called after people said something about changes, and with a silence as it is in the
-	 * store now; either may be NULL. */
+	/* Called after triage, and with a silence as stored; either may be NULL. */
 	void (*triaged)(void *context);
 	void (*silenced)(void *context, const struct silence *silence);
 	void *context;                     /* of these two */
@@ -28,7 +27,7 @@ struct api {
 	struct datasets *datasets;         /* for plots, see plots.h */
 	size_t plots;                      /* requests for plots in progress */
 	struct silence_reaching *reaching; /* requests about silences that a worker has */
-	struct arrivals *arrivals;         /* requests that tell what was written */
+	struct arrivals *arrivals;         /* requests that report written data */
 };
 
 /* To be called after the engine was freed, or when no request is in progress. */
@@ -37,12 +36,11 @@ void api_silences_free(struct api *api);
 /* For http_start, whose context is a struct pages that has an api. */
 extern const struct route api_routes[];
 
-/* Those who watch what happens (/api/v1/events). Makes agent->events, which ends with them; accepts
- * NULL. */
+/* The watchers (/api/v1/events). Makes agent->events, which ends with them; accepts NULL. */
 struct watchers *watchers_new(struct agent *agent);
 void watchers_free(struct watchers *watchers);
 
-/* What was written (/api/v1/arrived). To be freed like silences; accepts NULL. */
+/* Reports of written data (/api/v1/arrived). To be freed like silences; accepts NULL. */
 struct arrivals *arrivals_new(struct api *api);
 void arrivals_free(struct arrivals *arrivals);
 
@@ -89,12 +87,12 @@ struct api_page {
 	const char *last, *next; /* next: the last one listed if there are more */
 };
 
-/* As the request asks for. */
+/* As requested. */
 bool api_page_begin(struct api_page *page, const struct http_request *request, int64_t initial,
 	int64_t most, struct error *error) MUST_USE;
 /* Counts one that matches; true if it is on the page, after its comma. */
 bool api_page_lists(struct api_page *page, const char *name, struct buf *out) MUST_USE;
-/* What the list ends with: "], "total", "next". */
+/* The end of the list: "], "total", "next". */
 void api_page_end(const struct api_page *page, struct buf *out);
 
 /* A parameter that is a date as users write it; `open` if missing. */
@@ -105,10 +103,10 @@ bool api_date(const struct http_request *request, const char *name, int64_t now,
 bool api_id(const struct http_request *request, const char *name, const char *of, int64_t *out,
 	struct error *error) MUST_USE;
 
-/* Who acts, from where. A request that does not prove who sends it may say so (`person`). */
+/* The user and origin of an action. An unauthenticated request may name its user (`person`). */
 bool api_actor(struct http_request *request, struct actor *out, struct error *error) MUST_USE;
 
-/* Viewers are not told from where others acted. */
+/* Viewers do not see the origin of other users' actions. */
 void api_hide(const struct http_request *request, struct arena *arena, struct record_rows *records);
 
 /* A request's parameters, for agent/web/forms.h. */

@@ -17,7 +17,7 @@ extern const struct asset assets[];
 
 const struct asset *asset_named(const char *name); /* or NULL */
 
-/* Appends what is in the file. */
+/* Appends the content of the file. */
 void asset_put(const struct asset *asset, struct buf *out);
 
 /* Pages, and /assets/NAME; for http_start. */

@@ -1,9 +1,9 @@
 /*
- * The points of tests that people look at, kept for a while: many who look at once cost one fetch.
+ * A cache of the points of tests that users view: simultaneous views cost one fetch.
  *
  * A dataset is kept for the interval of its test, at most ten minutes, as long as the configuration
- * is the same, and until the state knows more than it shows. All together are kept under a cap of
- * bytes; the oldest go first. A few are fetched at a time, the others wait in line.
+ * is the same, and until the state has later points. All together are kept under a cap of bytes;
+ * the oldest go first. A few are fetched at a time; further ones wait in a queue.
  */
 #ifndef AGENT_WEB_DATASETS_H
 #define AGENT_WEB_DATASETS_H

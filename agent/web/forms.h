@@ -1,6 +1,6 @@
 /*
- * What people say about changes, and silences, as named texts: the parameters of the API, which the
- * commands use, too, where no agent runs. And the answers, as JSON.
+ * Triage and silences as named texts: the parameters of the API, which commands without an agent
+ * use, too. And the answers, as JSON.
  */
 #ifndef AGENT_WEB_FORMS_H
 #define AGENT_WEB_FORMS_H
@@ -48,10 +48,10 @@ bool change_form_read(form_get *get, void *context, int64_t now, struct arena *a
 bool triage_form_read(
 	form_get *get, void *context, struct store_triage *call, struct error *error) MUST_USE;
 
-/* Whether it says anything; otherwise it only asks. */
+/* Whether it changes anything; otherwise it only reads. */
 bool triage_form_says(const struct store_triage *call);
 
-/* Sets the error that says what has selected no change, or which ids are missing. */
+/* Sets an error with the selection without changes, or the missing ids. */
 bool triage_form_nothing(const struct store_triage *call, struct error *error) MUST_USE;
 
 /* Appends {"changes": [...], "changed": 3, "count": 5}, with the links of the configuration unless
@@ -60,7 +60,7 @@ void triage_form_answer(struct buf *out, const struct config *config, struct sto
 
 /*
  * Reads matchers, from, until or for, owner and reason of a new silence that may last `most` ms.
- * Without an owner it is the actor's, who is set already.
+ * Without an owner it is the actor's, which is already set.
  */
 bool silence_form_read(form_get *get, void *context, int64_t most, struct store_silence *call,
 	struct error *error) MUST_USE;
@@ -73,8 +73,8 @@ bool actor_check(const char *person, struct error *error) MUST_USE;
 void silences_put_json(struct buf *out, const struct silence_rows *silences, int64_t now);
 void silence_put_json(struct buf *out, const struct silence *silence, int64_t now);
 
-/* The same of one that was added, with what it reaches now: tests and open changes, and a name in
- * its matchers that nothing has, or NULL, with the known one near it, or NULL. */
+/* The same for a new one, with the tests and open changes that it matches, and an unknown name in
+ * its matchers, or NULL, with the nearest known one, or NULL. */
 void silence_put_added(struct buf *out, const struct silence *silence, int64_t now, size_t tests,
 	size_t changes, const char *unknown, const char *suggestion);
 
@@ -84,8 +84,8 @@ void silence_put_warning(struct buf *out, const char *unknown, const char *sugge
 /* Appends {"audit": [...], "next": ...}. */
 void audit_list_put_json(struct buf *out, const struct store_audit *list);
 
-/* Appends {"time": ..., "shared": true, "agents": [...], "shards": {...}}: who lives, what each
- * holds, and how late it is. `self`: the instance that answers; 0: none. */
+/* Appends {"time": ..., "shared": true, "agents": [...], "shards": {...}}: the live agents, the
+ * shards of each, and its delay. `self`: the instance that answers; 0: none. */
 void agents_put_json(struct buf *out, const struct store_turn *seen, int64_t self);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Answers requests for plots, in whatever form they are drawn: the state is asked, the points are
- * fetched or taken from the cache (datasets.h), the plot is made (agent/monitor/plotting.h) and
- * drawn on a worker.
+ * Answers requests for plots in any form: the state is read, the points are fetched or taken from
+ * the cache (datasets.h), the plot is made (agent/monitor/plotting.h) and drawn on a worker.
  */
 #ifndef AGENT_WEB_PLOTS_H
 #define AGENT_WEB_PLOTS_H
@@ -19,11 +18,11 @@ struct plots_wish {
 	bool (*draw)(const struct plot *plot, void *context, struct arena *arena, struct buf *out,
 		struct error *error);
 	void *context;      /* in http_arena(request) */
-	const char *type;   /* content type of what it draws; NULL: JSON */
+	const char *type;   /* content type of the picture; NULL: JSON */
 	const char *policy; /* as of struct http_answer */
 	bool stored; /* where the source does not answer, the points that the state keeps with the
 			change are drawn, if there are any, ... */
-	bool small;  /* ... and here they alone are, of as many changes as anybody asks for */
+	bool small;  /* ... and here alone, for any number of requested changes */
 };
 
 /* These parameters; the change of a path is not among them. */

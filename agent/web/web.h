@@ -12,7 +12,7 @@ struct web;
 
 struct web_options {
 	struct delivery_manager *delivery_manager; /* see struct api */
-	bool insecure; /* `agent.listen` may be any address, though nobody signs in */
+	bool insecure; /* `agent.listen` may be any address without authentication */
 	void (*reload)(struct agent *agent, reload_done *done, void *context); /* see struct api */
 	void (*triaged)(void *context);                                        /* too */
 	void (*silenced)(void *context, const struct silence *silence);        /* too */
@@ -29,8 +29,8 @@ struct web *web_open(struct agent *agent, struct scheduler *scheduler,
 void web_stop(struct web *web);
 void web_free(struct web *web);
 
-/* Reads what has changed of `agent.web_config`; returns why it cannot be used, as access_reload.
- * Those who watch (/api/v1/events) have to sign in again. */
+/* Rereads `agent.web_config` if changed; returns the reason if it cannot be used, as access_reload.
+ * Watchers (/api/v1/events) have to sign in again. */
 const char *web_adopt(struct web *web);
 
 /* The first ports; 0: not listening, or only on Unix sockets. */

@@ -168,8 +168,8 @@ struct chunk_step chunk_test(const struct chunk *chunk, size_t start, size_t tau
 /* 2.4: whether the nearest values on both sides lie apart, with a sharp step between them. */
 bool chunk_separated(const struct chunk *chunk, size_t start, size_t tau, size_t end);
 
-/* Whether the step at tau stands out from what happens within its segments: an edge, not a part of
- * a ramp or of a wandering level. */
+/* Whether the step at tau stands out from movements within its segments: an edge, not a part of a
+ * ramp or of a wandering level. */
 bool chunk_is_sharp(const struct chunk *chunk, size_t start, size_t tau, size_t end);
 
 /* The same as chunk_test for the trace: p also where it is above the limit, and the means in

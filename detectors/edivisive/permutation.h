@@ -8,7 +8,7 @@
 #include "detectors/detector.h"
 
 struct edivisive_permutation_options {
-	int64_t permutations; /* raised to what p_value needs: the least p is 1 / (permutations + 1)
+	int64_t permutations; /* raised as p_value requires: the least p is 1 / (permutations + 1)
 			       */
 	double p_value;
 	int64_t seed;

@@ -116,8 +116,8 @@ bool fit_week(struct fit *fit, bool lenient, bool daily, struct scratch *scratch
 
 /* period.c */
 
-/* Whether a week is the period of what differs between days: not a fraction of a week, nor a period
- * with a multiple near a week. `cells` is a buffer, one for each slot. */
+/* Whether a week is the period of the differences between days: not a fraction of a week, nor a
+ * period with a multiple near a week. `cells` is a buffer, one for each slot. */
 bool period_is_week(struct fit *fit, uint32_t *cells, double most, struct scratch *scratch);
 
 /* Whether whole days are a period; a cycle with several periods a day has that, too. */

@@ -1,5 +1,5 @@
 /*
- * Slack's Web API: its requests, and what its errors mean.
+ * Slack's Web API: its requests, and the meaning of its errors.
  */
 #ifndef NOTIFIERS_SLACK_API_H
 #define NOTIFIERS_SLACK_API_H

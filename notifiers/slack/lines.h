@@ -28,7 +28,7 @@ extern const struct text_style slack_style;
  * "2021-07-02 00:00 UTC", become slack_date. */
 void slack_sentence(struct buf *out, const char *text);
 
-/* "*test*", with what its series share "*test* region=eu" */
+/* "*test*", with the common labels of its series "*test* region=eu" */
 void slack_test_line(struct buf *out, const struct announcement *item);
 
 /* "\n:red_circle: p99: +24%  3.17e+07 → 3.94e+07 ns", or of many

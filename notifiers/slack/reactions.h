@@ -3,7 +3,7 @@
  *
  * Slack lists the reactions without their times. So known ones are noted with the message: a new
  * one sets the triage, the last new one wins; when the one that counts is removed, its triage is
- * taken back. A known one is never applied again, whatever the triage became elsewhere. No I/O
+ * taken back. A known one is never applied again, even if the triage was changed elsewhere. No I/O
  * here.
  */
 #ifndef NOTIFIERS_SLACK_REACTIONS_H

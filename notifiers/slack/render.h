@@ -2,8 +2,8 @@
  * Renders a message as bodies of chat.postMessage, within Slack's limits at any size.
  *
  * A small message is one post. A large one begins with a summary and the worst changes; the rest
- * follows in its thread, in several posts; what exceeds these is counted, with the command that
- * lists it. A payload holds one body per line.
+ * follows in its thread, in several posts; further changes are counted, with the command that lists
+ * them. A payload holds one body per line.
  */
 #ifndef NOTIFIERS_SLACK_RENDER_H
 #define NOTIFIERS_SLACK_RENDER_H

@@ -7,9 +7,9 @@
  * The raw format is a third of the size and states the resolution. It has no escapes, so the last
  * three numbers before the bar are the header, and everything before them is the target. A line may
  * have more values than its header says, since some of Graphite's functions produce them. A
- * malformed value only costs its point, a target that is no Unicode text (in JSON) or holds a NUL
- * byte only its series. A malformed header, a line that does not end or has too few
- * values is an error, since nothing after it can be trusted.
+ * malformed value only costs its point, a target that is not Unicode text (in JSON) or holds a NUL
+ * byte only its series. A malformed header, a line that does not end or has too few values is an
+ * error, since nothing after it can be trusted.
  */
 #ifndef SOURCES_GRAPHITE_ANSWER_H
 #define SOURCES_GRAPHITE_ANSWER_H

@@ -1,6 +1,6 @@
 /*
- * Graphite's events, which say what was deployed or which run a result is from, and which point
- * belongs to which event.
+ * Graphite's events, which report deployments or the run of a result, and their assignment to
+ * points.
  */
 #ifndef SOURCES_GRAPHITE_EVENTS_H
 #define SOURCES_GRAPHITE_EVENTS_H

@@ -16,7 +16,7 @@ typedef bool graphite_item(void *context, const json_t *item);
 
 /* Calls `take` for each item; it may have been called before an error is found. `api` and `noun`
  * name the API and its items in messages. *unusable counts the items left out because a string in
- * them is no Unicode text. */
+ * them is not Unicode text. */
 bool graphite_list_read(const char *text, size_t length, const char *api, const char *noun,
 	graphite_item *take, void *context, size_t *unusable, struct error *error) MUST_USE;
 

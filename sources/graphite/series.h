@@ -34,9 +34,9 @@ size_t graphite_set_points(const struct graphite_set *set);
 bool graphite_set_overflow(const struct graphite_set *set);
 
 /*
- * Sets query->data in the order of the targets, and adds notices about what was left out. The
- * series of one target are sorted and named by their differences. Values are scaled; events, or
- * NULL, become columns.
+ * Sets query->data in the order of the targets, and adds notices about series left out. The series
+ * of one target are sorted and named by their differences. Values are scaled; events, or NULL,
+ * become columns.
  */
 void graphite_set_finish(struct graphite_set *set, const struct graphite_events *events);
 

@@ -40,7 +40,7 @@ struct expression {
 	struct strings paths;      /* its metrics, including wildcards; in the arena */
 	struct strings tagged;     /* the arguments of each seriesByTag(): "'name=a','dc=~e.*'" */
 	struct target_reach reach; /* if it is malformed, of the part that was understood */
-	const char *problem;       /* what is wrong (") is missing"), or NULL */
+	const char *problem;       /* the problem (") is missing"), or NULL */
 	size_t at;                 /* where: the character, from 1 */
 };
 

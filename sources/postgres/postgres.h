@@ -10,7 +10,7 @@
 
 struct postgres_server {
 	const char *hostname, *username, *password, *password_file, *database;
-	int64_t port; /* 0: as the environment says */
+	int64_t port; /* 0: from the environment */
 	int sslmode;  /* index into postgres_ssl_modes; 0: not given */
 	const char *sslrootcert, *sslcert, *sslkey;
 	int64_t connect_timeout, timeout, statement_timeout; /* ms; the last 0: as timeout */

@@ -31,7 +31,7 @@ struct session {
 bool session_open(struct session *session, struct query *query, enum session_kind kind,
 	struct error *error) MUST_USE;
 
-/* Rolls back what has not been committed. */
+/* Rolls back the open transaction. */
 void session_close(struct session *session);
 
 /* Sends a statement; session_next returns its rows one by one. */

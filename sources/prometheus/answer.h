@@ -7,8 +7,8 @@
  * Keys may come in any order; unknown ones (stats, those of a proxy) are skipped. It accepts what
  * jansson accepts, against which it is fuzzed, with three exceptions: a known key that occurs twice
  * is an error here, a skipped number may be too large for a double, and a series whose labels
- * cannot be used is left out: labels that are no Unicode text or no strings, the same label twice,
- * more than 512.
+ * cannot be used is left out: labels that are not Unicode text or not strings, the same label
+ * twice, more than 512.
  */
 #ifndef SOURCES_PROMETHEUS_ANSWER_H
 #define SOURCES_PROMETHEUS_ANSWER_H
@@ -40,9 +40,9 @@ struct answer {
 typedef void answer_take(void *context, const struct answer_series *series);
 
 /*
- * Calls `take` for each series of a matrix, in order; tells the query (query_leave_out) of those
- * that are left out. Returns false if the text is not such an
- * answer; `take` may have been called before that is found.
+ * Calls `take` for each series of a matrix, in order; notes those that are left out in the query
+ * (query_leave_out). Returns false if the text is not such an answer; `take` may have been called
+ * before that is found.
  */
 bool answer_read(struct query *query, const char *text, size_t length, answer_take *take,
 	void *context, struct answer *out, struct error *error) MUST_USE;

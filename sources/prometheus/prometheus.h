@@ -6,7 +6,7 @@
 
 #include "sources/source.h"
 
-/* Values of the server's option `flavor`; also what a source has learnt about its server. */
+/* Values of the server's option `flavor`; also the flavor that a source has detected. */
 enum prometheus_flavor { FLAVOR_AUTO, FLAVOR_PROMETHEUS, FLAVOR_VICTORIAMETRICS };
 
 struct prometheus_options {

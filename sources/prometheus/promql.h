@@ -1,6 +1,5 @@
 /*
- * What a test's query requires of PromQL: substitution of the branch, and how far back its values
- * reach.
+ * The PromQL of a test's query: substitution of the branch, and the lookback of its values.
  */
 #ifndef SOURCES_PROMETHEUS_PROMQL_H
 #define SOURCES_PROMETHEUS_PROMQL_H
@@ -31,8 +30,7 @@ bool promql_fill_branch(struct arena *arena, const char *query, const char *bran
  */
 int64_t promql_reach(const char *query, int64_t step);
 
-/* Adds the selectors of a query to `out`. Words that cannot be told from names of metrics count as
- * such. */
+/* Adds the selectors of a query to `out`. Words that may be names of metrics count as such. */
 void promql_reads(struct query *query, const char *text, struct source_readings *out);
 
 #endif

@@ -17,7 +17,7 @@ struct piece {
 		*attributes; /* the attributes of its points, one for each point label, or NULL */
 };
 
-/* The series of one metric, and which labels of the first one all others share. */
+/* The series of one metric, and those labels of the first one that all share. */
 struct family {
 	const struct metric *metric;
 	size_t rank; /* order of configured metrics */

@@ -23,10 +23,10 @@
 struct connection;
 struct store_traffic;
 
-/* What the last failure was about. */
+/* The cause of the last failure. */
 enum trouble {
 	TROUBLE_NONE,
-	TROUBLE_STATEMENT, /* the statement, or what it was to write */
+	TROUBLE_STATEMENT, /* the statement, or its input */
 	TROUBLE_CONFLICT,  /* other transactions: it may be done again at once */
 	TROUBLE_AWAY,      /* no server that takes writes, or it did not answer in time */
 	TROUBLE_DOUBT,     /* the same, and whether it was committed is not known yet */
@@ -37,9 +37,9 @@ enum trouble {
 struct connection *connection_new(const char *address, struct error *error);
 void connection_free(struct connection *connection); /* accepts NULL */
 
-/* How long an answer may take: ms if it is not CONNECTION_PATIENCE. In a transaction for the rest
- * of it. With more patience it is logged that it waits. CONNECTION_PATIENCE_LONG is for what may
- * read or write the whole state. */
+/* The time limit of an answer, ms; CONNECTION_PATIENCE is the default. In a transaction for the
+ * rest of it. With a longer limit waits are logged. CONNECTION_PATIENCE_LONG is for reads or writes
+ * of the whole state. */
 enum { CONNECTION_PATIENCE = 30000, CONNECTION_PATIENCE_LONG = 120000 };
 void connection_patience(struct connection *connection, int64_t ms);
 
@@ -55,8 +55,7 @@ bool connection_begin(struct connection *connection, bool writes) MUST_USE;
 bool connection_commit(struct connection *connection) MUST_USE;
 void connection_rollback(struct connection *connection);
 
-/* One that sees what others have committed meanwhile, statement by statement; it may write, and is
- * not numbered. */
+/* One whose statements each see the latest commits; it may write, and is not numbered. */
 bool connection_begin_plain(struct connection *connection) MUST_USE;
 
 /* The number of the open transaction that writes; 0: none, or not numbered. */
@@ -72,8 +71,8 @@ bool connection_send(struct connection *connection, const char *sql,
 	const struct parameters *parameters) MUST_USE;
 
 /* Runs a statement, in the open transaction or else in one of its own, which is repeated a few
- * times if it meets others, and returns its result, for PQclear; NULL if it failed. Parameters may
- * be NULL. */
+ * times on conflicts, and returns its result, for PQclear; NULL if it failed. Parameters may be
+ * NULL. */
 PGresult *connection_ask(struct connection *connection, const char *sql,
 	const struct parameters *parameters) MUST_USE;
 

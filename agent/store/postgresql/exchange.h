@@ -1,7 +1,6 @@
 /*
- * What a connection sends and what is answered: statements in a pipeline, and rows that are loaded.
- * For the two files that a connection is made of: this, and its life and transactions
- * (connection.c).
+ * A connection's statements in a pipeline with their answers, and loading of rows. Private to the
+ * two files of a connection: this one, and connection.c with its life and transactions.
  */
 #ifndef AGENT_STORE_POSTGRESQL_EXCHANGE_H
 #define AGENT_STORE_POSTGRESQL_EXCHANGE_H
@@ -45,19 +44,19 @@ struct connection {
 	size_t confirmed_count;
 };
 
-/* What the last failure was: the first line of the text, without the password. */
+/* The last failure: the first line of the text, without the password. */
 void connection_note(
 	struct connection *connection, enum trouble trouble, const char *state, const char *text);
 void connection_note_result(struct connection *connection, const PGresult *result);
 
-/* Gives the connection up. What was being committed is in doubt. A transaction stays open, so that
+/* Gives the connection up. A commit in progress is in doubt. A transaction stays open, so that
  * nothing else of it is sent, which would be outside of it on the next connection. */
 void connection_drop(struct connection *connection);
 
-/* Gives it up with what libpq says. Always false. */
+/* Gives it up with libpq's message. Always false. */
 bool connection_lost(struct connection *connection);
 
-/* It took longer than that; `option` says by which one. */
+/* It took longer than the limit of `option`. */
 void connection_note_late(
 	struct connection *connection, const char *what, int64_t ms, const char *option);
 

@@ -8,7 +8,7 @@
 #include "agent/store/postgresql/connection.h"
 #include "agent/store/tx.h"
 
-/* Opens what is there, of this version. */
+/* Opens an existing state of this version. */
 struct tx *postgresql_open_as_it_is(const char *address, struct error *error);
 void postgresql_close(struct tx *tx);
 

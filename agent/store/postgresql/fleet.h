@@ -10,11 +10,11 @@
 
 #define AGENT_LIVES "EXISTS (SELECT 1 FROM agents WHERE instance = ?1 AND gone = 0)"
 
-/* Of `shards` and `singles`: nobody that lives holds it. */
+/* Condition on `shards` and `singles`: no live agent holds it. */
 #define FREE " (holder = 0 OR EXISTS (SELECT 1 FROM agents WHERE instance = holder AND gone != 0))"
 
 /* Within the call's transaction, before anything else of it: fails, with `fenced`, if its agent
- * does not hold the shard with that term. Until the transaction ends nobody can take it over. */
+ * does not hold the shard with that term. Until the transaction ends no agent can take it over. */
 void fleet_lock(struct tx *tx, struct store_call *call);
 
 #endif

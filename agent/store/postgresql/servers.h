@@ -1,4 +1,4 @@
-/* Where a database is, and what libpq is told to connect to it. */
+/* The servers of a database, and the connection parameters for libpq. */
 #ifndef AGENT_STORE_POSTGRESQL_SERVERS_H
 #define AGENT_STORE_POSTGRESQL_SERVERS_H
 

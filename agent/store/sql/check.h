@@ -1,4 +1,4 @@
-/* What `store check` asks of every database. */
+/* The checks of `store check` for every database. */
 #ifndef AGENT_STORE_SQL_CHECK_H
 #define AGENT_STORE_SQL_CHECK_H
 
@@ -13,7 +13,7 @@ struct check {
 /* Adds a problem, unless there are very many. */
 void check_found(struct check *check, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Counts rows, and finds what the constraints of the tables do not say already. */
+/* Counts rows, and checks rules beyond the constraints of the tables. */
 void check_content(struct check *check, struct tx *tx);
 
 #endif

@@ -31,7 +31,7 @@ void store_load_checkpoints(struct tx *tx, const char *test, struct checkpoint_r
 void store_worst(
 	struct tx *tx, const struct change_record *records, size_t count, struct excerpted **out);
 
-/* Counts what is to be announced. */
+/* Counts pending announcements. */
 void store_due(struct tx *tx, struct store_due *due);
 
 /* Counts what is to be announced, for the call, and has changes counted once it is committed. */

@@ -8,8 +8,8 @@
 #include "agent/store/backend.h"
 #include "agent/store/sql/words.h"
 
-/* A statement of a transaction, the values bound so far, and the columns read of its row. What is
- * read lies in the transaction's arena. */
+/* A statement of a transaction, the values bound so far, and the columns read of its row. Values
+ * read lie in the transaction's arena. */
 struct sql_query {
 	struct tx *tx;
 	struct sql_statement *statement;
@@ -91,7 +91,7 @@ void read_record(struct sql_query *query, struct change_record *record);
 /* Reads full records until there are no more. */
 void read_records(struct sql_query *query, struct record_rows *out);
 
-/* What is known of a test: @compared and TRIAGE_COLUMNS. */
+/* The known changes of a test: @compared and TRIAGE_COLUMNS. */
 void read_all_known(struct sql_query *query, struct record_rows *out);
 
 /* An array of records that grows. It is handed over to the arena, so that a long list is never
@@ -106,7 +106,7 @@ struct change_record *growing_next(struct growing *growing, size_t count) MUST_U
 /* The first out->count of them become the arena's, and out's. */
 void growing_keep(struct growing *growing, struct tx *tx, struct record_rows *out);
 
-/* Ids, and what each is of: a place in an array of the caller's. */
+/* Ids, each with an index of an array of the caller's. */
 struct owner {
 	int64_t id;
 	size_t place;
@@ -147,7 +147,7 @@ struct owned_query {
 };
 
 /* Whether there is another row of that owner, to be read from its second column on; owners are
- * asked for in ascending order. */
+ * passed in ascending order. */
 bool owned_next(struct owned_query *rows, int64_t owner);
 
 /* Adds an item, which is zeroed, to an array that begins with NULL, and returns it. */

@@ -9,7 +9,7 @@
 #include "agent/model/columns.h"
 #include "agent/store/store.h"
 
-/* A word in statements (see words.h), and what it is in a database, where $1 and $2 stand for its
+/* A word in statements (see words.h), and its text in a database, where $1 and $2 stand for its
  * arguments. */
 struct sql_word {
 	const char *name, *text;
@@ -23,7 +23,7 @@ struct sql_words {
 	const char *sequence; /* an id that is never used again, and the table's key */
 	const char *rows;     /* after a table with one integer as its key */
 	const char *keyed;    /* after one with another key */
-	const char *more;     /* a script of what only this one has */
+	const char *more;     /* a script of objects that only this one has */
 };
 
 struct sql_table {
@@ -37,10 +37,10 @@ struct sql_table {
 extern const struct stored_column environment_columns[], incident_columns[], condition_columns[],
 	moment_columns[], vanished_columns[], series_columns[], silence_columns[], event_columns[];
 
-/* What a row refers to is in a table before its own. */
+/* Rows refer only to tables before their own. */
 extern const struct sql_table schema_tables[STORE_TABLES];
 
-/* Tables whose ids are never used again, in the order in which copy.c and check.c ask for them. */
+/* Tables whose ids are never used again, in the order in which copy.c and check.c use them. */
 enum { SCHEMA_SEQUENCES = 5 };
 extern const char *const schema_sequences[SCHEMA_SEQUENCES];
 

@@ -37,7 +37,7 @@
 #ifndef AGENT_STORE_SQL_WORDS_H
 #define AGENT_STORE_SQL_WORDS_H
 
-/* What was said about a change, in the order of read_triage. */
+/* The triage of a change, in the order of read_triage. */
 #define TRIAGE_COLUMNS                                                                             \
 	"triage, version, owner, note, link, person, triaged, until, accepted_size, accepted_low," \
 	" accepted_high, renewals"
@@ -64,7 +64,7 @@
 	"(SELECT receipt FROM deliveries AS first @indexed{deliveries_of_key} WHERE first.key ="   \
 	" deliveries.thread AND receipt IS NOT NULL ORDER BY first.id LIMIT 1)"
 
-/* What an edit can still reach. */
+/* Messages that an edit can still reach. */
 #define AMENDABLE                                                                                  \
 	" (state = @delivery{queued} OR (state = @delivery{sent} AND receipt IS NOT NULL))"
 
@@ -82,10 +82,10 @@
 	" retraction IS NOT NULL AND (retraction = 2 OR"                                           \
 	" (SELECT state FROM changes WHERE changes.id = change) = @state{withdrawn})"
 
-/* Of `announced` and `deliveries`: something is to be said of what the message announced. */
+/* Condition on `announced` and `deliveries`: the message has pending updates. */
 #define SAID " said IS NOT NULL AND deliveries.state = @delivery{sent}"
 
-/* What is still to be announced. */
+/* Pending announcements. */
 #define DUE                                                                                        \
 	"SELECT (SELECT count(*) FROM changes WHERE news = @news{pending} AND state !="            \
 	" @state{withdrawn}), (SELECT count(*) FROM changes WHERE news = @news{recovery}),"        \

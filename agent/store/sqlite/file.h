@@ -12,7 +12,7 @@ struct sqlite3;
 bool store_file_ask(
 	struct sqlite3 *database, const char *sql, int64_t *number, char *text, size_t size);
 
-/* What tables, indices and triggers it lacks, or has not as this build makes them, for people. */
+/* Missing or differing tables, indices and triggers, as text for users. */
 struct strings store_file_compare(struct sqlite3 *database, struct arena *arena);
 
 /* The size of the file with this suffix next to the state file; -1 if there is none. */
@@ -24,7 +24,7 @@ int64_t store_file_size(const char *path);
 /* Implement store_check and store_backup. */
 bool store_file_check(const char *path, struct arena *arena, struct store_report *report,
 	struct error *error) MUST_USE;
-/* The same of a copy; errors name what it is a copy of. */
+/* The same for a copy; errors name its original. */
 bool store_file_check_copy(const char *path, const char *shown, struct arena *arena,
 	struct store_report *report, struct error *error) MUST_USE;
 bool store_file_backup(
