@@ -96,19 +96,32 @@ webhook: {{url: "{self.hook.url}"}}""", "  group_interval: 1h")
         with open_state(self.folder) as state:
             return {i: (test, time) for i, test, time in state.execute("SELECT id, test, time FROM changes")}
 
+    def incidents(self):
+        """The incident of each change by its id: one a commit, whatever was killed between its changes."""
+        with open_state(self.folder) as state:
+            rows = state.execute("SELECT id, time, incident FROM changes").fetchall()
+        pairs = {(time, incident) for _, time, incident in rows}
+        assert len(pairs) == len({time for time, _ in pairs}) == len({incident for _, incident in pairs}), sorted(pairs)
+        return {i: incident for i, _, incident in rows}
+
     @staticmethod
-    def check_threads(channel, posts, changes):
-        """A message goes into a thread that has told one of its times, where there is one, and begins its own elsewhere."""
-        threads = collections.defaultdict(set)  # ts -> times told in it
+    def check_threads(channel, posts, incidents):
+        """A message begins a thread if it has an incident that is new in its channel, among others too, as a list may; else it is in
+        a thread about one of its incidents. All of its parts are in the same."""
+        messages = {}  # key -> the thread, whether it begins it, its incidents
         for post, stamp in posts:
-            payload = post["metadata"]["event_payload"]
-            times = {changes[i][1] for i in payload["changes"]}
-            thread = post.get("thread_ts")
-            if thread:
-                assert payload["part"] > 1 or threads[thread] & times, f"{channel}: {payload['key']} is in a strange thread"
-            else:
-                assert not any(told & times for told in threads.values()), f"{channel}: {payload['key']} has left its thread"
-            threads[thread or stamp] |= times
+            payload, thread = post["metadata"]["event_payload"], post.get("thread_ts")
+            key, part = payload["key"], payload["part"]
+            message = messages.setdefault(key, (thread or stamp, not thread, set()))
+            assert part == 1 or thread == message[0], f"{channel}: part {part} of {key} has left its thread"
+            message[2].update(incidents[i] for i in payload["changes"])
+        threads = collections.defaultdict(set)  # ts -> incidents in it
+        for key, (thread, begins, told) in messages.items():
+            known = set().union(*threads.values())
+            assert begins or told <= known, f"{channel}: {key} has a new incident in an old thread"
+            assert begins or told & threads[thread], f"{channel}: {key} is in a strange thread"
+            assert not begins or told - known, f"{channel}: {key} has left its thread"
+            threads[thread] |= told
 
     @staticmethod
     def check_order(messages):
@@ -116,7 +129,7 @@ webhook: {{url: "{self.hook.url}"}}""", "  group_interval: 1h")
         read = [time for message in messages for time in sorted(time for test, time in message if test == "db.read")]
         assert read == sorted(set(read))
 
-    def check_channel(self, channel, changes):
+    def check_channel(self, channel, changes, incidents):
         posts = [(p, stamp) for p, stamp in zip(self.slack.posts, self.slack.stamps) if p["channel"] == channel]
         payloads = [p["metadata"]["event_payload"] for p, _ in posts]
         for name, count in collections.Counter((p["key"], p["part"]) for p in payloads).items():
@@ -128,7 +141,7 @@ webhook: {{url: "{self.hook.url}"}}""", "  group_interval: 1h")
         for p in payloads:
             told[p["key"]] += [changes[i] for i in p["changes"]]
         assert {c for message in told.values() for c in message} == set(changes.values()), "a change was lost"
-        self.check_threads(channel, posts, changes)
+        self.check_threads(channel, posts, incidents)
         self.check_order(told.values())
         assert any(p["part"] > 1 for p in payloads)
 
@@ -143,8 +156,9 @@ webhook: {{url: "{self.hook.url}"}}""", "  group_interval: 1h")
         changes = self.changes()
         assert len(changes) == 2 * KILLS + WIDE
         assert self.slack.violations == []
+        incidents = self.incidents()
         for channel in self.slack.channels:
-            self.check_channel(channel, changes)
+            self.check_channel(channel, changes, incidents)
         self.check_hook(changes)
         done = hunter("store", "check", "--config", self.path)
         assert done.code == 0, done.err
