@@ -181,15 +181,30 @@ static bool choose(const struct best *bests, size_t total, struct proposal *out)
 	return 4 * out->count >= total && out->count > 0;
 }
 
+/* The option as it is pasted into the test. */
+static void put_line(struct buf *out, const struct proposal *proposal, const char *value)
+{
+	buf_text(out, "metrics: {");
+	buf_json_text(out, proposal->of->metric);
+	buf_printf(out, ": {%s: ", control_keys[proposal->best.mode]);
+	buf_json_text(out, value);
+	buf_text(out, "}}");
+}
+
 static void put_json(struct buf *out, const struct proposal *proposal, const char *value)
 {
+	struct buf line = {0};
+
+	put_line(&line, proposal, value);
 	buf_text(out, out->length > 0 ? ",\n    {\"test\": " : "\n    {\"test\": ");
 	buf_json_text(out, proposal->of->test);
 	json_put_text(out, "metric", proposal->of->metric);
 	json_put_text(out, "key", control_keys[proposal->best.mode]);
 	json_put_text(out, "value", value);
+	json_put_text(out, "line", line.data);
 	json_put_number(out, "explained", proposal->best.share);
 	buf_printf(out, ", \"series\": %zu, \"of\": %zu}", proposal->count, proposal->total);
+	buf_free(&line);
 }
 
 /* By test and metric, independent of the order of input. */

@@ -201,8 +201,7 @@ static const char *const known[] = {"test", "metric", "commit", "from", "to", "d
 static const char *const powers[] = {"up %=power.up.smallest", "down %=power.down.smallest",
 	"held until=power.up.sizes.0.held_until", "test", "series", "judged by the hour=hourly",
 	NULL};
-static const char *const proposals[] = {
-	"test", "metric", "option=key", "value", "explained", "series", "of", NULL};
+static const char *const proposals[] = {"test", "explained", "series", "of", "to paste=line", NULL};
 static const char *const receivers[] = {"receiver", "kind", "destination", "sent", "problem", NULL};
 
 static const struct document_section sections[] = {

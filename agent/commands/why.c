@@ -34,8 +34,7 @@ static const char *const about[] = {"test", "series", "source", "query", "from=s
 	"cycles possible=season_undecided", "judged by=judged_by", "clusters", "reported=problem",
 	"reported to have ended=ended", "read from the agent's state=state", NULL};
 
-static const char *const proposals[] = {
-	"metric", "key", "value", "explained", "series", "of", NULL};
+static const char *const proposals[] = {"explained", "series", "of", "to paste=line", NULL};
 
 static const char *const tried[] = {"explains it=meant", "time", "detector", "p=pvalue",
 	"before=mean_before", "after=mean_after", "change %=forward_change_percent",

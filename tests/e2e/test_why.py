@@ -573,11 +573,11 @@ def test_what_explains_a_series_is_proposed_with_lines_to_paste(hunter, tmp_path
     assert all(one["key"] == "explained_by" and one["value"] in ("load/rps", "both/rps") for one in proposals.values())
     assert proposals["web", "p99"]["explained"] > 0.5 and proposals["web", "p99"]["series"] == proposals["web", "p99"]["of"] == 1
     text = hunter("validate", "--config", path, "--power").out
-    assert re.search(r"\nweb +p99 +explained_by +(load|both)/rps ", text), text
+    assert re.search(r'\nweb .* metrics: {"p99": {explained_by: "(load|both)/rps"}}\n', text), text
     found = json.loads(hunter("why", "--config", path, "both", "p99", "--output", "json").out)
     assert [one["value"] for one in found["proposals"]] == ["both/rps"]
     text = hunter("why", "--config", path, "both", "p99").out
-    assert re.search(r"\np99 +explained_by +both/rps ", text)
+    assert re.search(r' metrics: {"p99": {explained_by: "both/rps"}}\n', text), text
     # The lines as pasted: then nothing is left to propose.
     pasted = path.read_text().replace("both: {", "other: {").replace(
         "p99: {direction: -1}, size", 'p99: {direction: -1, explained_by: "load/rps"}, size')
