@@ -28,7 +28,7 @@ bool table_find(struct row_table *table, const char *name, size_t *column)
 	*column = number == NAME_INDEX_NONE ? TABLE_NO_COLUMN : table->first[number];
 	if (number == NAME_INDEX_NONE || !table->second[number])
 		return true;
-	if (!table->first_counts)
+	if (!table->is_query)
 		return error_set(table->error, ERROR_DATA,
 			"%s: column \"%.100s\" occurs more than once (columns %zu and %zu)",
 			table->place, name, *column + 1, table->second[number] + 1);
@@ -134,7 +134,8 @@ bool table_plan(struct row_table *table, const char *time, const char *commit, c
 		size_t column;
 
 		if (!need(table, attribute_option(at), at->key, &column) ||
-			(column != table->time && !table_add_text(table, column, at->value)))
+			((column != table->time || table->is_query) &&
+				!table_add_text(table, column, at->value)))
 			return false;
 	}
 	return table->query->metric_count ? plan_metrics(table) : plan_inferred(table);

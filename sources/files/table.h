@@ -18,8 +18,9 @@ struct row_table {
 	struct query *query;
 	const char *place; /* for messages */
 	struct error *error;
-	const char *lone;  /* advice where a column is missing and there is only one, or NULL */
-	bool first_counts; /* of several columns of one name; else they are an error */
+	const char *lone; /* advice where a column is missing and there is only one, or NULL */
+	bool is_query; /* of several columns of one name the first counts (else an error), and the
+			  time may be an attribute, too */
 	/* Without configured metrics: whether the column may be one. */
 	bool (*may_be_metric)(const struct row_table *table, size_t column);
 

@@ -75,7 +75,7 @@ static bool plan(struct postgres_rows *rows)
 	*table = (struct row_table){.query = rows->query,
 		.place = rows->place,
 		.error = rows->error,
-		.first_counts = true,
+		.is_query = true,
 		.may_be_metric = may_be_metric};
 	for (size_t i = 0; i < count; i++)
 		names[i] = PQfname(rows->result, (int)i);

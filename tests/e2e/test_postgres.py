@@ -227,12 +227,14 @@ def test_values_of_the_wrong_kind(hunter, tmp_path, server):
 def test_without_metrics_all_numbers_are_some(hunter, tmp_path, server):
     odd(server, "('2024-01-01', '2024-01-01', 1, 1, 1, 1, 1, 'fast', true, 'a')")
     config(tmp_path, section(server),
-           "  odd: {type: postgres, time_column: at, attributes: [attribute, epoch], query: 'SELECT * FROM odd'}\n")
+           "  odd: {type: postgres, time_column: at, attributes: [attribute, epoch, at], query: 'SELECT * FROM odd'}\n")
     listed = hunter("list-metrics", "odd")
     assert listed.out.split() == ["ms", "real4", "big", "small"], listed.out + listed.err
     found = analyze(hunter, "odd", "--output", "json")
     assert found.code == 0, found.err
     assert all(name in found.out for name in ('"ms"', '"real4"', '"big"', '"small"')) and '"word"' not in found.out
+    found = analyze(hunter, "odd")
+    assert "at" in found.out.splitlines()[1].split() and found.out.count("2024-01-01") == 2, found.out  # the time is an attribute, too
 
 
 @pytest.mark.parametrize("change,words", [

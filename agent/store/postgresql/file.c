@@ -449,19 +449,21 @@ static void begin(struct tx *tx, bool writes)
 		     !connection_fail(file->connection, tx->error);
 }
 
-/* Within a transaction others would wait for one that counts. */
+/* Within a transaction others would wait for one that counts. If that fails, the last counts stay.
+ */
 static void count(struct tx *tx, int64_t states[CHANGE_STATES])
 {
 	struct postgresql_file *file = of(tx);
 	bool old = file->counted == 0 || clock_monotonic() - file->counted >= COUNTED_MS;
-	int64_t total = 0;
+	int64_t total = 0, counts[CHANGE_STATES] = {0};
 
 	for (int state = 1; state < CHANGE_STATES; state++)
 		total += file->states[state];
 	if (old || total < FEW_CHANGES) {
-		memset(file->states, 0, sizeof file->states);
-		sql_count(tx, file->states);
+		sql_count(tx, counts);
 		file->counted = clock_monotonic();
+		if (!tx->failed)
+			memcpy(file->states, counts, sizeof file->states);
 	}
 	if (old)
 		file->size = size_of(file);
