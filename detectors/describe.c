@@ -166,7 +166,7 @@ void describe_size(struct change *change, const struct levels *levels)
 		return;
 	}
 	double error = 100 * t * sqrt(fmax(0, v1 + v2 - 2 * levels->covariance)) / fabs(before);
-	change->size_low = fmax(change->size - error, levels->counts ? -100 : -INFINITY);
+	change->size_low = fmax(change->size - error, levels->counts ? -100 : -HUGE_VAL);
 	change->size_high = change->size + error;
 }
 
