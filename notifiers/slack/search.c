@@ -159,6 +159,9 @@ static enum slack_found take_messages(struct slack_search *search, const json_t 
 			part_of(payload) != (json_int_t)search->part)
 			continue;
 		search->stamp = arena_strdup(search->arena, text_of(message, "ts"));
+		if (search->thread_read)
+			search->thread = arena_strdup(search->arena,
+				json_string_value(json_object_get(message, "thread_ts")));
 		return SEARCH_FOUND;
 	}
 	found = next_page(search, answer, SEARCH_ABSENT);

@@ -253,8 +253,7 @@ static enum step looked(struct attempt *attempt, const struct reply *reply)
 	switch (slack_search_take(search, reply)) {
 	case SEARCH_ON: return slack_call(attempt, state->search.question, NULL);
 	case SEARCH_FOUND:
-		if (search->thread_read)
-			state->thread = NULL; /* it was posted outside of the thread */
+		state->thread = search->thread;
 		return posted(attempt, search->stamp, search->id);
 	case SEARCH_LATER: return fail_in_doubt(attempt, search->reason);
 	case SEARCH_DENIED:

@@ -1,9 +1,10 @@
 """A Slack on loopback that is as strict as the real one: token, limits of every payload, a message a second a channel.
 
 A bot may look what is in its channels (users.conversations, conversations.history, conversations.replies), if it has
-the scopes. What goes into a thread is no part of the channel's history, as with the real one. It may read the reactions
-to a message (reactions.get, with reactions:read) and edit its own (chat.update): by the channel's id only, and so many
-times a minute. People react() and unreact(); what was edited is in `edits`.
+the scopes. What goes into a thread is no part of the channel's history, as with the real one, but for a reply that the
+channel shows, too. It may read the reactions to a message (reactions.get, with reactions:read) and edit its own
+(chat.update): by the channel's id only, and so many times a minute. People react() and unreact(); what was edited is in
+`edits`.
 
 What it accepts is in `posts`; what a payload did wrong is in `violations`, which every test expects to be empty. The
 server can be stopped and started again on its port, told to answer something else, to hang, or to be slow: then a post
@@ -294,12 +295,12 @@ class FakeSlack:
             thread = asked.get("ts") if method == "conversations.replies" else None
             if thread and thread not in self.stamps:
                 return answer(False, error="thread_not_found")
-            shown = ("text", "metadata") if asked.get("include_all_metadata") == "true" else ("text",)
+            shown = ("text", "thread_ts", *(["metadata"] if asked.get("include_all_metadata") == "true" else []))
             key, found = "messages", [
-                {"type": "message", "ts": ts} | {k: p[k] for k in shown}
+                {"type": "message", "ts": ts} | {k: p[k] for k in shown if k in p}
                 for p, ts, since in zip(self.posts, self.stamps, self.shown)
                 if since <= time.monotonic()
-                and (ts == thread or p.get("thread_ts") == thread) and p.get("channel") in (asked["channel"], ids[asked["channel"]]) and float(ts) >= float(asked.get("oldest", 0))]
+                and (ts == thread or p.get("thread_ts") == thread or not thread and p.get("reply_broadcast")) and p.get("channel") in (asked["channel"], ids[asked["channel"]]) and float(ts) >= float(asked.get("oldest", 0))]
         start = int(asked.get("cursor", "0"))
         end = start + self.page
         more = str(end) if end < len(found) else ""

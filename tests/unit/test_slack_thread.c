@@ -149,6 +149,28 @@ static void test_looks_outside_a_thread_that_is_gone(void **state)
 	assert_string_equal(fixture->attempt.receipt, "12.0 1 12.0 C0001");
 }
 
+/* The channel shows a loud reply, too, perhaps only once the thread was read: it is in the thread,
+ * and what follows goes there. */
+static void test_finds_a_loud_reply_in_the_channel(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->attempt.thread = "9.0 1";
+	fixture->attempt.maybe_delivered = MAYBE_DELIVERED_CHECK;
+	fixture->attempt.made = START;
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"messages\":[]}"), STEP_TRANSFER);
+	assert_int_equal(
+		answer(fixture, 200,
+			"{\"ok\":true,\"messages\":[{\"ts\":\"12.0\",\"thread_ts\":\"9.0\","
+			"\"metadata\":{\"event_payload\":{\"key\":\"k-1\",\"part\":1}}}]}"),
+		STEP_DONE);
+	assert_string_equal(fixture->attempt.receipt, "9.0 1 12.0 C0001");
+	fixture->attempt.maybe_delivered = MAYBE_DELIVERED_NO;
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_posts(fixture, "{\"thread_ts\":\"9.0\",\"text\":\"2\"}");
+}
+
 static void test_an_answer_without_ts_is_in_doubt(void **state)
 {
 	struct fixture *fixture = *state;
@@ -401,6 +423,7 @@ int main(void)
 		CASE(test_a_thread_that_is_gone),
 		CASE(test_looks_for_each_in_turn),
 		CASE(test_looks_outside_a_thread_that_is_gone),
+		CASE(test_finds_a_loud_reply_in_the_channel),
 		CASE(test_an_answer_without_ts_is_in_doubt),
 		CASE(test_nothing_is_left_out_unsaid),
 		CASE(test_links),
