@@ -380,7 +380,8 @@ bool agent_api_call(struct agent_api *api, const char *path, const struct pairs 
 }
 
 bool agent_api_changes(struct agent_api *api, const struct pairs *form,
-	bool (*keep)(void *context, json_t *page), void *context, bool *more, struct error *error)
+	bool (*keep)(void *context, json_t *page, bool *wanted), void *context, bool *more,
+	struct error *error)
 {
 	json_int_t next = 0, before;
 	bool wanted = false;
@@ -400,9 +401,8 @@ bool agent_api_changes(struct agent_api *api, const struct pairs *form,
 		if (!called)
 			return false;
 		json_t *page = json_object_get(answer.document, "changes");
-		bool good = json_is_array(page);
+		bool good = json_is_array(page) && keep(context, page, &wanted);
 
-		wanted = good && keep(context, page);
 		next = json_integer_value(json_object_get(answer.document, "next"));
 		json_decref(answer.document);
 		if (!good)

@@ -55,12 +55,13 @@ bool agent_api_call(struct agent_api *api, const char *path, const struct pairs 
 	const char *key, struct agent_api_answer *answer, struct error *error) MUST_USE;
 
 /*
- * Lists changes in pages, as long as `keep` wants more of them; it borrows the page, an array.
- * `form`: the parameters but limit and before. *more: there are others beyond those that `keep`
- * wanted. False and an error as above, also if its pages do not end.
+ * Lists changes in pages, as long as `keep` wants more of them; it borrows the page, an array, and
+ * fails if that has something else than changes. `form`: the parameters but limit and before.
+ * *more: there are others beyond those that `keep` wanted. False and an error as above, also if its
+ * pages do not end.
  */
 bool agent_api_changes(struct agent_api *api, const struct pairs *form,
-	bool (*keep)(void *context, json_t *page), void *context, bool *more,
+	bool (*keep)(void *context, json_t *page, bool *wanted), void *context, bool *more,
 	struct error *error) MUST_USE;
 
 #endif

@@ -20,7 +20,7 @@ static const struct field agents_fields[] = {
 };
 
 static const char *const columns[] = {"agent=name", "state", "shards", "leader", "tests",
-	"renewed s ago=renewed_seconds_ago", "late=late_renewals", "joined", "version", NULL};
+	"renewed s ago=renewed_seconds_ago", "late=late_renewals", "@joined", "version", NULL};
 
 static int print_answer(struct cli *cli, json_t *answer)
 {

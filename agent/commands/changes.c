@@ -202,19 +202,27 @@ static bool list_file(const struct change_filter *filter, const char *path,
 	return done;
 }
 
-static bool take_page(void *context, json_t *page)
+/* Pages are in the order of finding: of a whole one, the latest are listed. */
+static bool take_page(void *context, json_t *page, bool *wanted)
 {
 	struct change_list *list = context;
+	struct arena *arena = arena_new();
+	bool good = true;
 
-	for (size_t i = 0; i < json_array_size(page) && list->count < list->most; i++) {
+	for (size_t i = 0; i < json_array_size(page); i++) {
 		json_t *change = json_array_get(page, i);
+		struct change_record record;
 		struct buf json = {0};
 
+		good = record_read(arena, change, &record);
+		if (!good)
+			break;
 		document_put(&json, change, false);
-		add_row(list, record_time(change, "time"),
-			json_integer_value(json_object_get(change, "id")), &json);
+		add_row(list, record.item.time, record.item.id, &json);
 	}
-	return list->count < list->most;
+	arena_free(arena);
+	*wanted = list->count < list->most;
+	return good;
 }
 
 /* The agent of the options, otherwise that of the configuration. */

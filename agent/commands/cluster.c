@@ -130,7 +130,7 @@ static void put_json(struct buf *out, const struct shape_report *report)
 	buf_text(out, "}\n");
 }
 
-static const char *const moved[] = {"time", "series moved=series", "direction",
+static const char *const moved[] = {"@time", "series moved=series", "direction",
 	"change %=change_percent", "last good=suspects.from", "first bad=suspects.to",
 	"commit before=commit_before", "commit after=commit_after", "regression", NULL};
 static const char *const shared[] = {"label", "share", "overall", NULL};

@@ -38,7 +38,7 @@ static const char *text_of(struct arena *arena, const json_t *object, const char
 	return arena_strdup(arena, json_string_value(json_object_get(object, key)));
 }
 
-int64_t record_time(const json_t *object, const char *key)
+static int64_t time_of(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 	int64_t time;
@@ -60,8 +60,8 @@ static struct triage triage_of(struct arena *arena, const json_t *object)
 		.note = text_of(arena, object, "note"),
 		.link = text_of(arena, object, "link"),
 		.person = text_of(arena, object, "person"),
-		.time = record_time(object, "time"),
-		.until = record_time(object, "until"),
+		.time = time_of(object, "time"),
+		.until = time_of(object, "until"),
 		.size = number_of(object, "size"),
 		.size_low = number_of(object, "size_low"),
 		.size_high = number_of(object, "size_high")};
@@ -102,22 +102,22 @@ bool record_read(struct arena *arena, const json_t *object, struct change_record
 	out->sign = change_sign(&out->item.change);
 	out->item.owner = text_of(arena, object, "owner");
 	out->item.suspects = suspects_of(arena, json_object_get(object, "suspects"));
-	*event = (struct event){.kind = EVENT_ANNOUNCED, .time = record_time(object, "announced")};
+	*event = (struct event){.kind = EVENT_ANNOUNCED, .time = time_of(object, "announced")};
 	out->events = event;
 	out->event_count = event->time != 0;
 	return out->item.id > 0 && out->series && out->item.test && out->item.metric &&
 	       out->item.time != WHEN_NEVER;
 }
 
-const char *const records_list[] = {"id", "time", "test", "metric", "branch", "before=level_before",
-	"after=level_after", "change %=size", "p=pvalue", "last good=suspects.from",
-	"first bad=suspects.to", "suspects=suspects.count", "state", "announced", "reason",
-	"triage=triage.state", "incident", NULL};
+const char *const records_list[] = {"id", "@time", "test", "metric", "branch",
+	"before=level_before", "after=level_after", "%change %=size", "p=pvalue",
+	"last good=suspects.from", "first bad=suspects.to", "suspects=suspects.count", "state",
+	"@announced", "reason", "triage=triage.state", "incident", NULL};
 
-const char *const records_inbox[] = {"id", "time", "test", "metric", "branch", "change %=size",
+const char *const records_inbox[] = {"id", "@time", "test", "metric", "branch", "%change %=size",
 	"last good=suspects.from", "first bad=suspects.to", "state", "incident",
 	"triage=triage.state", "owner=triage.owner", "triaged by=triage.person",
-	"until=triage.until", "note=triage.note", "link=triage.link", NULL};
+	"@until=triage.until", "note=triage.note", "link=triage.link", NULL};
 
 static const char *const csv_last[] = {"regression", "forward_change_percent", "announced",
 	CSV_SUSPECTS, "triage=triage.state", "triage_owner=triage.owner", "triage_note=triage.note",

@@ -10,9 +10,6 @@
  * triage, owner, range of suspects and time of the announcement. Texts are copied to the arena. */
 bool record_read(struct arena *arena, const json_t *object, struct change_record *out);
 
-/* A time of it, ms; 0: there is none. */
-int64_t record_time(const json_t *object, const char *key);
-
 /* Columns (agent/report/document.h) for people: what was found, and for those who triage it. */
 extern const char *const records_list[], *const records_inbox[];
 

@@ -100,7 +100,7 @@ static bool perform(void *context, const char *state, const struct config *confi
 }
 
 static const char *const columns[] = {
-	"id", "state", "matchers", "from", "until", "ended", "owner", "person", "reason", NULL};
+	"id", "state", "matchers", "@from", "@until", "@ended", "owner", "person", "reason", NULL};
 
 /* The tests and changes that a new silence matches; nothing for one that was ended. */
 static void print_reach(struct cli *cli, const json_t *silence, bool text)

@@ -153,7 +153,7 @@ static int prune(struct cli *cli)
 }
 
 static const char *const audit_columns[] = {
-	"time", "person", "origin", "action", "change", "subject", "detail", NULL};
+	"@time", "person", "origin", "action", "change", "subject", "detail", NULL};
 
 /* A part of the log, the latest first. */
 struct audit_page {

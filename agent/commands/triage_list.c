@@ -15,7 +15,6 @@ struct triage_list {
 	struct arena *arena;
 	struct change_record *records; /* by test */
 	size_t count, capacity;
-	bool broken; /* the agent's answer has something else than changes */
 };
 
 void triage_list_free(struct triage_list *triaged)
@@ -112,16 +111,18 @@ static bool list_state(struct triage_list *triaged, const char *path, const stru
 	return read;
 }
 
-static bool take_page(void *context, json_t *page)
+static bool take_page(void *context, json_t *page, bool *wanted)
 {
 	struct triage_list *triaged = context;
 	struct change_record record;
 
+	*wanted = true;
 	for (size_t i = 0; i < json_array_size(page); i++) {
-		triaged->broken |= !record_read(triaged->arena, json_array_get(page, i), &record);
+		if (!record_read(triaged->arena, json_array_get(page, i), &record))
+			return false;
 		add_record(triaged, &record);
 	}
-	return !triaged->broken;
+	return true;
 }
 
 static bool list_agent(struct triage_list *triaged, struct agent_api *api,
@@ -136,12 +137,7 @@ static bool list_agent(struct triage_list *triaged, struct agent_api *api,
 
 		read = agent_api_changes(api, &form, take_page, triaged, &more, error);
 	}
-	return read &&
-	       (!triaged->broken ||
-		       error_set(error, ERROR_STATE,
-			       "%s: the response is not a list of changes: is it a hunter-c of "
-			       "this version?",
-			       agent_api_name(api)));
+	return read;
 }
 
 struct triage_list *triage_list_read(

@@ -196,10 +196,10 @@ static void put_json(const struct verdict *verdict, struct buf *json)
 	buf_text(json, "}\n");
 }
 
-static const char *const known[] = {"test", "metric", "commit", "from", "to", "direction",
-	"at most %=at_most", "until", "reason", "file", "line", NULL};
+static const char *const known[] = {"test", "metric", "commit", "@from", "@to", "direction",
+	"at most %=at_most", "@until", "reason", "file", "line", NULL};
 static const char *const powers[] = {"up %=power.up.smallest", "down %=power.down.smallest",
-	"held until=power.up.sizes.0.held_until", "test", "series", "judged by the hour=hourly",
+	"@held until=power.up.sizes.0.held_until", "test", "series", "judged by the hour=hourly",
 	NULL};
 static const char *const proposals[] = {"test", "explained", "series", "of", "to paste=line", NULL};
 static const char *const receivers[] = {"receiver", "kind", "destination", "sent", "problem", NULL};

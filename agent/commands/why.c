@@ -27,38 +27,38 @@ static const struct field why_fields[] = {
 
 static const struct option_part parts[] = {{why_fields, 0}, {0}};
 
-static const char *const about[] = {"test", "series", "source", "query", "from=since", "until",
-	"answer", "time", "place", "points", "windows begin=front", "last point=last_point",
-	"last point of the test=newest_of_test", "judged by the hour=hourly", "detector",
+static const char *const about[] = {"test", "series", "source", "query", "@from=since", "@until",
+	"answer", "@time", "place", "points", "@windows begin=front", "@last point=last_point",
+	"@last point of the test=newest_of_test", "judged by the hour=hourly", "detector",
 	"cycles removed=season", "share of the variance=season_explained",
 	"cycles possible=season_undecided", "judged by=judged_by", "clusters", "reported=problem",
-	"reported to have ended=ended", "read from the agent's state=state", NULL};
+	"@reported to have ended=ended", "read from the agent's state=state", NULL};
 
 static const char *const proposals[] = {"explained", "series", "of", "to paste=line", NULL};
 
-static const char *const tried[] = {"explains it=meant", "time", "detector", "p=pvalue",
+static const char *const tried[] = {"explains it=meant", "@time", "detector", "p=pvalue",
 	"before=mean_before", "after=mean_after", "change %=forward_change_percent",
 	"result=reason", "measure", "measured", "limit", NULL};
 
-static const char *const found[] = {"time", "before=level_before", "after=level_after",
-	"size %=size", "p=pvalue", "not before=place_from", "not after=place_to",
+static const char *const found[] = {"@time", "before=level_before", "after=level_after",
+	"%size %=size", "p=pvalue", "@not before=place_from", "@not after=place_to",
 	"last good=suspects.from", "first bad=suspects.to", "suspects=suspected", NULL};
 
 /* Points are counted from the first of the new level. */
-static const char *const replayed[] = {"points", "from=time", "found at point=found",
-	"announced at point=told", "gone at point=lost", "held until=held_until", NULL};
+static const char *const replayed[] = {"points", "@from=time", "found at point=found",
+	"announced at point=told", "gone at point=lost", "@held until=held_until", NULL};
 
 static const char *const recorded[] = {
-	"change=id", "test", "time", "state", "series=members", "bisected=culprit.verdict", NULL};
+	"change=id", "test", "@time", "state", "series=members", "bisected=culprit.verdict", NULL};
 
 static const char *const history[] = {
-	"time=at", "event", "receiver", "destination", "person", "detail", NULL};
+	"@time=at", "event", "receiver", "destination", "person", "detail", NULL};
 
 static const char *const environment[] = {"announced as part of=announced_in", NULL};
 
 static const char *const verdict[] = {"verdict=reason", NULL};
 
-static const char *const power[] = {"points", "from=time", "up %=up.smallest",
+static const char *const power[] = {"points", "@from=time", "up %=up.smallest",
 	"down %=down.smallest", "up: a change is announced there without a step=up.anyway",
 	"down: a change is announced there without a step=down.anyway",
 	"up: smaller changes exceed the work limit=up.cut",
@@ -68,7 +68,7 @@ static const char *const power[] = {"points", "from=time", "up %=up.smallest",
 	"after a change near there was removed=evened", NULL};
 
 static const char *const sizes[] = {"size %=size", "found at point=found",
-	"announced at point=told", "gone at point=lost", "held until=held_until", NULL};
+	"announced at point=told", "gone at point=lost", "@held until=held_until", NULL};
 
 static const struct document_section sections[] = {
 	{NULL, NULL, about},

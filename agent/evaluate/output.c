@@ -48,10 +48,10 @@ static const char *const triaged[] = {"detector", "real=judged.real", "found=jud
 	"announced=judged.open.announced", NULL};
 
 static const char *const judgements[] = {
-	"id", "test", "metric", "time", "size %=size", "state", "announced", "delay", NULL};
+	"id", "test", "metric", "@time", "%size %=size", "state", "announced", "delay", NULL};
 
 static const char *const not_scored[] = {
-	"id", "test", "metric", "time", "size %=size", "state", "reason", NULL};
+	"id", "test", "metric", "@time", "%size %=size", "state", "reason", NULL};
 
 static const char *const about[] = {"series=detectors.0.all.series",
 	"points=detectors.0.all.points", "series with changes=detectors.0.all.changed",

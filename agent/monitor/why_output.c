@@ -379,10 +379,15 @@ static void json_series(struct buf *out, const struct why *why)
 	buf_printf(out, ", \"proposals\": [%s]", why->proposals);
 	json_tried(out, why);
 	json_change(out, why);
-	buf_text(out, ",\n  \"arrival\": {");
-	json_arrival(out, &why->arrival);
-	json_put_time(out, "time", axis->times[why->arrival_at]);
-	buf_char(out, '}');
+	buf_text(out, ",\n  \"arrival\": ");
+	if (why->arrival.seen > 0) {
+		buf_char(out, '{');
+		json_arrival(out, &why->arrival);
+		json_put_time(out, "time", axis->times[why->arrival_at]);
+		buf_char(out, '}');
+	} else {
+		buf_text(out, "null");
+	}
 	json_record(out, "record", why->record);
 	json_environment(out, why->environment);
 	json_record(out, "cluster", why->cluster);

@@ -9,10 +9,19 @@
 #include "agent/model/json_put.h"
 #include "agent/report/table.h"
 
+/* The column without its mark. */
+static const char *unmarked(const char *column)
+{
+	return column + strspn(column, "@%");
+}
+
 const char *document_header(struct arena *arena, const char *column)
 {
-	const char *equals = strchr(column, '='), *point = strchr(column, '.');
+	const char *equals, *point;
 
+	column = unmarked(column);
+	equals = strchr(column, '=');
+	point = strchr(column, '.');
 	if (equals == column)
 		return point ? point + 1 : column + 1;
 	return equals ? arena_strndup(arena, column, (size_t)(equals - column)) : column;
@@ -35,7 +44,7 @@ json_t *document_value(const json_t *row, const char *column)
 {
 	const char *equals = strchr(column, '=');
 
-	return value_at(row, equals ? equals + 1 : column);
+	return value_at(row, equals ? equals + 1 : unmarked(column));
 }
 
 static const char *joined(struct arena *arena, json_t *value)
@@ -52,12 +61,12 @@ static const char *joined(struct arena *arena, json_t *value)
 	return buf_keep(&text, arena);
 }
 
-static const char *string_text(struct arena *arena, const char *text)
+static const char *string_text(struct arena *arena, const char *text, bool time)
 {
 	char scratch[TABLE_SCRATCH], when[WHEN_TEXT];
 	int64_t ms;
 
-	if (when_parse_stamp(text, strlen(text), &ms))
+	if (time && when_parse_stamp(text, strlen(text), &ms))
 		return arena_strdup(arena, when_format(ms, when));
 	return arena_strdup(arena, table_commit(text, scratch));
 }
@@ -67,12 +76,14 @@ static const char *text_of(struct arena *arena, const json_t *row, const char *c
 {
 	json_t *value = document_value(row, column);
 	char number[NUMBER_TEXT];
-	const char *text = json_is_true(value) ? "yes" : "";
+	const char *text = json_is_true(value)                     ? "yes"
+			   : *column == '%' && json_is_null(value) ? "new"
+								   : "";
 
 	if (json_is_integer(value))
 		return arena_printf(arena, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	if (json_is_string(value)) {
-		text = string_text(arena, json_string_value(value));
+		text = string_text(arena, json_string_value(value), *column == '@');
 	} else if (json_is_real(value)) {
 		number_display(json_real_value(value), number);
 		text = arena_strdup(arena, number);
@@ -113,11 +124,12 @@ static bool fill(struct arena *arena, const json_t *items, const char *column, s
 	*number = true;
 	for (size_t i = 0; i < grid->rows; i++) {
 		const json_t *item = json_array_get(items, i);
+		const json_t *value = document_value(item, column);
 		const char *text = text_of(arena, item, column);
 
 		grid->cells[i * grid->width + c] = text;
 		any = any || text;
-		*number = *number && (!text || json_is_number(document_value(item, column)));
+		*number = *number && (!text || json_is_number(value) || json_is_null(value));
 	}
 	return any;
 }
@@ -146,27 +158,19 @@ void document_table(struct arena *arena, const json_t *items, const char *const 
 		table_print_row(&table, out);
 }
 
-static const char *line_of(struct arena *arena, const json_t *object, const char *column)
-{
-	json_t *value = document_value(object, column);
-	bool zero = json_is_number(value) && json_number_value(value) == 0;
-
-	return zero ? NULL : text_of(arena, object, column);
-}
-
 static void print_lines(
 	struct arena *arena, const json_t *object, const char *const *columns, FILE *out)
 {
 	size_t widest = 0;
 
 	for (const char *const *column = columns; *column; column++)
-		if (line_of(arena, object, *column)) {
+		if (text_of(arena, object, *column)) {
 			size_t width = text_width(document_header(arena, *column));
 
 			widest = width > widest ? width : widest;
 		}
 	for (; *columns; columns++) {
-		const char *text = line_of(arena, object, *columns);
+		const char *text = text_of(arena, object, *columns);
 		const char *header = document_header(arena, *columns);
 
 		if (!text)
@@ -186,7 +190,7 @@ void document_print(struct arena *arena, const json_t *document,
 		const json_t *part = sections->path ? value_at(document, sections->path) : document;
 		bool list = json_is_array(part);
 
-		if (list ? json_array_size(part) == 0 : !line_of(arena, part, *sections->columns))
+		if (list ? json_array_size(part) == 0 : !text_of(arena, part, *sections->columns))
 			continue;
 		fputs(before, out);
 		before = "\n";

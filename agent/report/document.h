@@ -3,9 +3,9 @@
  * JSON that it came as.
  *
  * A column is the path of a value in a row, "triage.owner", or HEADER=PATH; of "=attributes.run"
- * the header is "run". Columns end with NULL. Times are printed as commands print times, numbers
- * with up to four digits, lists and objects of texts as "a, b" and "region=eu, zone=b"; what is
- * null, false or empty is blank.
+ * the header is "run". Columns end with NULL. "@time" is a time, printed as commands print times;
+ * "%size" a change in percent: null is "new". Numbers are printed with up to four digits, lists and
+ * objects of texts as "a, b" and "region=eu, zone=b"; what is null, false or empty is blank.
  */
 #ifndef AGENT_REPORT_DOCUMENT_H
 #define AGENT_REPORT_DOCUMENT_H
@@ -32,7 +32,7 @@ struct document_section {
 
 /*
  * Prints the parts with blank lines between them: a list as a table, of an object a line for each
- * value that is neither blank nor zero. A part whose first column is blank is left out. The
+ * value that is not blank. A part whose first column is blank is left out. The
  * sections end with one without columns.
  */
 void document_print(struct arena *arena, const json_t *document,

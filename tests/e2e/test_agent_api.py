@@ -303,6 +303,11 @@ def test_not_an_agent(hunter, tmp_path):
         def do_GET(self):
             if "endless" in self.path:
                 body = b'{"changes": [], "next": 7}'
+            elif "full" in self.path:
+                body = json.dumps({"changes": [{"id": i, "series": "s", "test": "t", "metric": "4711", "time": f"2026-01-0{i}T00:00:00Z",
+                                                "size": None} for i in (1, 2, 3)]}).encode()
+            elif "odd" in self.path:
+                body = b'{"changes": [{"id":"x"}, 5]}'
             else:
                 body = b'{"status": "ok"}'
             self.send_response(200)
@@ -339,6 +344,15 @@ def test_not_an_agent(hunter, tmp_path):
         for words in (["changes"], ["regressions", "t", "--config", config]):
             refused = hunter(*words, "--agent", f"http://127.0.0.1:{server.server_port}/endless")
             assert refused.code == 4 and "the response does not end" in refused.err, refused
+            refused = hunter(*words, "--agent", f"http://127.0.0.1:{server.server_port}/odd")
+            assert refused.code == 4 and "the response is not a list of changes" in refused.err, refused
+        full = ["changes", "--agent", f"http://127.0.0.1:{server.server_port}/full", "--limit", 2]
+        listed = hunter(*full, "--output", "json")
+        assert listed.code == 0 and "output truncated" in listed.err, listed
+        answer = json.loads(listed.out)
+        assert answer["more"] and [change["id"] for change in answer["changes"]] == [3, 2], answer
+        shown = hunter(*full).out
+        assert re.search(r"^ *3  2026-01-03 00:00:00 \+0000  t +4711 +new$", shown, re.M), shown
         refused = hunter("triage", 1, "open", "--agent", f"http://127.0.0.1:{server.server_port}/taken")
         assert refused.code == 2 and refused.err == "hunter-c: as ?[31mbob said\n", refused
     finally:

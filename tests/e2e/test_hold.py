@@ -95,7 +95,7 @@ def test_why_says_until_when(hunter, clock, tmp_path):
     assert runs(hunter, clock, path, LASTING, [SATURDAY + 36]) == ""
     assert known(hunter, path) == [(True, "candidate", "held")]
     found = json.loads(hunter("why", "--config", path, "--output", "json", "web", "p99").out)
-    assert found["verdict"] == "hold" and found["arrival"]["points"] == 0  # the state says what happened
+    assert found["verdict"] == "hold" and found["arrival"] is None  # the state says what happened
     text = hunter("why", "--config", path, "web", "p99").out
     assert "verdict: a candidate: held until a cycle can be ruled out: until 2026-03-10 00:00:00 +0000\n" in text, text
     assert "+3" in runs(hunter, clock, path, LASTING, [TUESDAY])
