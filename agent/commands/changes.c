@@ -62,15 +62,9 @@ static void print_csv(const struct change_list *list, size_t count, bool formula
 		csv_put_text(NULL, list->rows[i].json, columns, formulas, out);
 }
 
-static void print_text(
-	const struct change_list *list, size_t count, const char *const *columns, FILE *out)
+static json_t *parse_row(const void *context, size_t i)
 {
-	json_t *items = json_array();
-
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(items, json_loads(list->rows[i].json, 0, NULL));
-	document_table(list->arena, items, columns, out);
-	json_decref(items);
+	return json_loads(((const struct change_row *)context)[i].json, 0, NULL);
 }
 
 struct changes_options {
@@ -166,7 +160,8 @@ static void print(struct cli *cli, const struct change_list *list)
 		qsort(list->rows, list->count, sizeof *list->rows, by_time);
 	switch ((enum cli_output)options->output) {
 	case OUTPUT_TEXT:
-		print_text(list, count,
+		document_table_of(list->arena,
+			&(struct document_items){count, parse_row, list->rows},
 			options->open || options->triage.count > 0 ? records_inbox : records_list,
 			cli->out);
 		break;

@@ -11,6 +11,7 @@
 #include "agent/analysis/hourly.h"
 #include "agent/base/buf.h"
 #include "agent/base/dict.h"
+#include "agent/base/number.h"
 #include "agent/base/secret.h"
 #include "agent/base/when.h"
 #include "agent/commands/commands.h"
@@ -198,26 +199,27 @@ static void put_json(const struct verdict *verdict, struct buf *json)
 
 static const char *const known[] = {"test", "metric", "commit", "@from", "@to", "direction",
 	"at most %=at_most", "@until", "reason", "file", "line", NULL};
-static const char *const powers[] = {"up %=power.up.smallest", "down %=power.down.smallest",
+static const char *const powers[] = {"up %=up", "down %=down",
 	"@held until=power.up.sizes.0.held_until", "test", "series", "judged by the hour=hourly",
 	NULL};
 static const char *const proposals[] = {"test", "explained", "series", "of", "to paste=line", NULL};
 static const char *const receivers[] = {"receiver", "kind", "destination", "sent", "problem", NULL};
-
-static const struct document_section sections[] = {
-	{"known changes", "known_changes", known},
-	{"smallest change announced within 24 points, 24 points before the newest", "power",
-		powers},
-	{"could be judged by another series", "proposals", proposals},
-	{"test messages", "receivers", receivers},
-	{0},
-};
 
 static void print_text(const struct verdict *verdict, const struct buf *json, struct cli *cli)
 {
 	const struct problems *problems = verdict->problems;
 	const struct config *config = verdict->config;
 	json_t *document = json_loadb(json->data, json->length, 0, NULL);
+	const struct document_section sections[] = {
+		{"known changes", "known_changes", known},
+		{arena_printf(cli->arena,
+			 "smallest change announced within %d points, %d points before the newest",
+			 POWER_POINTS, POWER_POINTS),
+			"power", powers},
+		{"could be judged by another series", "proposals", proposals},
+		{"test messages", "receivers", receivers},
+		{0},
+	};
 	FILE *out = cli->out;
 
 	for (size_t i = 0; i < problems->count; i++)
@@ -299,6 +301,22 @@ static void prepare(void *context, struct task *task)
 	task->work = measure;
 }
 
+/* "2", ">50": not even that is announced, "held": as each size is, "-": there are too few points,
+ * or a change is announced there without a step. */
+static void put_smallest(
+	struct buf *json, const char *key, const struct power_side *side, bool measured)
+{
+	char text[1 + NUMBER_TEXT] = ">";
+	bool none = isnan(side->smallest);
+
+	number_display(none ? power_sizes[POWER_SIZES - 1] : side->smallest, text + 1);
+	json_put_text(json, key,
+		!measured || side->anyway        ? "-"
+		: !none                          ? text + 1
+		: side->tries[0].held_until != 0 ? "held"
+						 : text);
+}
+
 static void put_measured(struct buf *json, const struct test *test, const struct measured *measured)
 {
 	const struct series *series = measured->series;
@@ -306,6 +324,8 @@ static void put_measured(struct buf *json, const struct test *test, const struct
 	json_open(json, "test", test->name);
 	json_put_text(json, "series", series->name);
 	json_put_bool(json, "hourly", series->pooled > 0);
+	put_smallest(json, "up", &measured->power.up, measured->has);
+	put_smallest(json, "down", &measured->power.down, measured->has);
 	buf_text(json, ", \"power\": ");
 	if (measured->has)
 		why_put_power(json, series->axis, &measured->power);

@@ -200,7 +200,7 @@ void evaluate_put_json(struct buf *out, struct result *results, size_t count,
 	const struct evaluation *evaluation, const char *rule)
 {
 	json_put_text(out, "confirm", rule);
-	json_put_count(out, "unlabelled", evaluation->unlabelled);
+	json_put_id(out, "unlabelled", (int64_t)evaluation->unlabelled);
 	buf_text(out, ", \"detectors\": [");
 	for (size_t i = 0; i < count; i++) {
 		struct result *result = &results[i];

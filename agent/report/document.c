@@ -93,10 +93,11 @@ static const char *text_of(struct arena *arena, const json_t *row, const char *c
 	return *text ? text : NULL;
 }
 
-/* Cells, row by row. */
+/* Cells, row by row; a column without text in any is not shown. */
 struct grid {
 	const char **cells;
 	size_t width, rows, *at;
+	size_t *shown; /* of a column of the table, that of the cells */
 };
 
 static bool next_row(const void *context, bool first)
@@ -112,50 +113,69 @@ static const char *grid_cell(const void *context, size_t column, char scratch[TA
 	const struct grid *grid = context;
 
 	(void)scratch;
-	return grid->cells[*grid->at * grid->width + column];
+	return grid->cells[*grid->at * grid->width + grid->shown[column]];
 }
 
-/* Fills in the column's cells; whether one has text. */
-static bool fill(struct arena *arena, const json_t *items, const char *column, struct grid *grid,
-	size_t c, bool *number)
+/* Fills in a row, and the headers of the columns that it has text in. */
+static void fill(struct arena *arena, const json_t *item, const char *const *columns,
+	const char **cells, struct table_column *found)
 {
-	bool any = grid->rows == 0;
+	for (size_t c = 0; columns[c]; c++) {
+		const json_t *value = document_value(item, columns[c]);
 
-	*number = true;
-	for (size_t i = 0; i < grid->rows; i++) {
-		const json_t *item = json_array_get(items, i);
-		const json_t *value = document_value(item, column);
-		const char *text = text_of(arena, item, column);
-
-		grid->cells[i * grid->width + c] = text;
-		any = any || text;
-		*number = *number && (!text || json_is_number(value) || json_is_null(value));
+		cells[c] = text_of(arena, item, columns[c]);
+		if (!cells[c])
+			continue;
+		if (!found[c].header)
+			found[c] = (struct table_column){
+				.header = document_header(arena, columns[c]), .number = true};
+		if (!json_is_number(value) && !json_is_null(value))
+			found[c].number = false;
 	}
-	return any;
 }
 
-void document_table(struct arena *arena, const json_t *items, const char *const *columns, FILE *out)
+void document_table_of(struct arena *arena, const struct document_items *items,
+	const char *const *columns, FILE *out)
 {
-	size_t at = 0;
-	struct grid grid = {.rows = json_array_size(items), .at = &at};
+	size_t at = 0, count = 0;
+	struct grid grid = {.rows = items->count, .at = &at};
 	struct table table = {.next = next_row, .cell = grid_cell, .context = &grid};
 
 	while (columns[grid.width])
 		grid.width++;
 	grid.cells = arena_array(arena, grid.width * grid.rows, sizeof *grid.cells);
+	grid.shown = arena_array(arena, grid.width, sizeof *grid.shown);
 	table.columns = arena_array(arena, grid.width, sizeof *table.columns);
-	for (size_t c = 0; columns[c]; c++) {
-		bool number;
+	for (size_t i = 0; i < grid.rows; i++) {
+		json_t *item = items->make(items->context, i);
 
-		if (!fill(arena, items, columns[c], &grid, table.column_count, &number))
-			continue;
-		table.columns[table.column_count++] = (struct table_column){
-			.header = document_header(arena, columns[c]), .number = number};
+		fill(arena, item, columns, grid.cells + i * grid.width, table.columns);
+		json_decref(item);
 	}
+	for (size_t c = 0; c < grid.width; c++) {
+		if (grid.rows == 0)
+			table.columns[c].header = document_header(arena, columns[c]);
+		if (!table.columns[c].header)
+			continue;
+		grid.shown[count] = c;
+		table.columns[count++] = table.columns[c];
+	}
+	table.column_count = count;
 	table_measure(&table);
 	table_print_header(&table, out);
 	for (bool row = next_row(&grid, true); row; row = next_row(&grid, false))
 		table_print_row(&table, out);
+}
+
+static json_t *item_of(const void *context, size_t i)
+{
+	return json_incref(json_array_get(context, i));
+}
+
+void document_table(struct arena *arena, const json_t *items, const char *const *columns, FILE *out)
+{
+	document_table_of(arena, &(struct document_items){json_array_size(items), item_of, items},
+		columns, out);
 }
 
 static void print_lines(

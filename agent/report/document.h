@@ -24,6 +24,16 @@ json_t *document_value(const json_t *row, const char *column);
 void document_table(
 	struct arena *arena, const json_t *items, const char *const *columns, FILE *out);
 
+/* The same of items that exist only one at a time. */
+struct document_items {
+	size_t count;
+	json_t *(*make)(const void *context, size_t i); /* a new reference */
+	const void *context;
+};
+
+void document_table_of(struct arena *arena, const struct document_items *items,
+	const char *const *columns, FILE *out);
+
 /* A part of a document: an object, or a list of them. */
 struct document_section {
 	const char *title, *path; /* NULL: none; the whole document */

@@ -283,32 +283,64 @@ static const char *arrow(const struct plot_change *change)
 	return change->after >= change->before ? "▲" : "▼";
 }
 
-/* The sizes of the changes above them, as far as each has room behind the one before. */
+/* What begins in a cell above the body, and whether something is there. */
+struct above {
+	const struct plot_change *change;
+	const char *text;
+	bool taken;
+};
+
+/* Writes the change's size above it if there is room. */
+static void place_size(const struct screen *s, const struct plot_change *change, struct above *lane)
+{
+	const char *text = change->mark ? change->mark
+					: arena_printf(s->arena, "%s%s", arrow(change),
+						  plot_size_text(s->arena, change));
+	unsigned width = (unsigned)text_width(text), cell = cell_of(s, change->time);
+	unsigned start = cell > width / 2 ? cell - width / 2 : 0, gap = !change->mark;
+
+	if (width > s->width)
+		return;
+	if (start + width > s->width)
+		start = s->width - width;
+	for (unsigned i = start > gap ? start - gap : 0; i < start + width + gap; i++)
+		if (i < s->width && lane[i].taken)
+			return;
+	for (unsigned i = start; i < start + width; i++)
+		lane[i].taken = true;
+	lane[start].change = change;
+	lane[start].text = text;
+}
+
+static bool is_marked(const struct screen *s, const struct plot_change *change)
+{
+	return s->plot->mark != 0 && change->id == s->plot->mark;
+}
+
+/* The sizes of the changes, as far as there is room: first that of the one that the plot is about.
+ */
 static void put_lane(struct screen *s)
 {
-	struct view_place next = {0};
+	struct above *lane = arena_array(s->arena, s->width, sizeof *lane);
+	struct view_place marked = {0}, other = {0};
 	unsigned at = 0;
 
 	if (view_count(&s->view) == 0)
 		return;
+	while (view_next(&s->view, &marked))
+		if (is_marked(s, marked.change))
+			place_size(s, marked.change, lane);
+	while (view_next(&s->view, &other))
+		if (!is_marked(s, other.change))
+			place_size(s, other.change, lane);
 	put_blanks(s->out, s->left);
-	while (view_next(&s->view, &next)) {
-		const struct plot_change *change = next.change;
-		const char *text = change->mark ? change->mark
-						: arena_printf(s->arena, "%s%s", arrow(change),
-							  plot_size_text(s->arena, change));
-		unsigned width = (unsigned)text_width(text), cell = cell_of(s, change->time);
-		unsigned start = cell > width / 2 ? cell - width / 2 : 0;
-		unsigned gap = at > 0 && !change->mark;
-
-		if (start + width > s->width)
-			start = s->width > width ? s->width - width : 0;
-		if (start < at + gap || start + width > s->width)
+	for (unsigned i = 0; i < s->width; i++) {
+		if (!lane[i].text)
 			continue;
-		put_blanks(s->out, start - at);
-		at = start + width;
-		paint(s, verdict_escape(change));
-		buf_text(s->out, text);
+		put_blanks(s->out, i - at);
+		at = i + (unsigned)text_width(lane[i].text);
+		paint(s, verdict_escape(lane[i].change));
+		buf_text(s->out, lane[i].text);
 		paint(s, PLAIN);
 	}
 	buf_char(s->out, '\n');

@@ -406,7 +406,7 @@ def test_a_young_series_is_held_and_not_blind(hunter, tmp_path):
     up = why(hunter, path)["power"]["up"]
     assert up["smallest"] is None and up["sizes"][0]["held_until"]
     assert re.search(r"\n +50 .*  2024-03-", hunter("why", "--config", path, "db.read", "p99").out)
-    assert re.search(r"\n2024-03-\S+ \S+ \+0000 +db.read +p99\n", hunter("validate", "--power", "--config", path).out)
+    assert re.search(r"\nheld +held +2024-03-\S+ \S+ \+0000 +db.read +p99\n", hunter("validate", "--power", "--config", path).out)
 
 
 def columns(path, many):

@@ -631,6 +631,25 @@ static void test_text(void **state)
 	buf_free(&text);
 }
 
+/* The size of the change that the plot is about has its place before those of others. */
+static void test_text_of_near_changes(void **state)
+{
+	struct plot_line line = step_line(40, 100, 125);
+	struct plot_change changes[] = {step_change(40, 100, 110), step_change(40, 100, 125)};
+	struct plot plot = {.lines = &line, .line_count = 1, .mark = 3};
+	struct buf text;
+
+	(void)state;
+	changes[0].id = 1;
+	changes[0].time = times[18];
+	line.changes = changes;
+	line.change_count = 2;
+	text = printed(&plot, (struct plot_terminal){.columns = 60});
+	assert_non_null(strstr(text.data, "▲+25.0%\n"));
+	assert_null(strstr(text.data, "▲+10.0%\n"));
+	buf_free(&text);
+}
+
 /* A mark of the axis wider than its half of the terminal is cut. */
 static void test_text_of_wide_marks(void **state)
 {
@@ -694,6 +713,7 @@ int main(void)
 		cmocka_unit_test(test_all_are_xml),
 		cmocka_unit_test(test_scales),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_text_of_near_changes),
 		cmocka_unit_test(test_text_of_wide_marks),
 		cmocka_unit_test(test_png),
 	};
