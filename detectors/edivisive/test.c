@@ -22,7 +22,7 @@ static const double MOST_ALTERNATING = -0.8;
 static const double MOST_GAIN = 3;
 /* p is divided by 1 - r to this power: r is an estimate, and where values depend on each other they
  * seldom do so as simply as the test supposes. */
-static const double DEPENDENCE = 5;
+static const double DEPENDENCE = 5, ONSET_DEPENDENCE = 2;
 /* Of a service's series, up to ONSET values behind a split are tested as the onset of a step in
  * AR(1) noise, if so many precede it. r is raised by ALLOWANCE standard errors; MOST_R at most. */
 enum { ONSET = 12, BEFORE_ONSET = 30 };
@@ -226,12 +226,13 @@ static double calibrated_p(
 	bool onset = chunk->excursion > 0 && sides->after.n <= ONSET &&
 		     sides->before.n >= BEFORE_ONSET && sides->within > 0;
 	double raw = correlation(sides, 1), r = correlation_corrected(raw, n);
-	struct ttest test = onset ? onset_t(sides, fmin(fmax(r + ALLOWANCE / sqrt(n), 0), MOST_R))
-				  : mean_t(sides, raw, r, alternation);
+	if (onset)
+		r = fmin(fmax(r + ALLOWANCE / sqrt(n), 0), MOST_R);
+	struct ttest test = onset ? onset_t(sides, r) : mean_t(sides, raw, r, alternation);
 	if (!student_can_be(test.t, limit / chosen_of))
 		return 1;
-	double p = chosen_of * student_two_sided(test.t, test.df);
-	p = onset ? p : p / pow(1 - r, DEPENDENCE);
+	double dependence = pow(1 - r, onset ? ONSET_DEPENDENCE : DEPENDENCE);
+	double p = chosen_of * student_two_sided(test.t, test.df) / dependence;
 	return p < limit ? p : 1;
 }
 
