@@ -15,7 +15,7 @@
 #include "agent/base/when.h"
 
 /*
- * What may be wrong with each source and test, looked up by name. An entry whose name the
+ * What may be wrong with each source and test, looked up by name. The entry of a source that the
  * configuration has lost stays, as one of which nothing is known.
  */
 
@@ -57,7 +57,7 @@ struct source_health {
 };
 
 struct test_health {
-	const char *name;
+	char *name;
 	struct test_health *next;
 	struct source_health *source; /* NULL: it has not run yet */
 	struct health_state states[ASPECTS];
@@ -70,7 +70,7 @@ struct test_health {
 };
 
 struct conditions {
-	struct arena *arena;
+	struct arena *arena; /* of sources */
 	struct dict source_names, test_names;
 	struct source_health *sources;
 	struct test_health *tests;
@@ -121,10 +121,9 @@ static struct test_health *test_of(
 		(struct test_health *)(uintptr_t)dict_get(&conditions->test_names, name);
 
 	if (!test) {
-		test = arena_alloc(conditions->arena, sizeof *test);
-		*test = (struct test_health){.name = arena_strdup(conditions->arena, name),
-			.next = conditions->tests,
-			.source = source};
+		test = memory_new(1, sizeof *test);
+		*test = (struct test_health){
+			.name = memory_strdup(name), .next = conditions->tests, .source = source};
 		*dict_place(&conditions->test_names, test->name) = test;
 		conditions->tests = test;
 	}
@@ -165,14 +164,20 @@ struct conditions *conditions_new(void)
 {
 	struct conditions *conditions = memory_new(1, sizeof *conditions);
 
-	conditions->arena = conditions->source_names.arena = conditions->test_names.arena =
-		arena_new();
+	conditions->arena = conditions->source_names.arena = arena_new();
+	conditions->test_names.arena = arena_new();
 	return conditions;
 }
 
 void conditions_since(struct conditions *conditions, int64_t since)
 {
 	conditions->since = since;
+}
+
+static void free_test(struct test_health *test)
+{
+	free(test->name);
+	free(test);
 }
 
 void conditions_free(struct conditions *conditions)
@@ -183,6 +188,11 @@ void conditions_free(struct conditions *conditions)
 		buf_free(&conditions->texts[i]);
 		buf_free(&conditions->subjects[i]);
 	}
+	for (struct test_health *next, *at = conditions->tests; at; at = next) {
+		next = at->next;
+		free_test(at);
+	}
+	arena_free(conditions->test_names.arena);
 	arena_free(conditions->arena);
 	free(conditions);
 }
@@ -578,28 +588,28 @@ void conditions_expect(struct conditions *conditions, const char *test, const ch
 	count_test(subject, 1);
 }
 
-/* Nothing is known of the test any more. */
-static void forget(struct test_health *test)
+static bool is_known(const struct test_health *test)
 {
-	count_test(test, SIZE_MAX);
-	*test = (struct test_health){.name = test->name, .next = test->next};
+	return test->source || test->states[ASPECT_FAILS].state || test->states[ASPECT_STALE].state;
 }
 
+/* The counts of its source stay as they are. */
 void conditions_rename(struct conditions *conditions, const char *was, const char *test)
 {
 	struct test_health *old =
 		(struct test_health *)(uintptr_t)dict_get(&conditions->test_names, was);
-	struct test_health *heir, known;
+	struct test_health *heir =
+		(struct test_health *)(uintptr_t)dict_get(&conditions->test_names, test);
+	struct test_health known;
 
-	if (!old || dict_get(&conditions->test_names, test))
+	if (!old || (heir && is_known(heir)))
 		return;
-	known = *old;
-	forget(old);
 	heir = test_of(conditions, test, NULL);
+	known = *old;
 	known.name = heir->name;
 	known.next = heir->next;
+	*old = (struct test_health){.name = old->name, .next = old->next};
 	*heir = known;
-	count_test(heir, 1);
 }
 
 /* Reports the end of a condition whose subject is gone. */
@@ -634,12 +644,19 @@ void conditions_retain(
 			*many = (struct health_state){0};
 		}
 	}
-	for (struct test_health *at = conditions->tests; at; at = at->next) {
-		if (keeps(context, true, at->name))
+	arena_free(conditions->test_names.arena); /* as names cannot be removed */
+	conditions->test_names = (struct dict){.arena = arena_new()};
+	for (struct test_health *at, **place = &conditions->tests; (at = *place);) {
+		if (keeps(context, true, at->name)) {
+			*dict_place(&conditions->test_names, at->name) = at;
+			place = &at->next;
 			continue;
+		}
 		for (size_t a = 0; a < ASPECTS; a++)
 			lose(conditions, &at->states[a], aspects[a].one, at->name, lost, context);
-		forget(at);
+		count_test(at, SIZE_MAX);
+		*place = at->next;
+		free_test(at);
 	}
 }
 

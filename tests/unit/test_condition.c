@@ -673,6 +673,39 @@ static void mend(struct world *world)
 	assert_int_equal(world->history->begun, world->history->ended);
 }
 
+static bool keep_named(void *context, bool test, const char *name)
+{
+	return !test || strcmp(name, context) == 0;
+}
+
+static void lose_none(void *context, const struct condition *condition)
+{
+	(void)context;
+	fail_msg("%s", condition->subject);
+}
+
+/* A name is free again once no test has it: of the test itself, or of one that was removed. */
+static void test_a_test_with_its_former_name(void **state)
+{
+	static const char *const names[] = {"a", "b", "a", "c"};
+	struct history *history = *state;
+
+	works(history, "c", "one");
+	for (int i = 0; i < 3; i++, history->clock += MINUTE)
+		note_more(history, "a", "one", "no such metric", true, WHEN_ALWAYS);
+	expect(history, 0, "test a", false);
+	for (size_t i = 1; i < sizeof names / sizeof *names; i++) {
+		conditions_rename(history->conditions, names[i - 1], names[i]);
+		conditions_retain(
+			history->conditions, keep_named, lose_none, (void *)(uintptr_t)names[i]);
+	}
+	strcpy(history->told[0].subject, "test c");
+	note_more(history, "c", "one", "no such metric", true, WHEN_ALWAYS);
+	assert_int_equal(history->count, 0);
+	works(history, "c", "one");
+	expect(history, 0, "test c", true);
+}
+
 static void test_a_test_with_another_name(void **state)
 {
 	struct history *history = *state;
@@ -817,6 +850,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_problems_are_cut, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_no_longer_configured, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_test_with_another_name, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_test_with_its_former_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random_histories, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_storm, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_share_of_what_is_told, setup, teardown),
