@@ -228,10 +228,11 @@ static bool has_passed(const double *values, size_t low, size_t place, size_t m,
  * How long what passed before must have lasted to be like a step at `place`: nearly as long as the
  * step by now. Two weeks have seen too little to tell by that: until a day is over two values do.
  */
-static size_t width_of(const int64_t *times, size_t n, size_t place)
+static size_t width_of(const int64_t *times, size_t n, size_t place, bool cut)
 {
 	size_t m = n - place;
-	bool early = times[place] < times[0] + NEW * DAY && times[n - 1] < times[place] + DAY;
+	bool young = !cut && times[place] < times[0] + NEW * DAY;
+	bool early = young && times[n - 1] < times[place] + DAY;
 
 	return m <= ONE ? 1 : early ? 2 : m - 1;
 }
@@ -314,7 +315,7 @@ static enum precedent_verdict judge_size(const double *values, const int64_t *ti
 }
 
 enum precedent_verdict precedent_of(const double *values, const int64_t *times, size_t n,
-	size_t begin, size_t place, const double *sunday)
+	size_t begin, size_t place, const double *sunday, bool cut)
 {
 	enum precedent_verdict verdict;
 	size_t low = place > BEFORE ? place - BEFORE : 0;
@@ -328,7 +329,7 @@ enum precedent_verdict precedent_of(const double *values, const int64_t *times, 
 		return verdict;
 	if (is_weekly(values, times, n, place))
 		return PRECEDENT_WEEKLY;
-	return has_passed(values, low, place, n - place, width_of(times, n, place))
+	return has_passed(values, low, place, n - place, width_of(times, n, place, cut))
 		       ? PRECEDENT_PASSED
 		       : PRECEDENT_NONE;
 }

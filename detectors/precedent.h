@@ -38,10 +38,11 @@ extern const char *const precedent_reasons[];
  * Judges the step at `place` of the n existing values, without cycles, at ascending `times` (ms).
  * `begin` is the place of the step before it, or 0: the level between both is the one it leaves.
  * `sunday`: the values from the place on as if they were of a Sunday that has just begun; NULL: the
- * step is not at the beginning of a day, or weeks are not known.
+ * step is not at the beginning of a day, or weeks are not known. `cut`: the series may be
+ * older than its first value here.
  * O(n) for the last 1,440 values before the place.
  */
 enum precedent_verdict precedent_of(const double *values, const int64_t *times, size_t n,
-	size_t begin, size_t place, const double *sunday);
+	size_t begin, size_t place, const double *sunday, bool cut);
 
 #endif

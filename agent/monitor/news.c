@@ -26,6 +26,7 @@
 enum {
 	CORRECTIONS_MOST = 3,
 	YOUNG_POINTS = 100, /* as many of the newest points are never too old */
+	FRONT_POINTS = 3,   /* as many may be missing where the range begins */
 };
 
 /* Relative to the rise of a trend: by how much its levels may move without being written again.
@@ -192,6 +193,17 @@ static struct candidate *add_candidate(
 	return candidate;
 }
 
+/* Whether the series may have begun before what was queried of it. */
+static bool is_cut(const struct subject *subject)
+{
+	const struct prepared *points = &subject->existing;
+	int64_t range = subject->realignment->range;
+	int64_t spacing = news_spacing(points->times, points->n, 0);
+
+	return range > 0 &&
+	       points->times[0] <= subject->clock->now - range + FRONT_POINTS * spacing;
+}
+
 /* The verdict of the series' own history about the found change, a step. */
 static enum precedent_verdict precedent_at(const struct subject *subject, size_t which)
 {
@@ -205,8 +217,8 @@ static enum precedent_verdict precedent_at(const struct subject *subject, size_t
 		count > 0 && season_remove_sundays(&subject->findings->season,
 				     points->times + place, points->points + place, count, sunday);
 
-	return precedent_of(
-		points->values, points->times, n, begin, place, morning ? sunday : NULL);
+	return precedent_of(points->values, points->times, n, begin, place, morning ? sunday : NULL,
+		is_cut(subject));
 }
 
 /* A change that is over already is recorded with its end; one that may be the end of another

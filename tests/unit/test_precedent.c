@@ -31,7 +31,7 @@ static void raise(size_t from, size_t count, double factor)
 /* Behind the last step, which is 30% high, are m values. */
 static enum precedent_verdict judge(size_t m)
 {
-	return precedent_of(values, times, BEFORE + m, 0, BEFORE, NULL);
+	return precedent_of(values, times, BEFORE + m, 0, BEFORE, NULL, false);
 }
 
 static void test_nothing_before(void **state)
@@ -83,12 +83,12 @@ static void test_sunday(void **state)
 	for (size_t i = BEFORE; i < MOST; i++)
 		sunday[i - BEFORE] = values[i] / 0.85;
 	for (size_t m = 1; m <= 60; m++)
-		assert_int_equal(precedent_of(values, times, BEFORE + m, 0, BEFORE, sunday),
+		assert_int_equal(precedent_of(values, times, BEFORE + m, 0, BEFORE, sunday, false),
 			m <= 36 ? PRECEDENT_SUNDAY : PRECEDENT_NONE);
 	for (size_t i = BEFORE; i < MOST; i++)
 		sunday[i - BEFORE] = values[i] / 0.95;
 	assert_int_equal(
-		precedent_of(values, times, BEFORE + 9, 0, BEFORE, sunday), PRECEDENT_NONE);
+		precedent_of(values, times, BEFORE + 9, 0, BEFORE, sunday, false), PRECEDENT_NONE);
 }
 
 /* In the first three weeks the same hours of any day count: here of the day before yesterday. */
@@ -102,13 +102,14 @@ static void test_young(void **state)
 	for (size_t from = 0; from <= BEFORE - 60; from += 12)
 		for (size_t m = 1; m <= 24; m++) {
 			enum precedent_verdict found = precedent_of(values + from, times + from,
-				BEFORE + m - from, 0, BEFORE - from, NULL);
+				BEFORE + m - from, 0, BEFORE - from, NULL, false);
 
 			assert_true((found == PRECEDENT_WEEKLY) == (BEFORE - from < 21 * 24));
 		}
 }
 
-/* In the first two weeks what passed before may have been shorter, for a day. */
+/* In the first two weeks what passed before may have been shorter, for a day; not in the first two
+ * that are left of an older series. */
 static void test_new(void **state)
 {
 	(void)state;
@@ -118,11 +119,14 @@ static void test_new(void **state)
 	for (size_t from = 240; from < 300; from += 12)
 		for (size_t m = 4; m < 40; m++) {
 			enum precedent_verdict found = precedent_of(values + from, times + from,
-				BEFORE + m - from, 0, BEFORE - from, NULL);
+				BEFORE + m - from, 0, BEFORE - from, NULL, false);
 
 			assert_int_equal(found, BEFORE - from < 14 * 24 && m <= 24
 							? PRECEDENT_PASSED
 							: PRECEDENT_NONE);
+			found = precedent_of(values + from, times + from, BEFORE + m - from, 0,
+				BEFORE - from, NULL, true);
+			assert_int_equal(found, PRECEDENT_NONE);
 		}
 }
 
@@ -163,12 +167,14 @@ static void test_a_step_before(void **state)
 	raise(40, MOST, 1.25);
 	raise(80, MOST, 0.9);
 	for (size_t m = 1; m <= 60; m++)
-		assert_int_equal(precedent_of(values, times, 80 + m, 40, 80, NULL), PRECEDENT_NONE);
+		assert_int_equal(
+			precedent_of(values, times, 80 + m, 40, 80, NULL, false), PRECEDENT_NONE);
 	fill();
 	raise(BEFORE - 40, MOST, 1.25);
 	raise(BEFORE, MOST, 0.9);
 	for (size_t m = 1; m <= 60; m++)
-		assert_int_equal(precedent_of(values, times, BEFORE + m, BEFORE - 40, BEFORE, NULL),
+		assert_int_equal(
+			precedent_of(values, times, BEFORE + m, BEFORE - 40, BEFORE, NULL, false),
 			PRECEDENT_NONE);
 }
 
@@ -196,7 +202,7 @@ static void test_weekly(void **state)
 	raise(BEFORE - 168, 48, 0.7);
 	raise(BEFORE, MOST, 0.7);
 	assert_int_equal(
-		precedent_of(values + 270, times + 270, BEFORE - 250, 0, BEFORE - 270, NULL),
+		precedent_of(values + 270, times + 270, BEFORE - 250, 0, BEFORE - 270, NULL, false),
 		PRECEDENT_WEEKLY);
 }
 
@@ -220,8 +226,8 @@ static void test_few_values(void **state)
 	fill();
 	for (size_t place = 0; place < 60; place++)
 		for (size_t n = place; n < 130; n++)
-			(void)precedent_of(values, times, n, place / 2, place, NULL);
-	assert_int_equal(precedent_of(values, times, 5, 0, 0, NULL), PRECEDENT_NONE);
+			(void)precedent_of(values, times, n, place / 2, place, NULL, false);
+	assert_int_equal(precedent_of(values, times, 5, 0, 0, NULL, false), PRECEDENT_NONE);
 }
 
 /* Where values depend on each other, noise grows into levels with which a step sets in at once:
