@@ -17,6 +17,7 @@ enum scheduled_job_state {
 	JOB_NEW,     /* not in the schedule: not yet, or another agent runs it */
 	JOB_WAITING, /* until it is due */
 	JOB_QUEUED,  /* for an on-demand run */
+	JOB_HELD,    /* the same; it may not begin yet */
 	JOB_RUNNING,
 	JOB_RERUN,   /* running, and queued again afterwards */
 	JOB_CHANGED, /* the same; it has changed, and the results of this run are dropped */
@@ -53,7 +54,7 @@ struct scheduled_job {
 	int64_t started; /* engine_now at the start of the run */
 	uint64_t missed;
 	struct waiter *waiting, *served;     /* for the next run, and for the current one */
-	struct scheduled_job *next, **place; /* in the queue, or among those removed */
+	struct scheduled_job *next, **place; /* in a list of the scheduler */
 	/* Writes that no run has followed yet: engine_now of the first and the last. */
 	struct {
 		int64_t first, last;

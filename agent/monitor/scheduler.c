@@ -52,10 +52,11 @@ struct scheduler {
 	size_t count, test_count; /* of all jobs; of those that are tests, which come first */
 	struct job_list removed;  /* and still running */
 	struct job_list queue;    /* of on-demand runs */
+	struct job_list held;     /* of those in the queue that may not begin yet */
 	size_t on_demand;         /* on-demand runs in progress */
 	struct schedule schedule;
 	struct alarm alarm;            /* for the next job that is due */
-	struct alarm retry;            /* for the queue */
+	struct alarm retry;            /* for those held */
 	struct scheduled_job *written; /* jobs whose data were written */
 	struct alarm quiet;            /* for the first of them whose burst of writes is over */
 	bool started;
@@ -162,6 +163,8 @@ static void unqueue(struct scheduler *scheduler, struct scheduled_job *job)
 {
 	if (job->state == JOB_QUEUED)
 		list_remove(&scheduler->queue, job);
+	else if (job->state == JOB_HELD)
+		list_remove(&scheduler->held, job);
 }
 
 static void begin(struct scheduler *scheduler, struct scheduled_job *job)
@@ -176,21 +179,21 @@ static void begin(struct scheduler *scheduler, struct scheduled_job *job)
 	job->kind->begin(job);
 }
 
-/* Those that may not begin yet wait at the end of the queue. */
-static void begin_queued(void *context)
+/* Those that may not begin yet are looked at again by the alarm. */
+static void begin_queued(struct scheduler *scheduler)
 {
-	struct scheduler *scheduler = context;
 	struct engine *engine = scheduler->context.agent->engine;
 	struct scheduled_job *job;
 
-	for (size_t i = scheduler->queue.count;
-		i > 0 && (job = scheduler->queue.first) && scheduler->on_demand < MOST_ON_DEMAND &&
-		!scheduler->context.agent->stopping;
-		i--) {
+	while ((job = scheduler->queue.first) && scheduler->on_demand < MOST_ON_DEMAND &&
+		!scheduler->context.agent->stopping) {
 		if (!may_begin(scheduler, job)) {
+			if (!scheduler->held.first)
+				engine_alarm(
+					engine, &scheduler->retry, engine_now(engine) + LOOK_AGAIN);
 			list_remove(&scheduler->queue, job);
-			list_add(&scheduler->queue, job);
-			engine_alarm(engine, &scheduler->retry, engine_now(engine) + LOOK_AGAIN);
+			job->state = JOB_HELD;
+			list_add(&scheduler->held, job);
 			continue;
 		}
 		job->on_demand = true;
@@ -198,6 +201,19 @@ static void begin_queued(void *context)
 		schedule_pick(&scheduler->schedule, &job->entry);
 		begin(scheduler, job);
 	}
+}
+
+static void begin_held(void *context)
+{
+	struct scheduler *scheduler = context;
+	struct scheduled_job *job;
+
+	while ((job = scheduler->held.first)) {
+		list_remove(&scheduler->held, job);
+		job->state = JOB_QUEUED;
+		list_add(&scheduler->queue, job);
+	}
+	begin_queued(scheduler);
 }
 
 static void tick(void *context)
@@ -653,9 +669,10 @@ struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatch
 		.context = {agent, dispatcher, health_new(agent, dispatcher), scheduler},
 		.removed.end = &scheduler->removed.first,
 		.queue.end = &scheduler->queue.first,
+		.held.end = &scheduler->held.first,
 		.alarm = {.call = tick, .context = scheduler},
 		.quiet = {.call = run_written, .context = scheduler},
-		.retry = {.call = begin_queued, .context = scheduler},
+		.retry = {.call = begin_held, .context = scheduler},
 		.requests = requests_new(agent, run_asked, scheduler)};
 	fleet_listen(agent, &(struct fleet_listener){gained, lost, is_busy, note_news, scheduler});
 	fleet_tests_listen(agent, &(struct fleet_runner){look_again, is_running, scheduler});

@@ -3,6 +3,7 @@
  */
 #include "unit.h"
 
+#include "agent/fleet/tests.h"
 #include "tests/unit/agent_parts.h"
 
 #define AGENT "agent: {state: \"%s/state.db\", interval: 1h}\ntests:\n"
@@ -479,6 +480,44 @@ static void test_without_trust(void **state)
 	assert_false(f->last.failed);
 }
 
+static size_t looks;
+
+bool __real_fleet_may_run(const struct agent *agent, const char *test);
+
+bool __wrap_fleet_may_run(const struct agent *agent, const char *test);
+bool __wrap_fleet_may_run(const struct agent *agent, const char *test)
+{
+	looks++;
+	return __real_fleet_may_run(agent, test);
+}
+
+/* Who asks for many that may not begin does not have each look at all before it. */
+static void test_many_without_trust(void **state)
+{
+	struct fixture *f = *state;
+	const char *const tests = "abcdefgh";
+	struct buf yaml = {0};
+
+	buf_text(&yaml, AGENT);
+	for (size_t i = 0; tests[i]; i++)
+		buf_printf(&yaml, "  %c: {type: csv, file: \"%%s/a.csv\", time_column: time}\n",
+			tests[i]);
+	adopt(f, yaml.data);
+	buf_free(&yaml);
+	fleet_script_trust(&f->parts->agent, false);
+	hold(f, tests);
+	assert_marks(f, "ABCDEFGH");
+	looks = 0;
+	for (size_t i = 0; tests[i]; i++)
+		ask(f, (char[]){tests[i], '\0'});
+	assert_int_equal(looks, strlen(tests));
+	hold(f, "bcdefgh");
+	assert_int_equal(f->answered, 1); /* of what is lost while it is held */
+	fleet_script_trust(&f->parts->agent, true);
+	wait_for_answers(f);
+	assert_false(f->last.failed);
+}
+
 /* A reload gives a test another meaning elsewhere: nothing happens here. */
 static void test_reload_in_a_fleet(void **state)
 {
@@ -520,6 +559,7 @@ int main(void)
 		SHARED(test_lost_while_it_runs),
 		SHARED(test_what_is_lost_is_not_missed),
 		SHARED(test_without_trust),
+		SHARED(test_many_without_trust),
 		SHARED(test_reload_in_a_fleet),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
