@@ -21,7 +21,8 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 struct sent {
 	const struct letter_kind *kind;
 	char *receiver;
-	int64_t last; /* ms, wall clock; 0: never */
+	int64_t last;  /* ms, wall clock; 0: never */
+	int64_t again; /* engine_now before which it is not sent, after a failure */
 };
 
 struct letters {
@@ -92,7 +93,8 @@ static struct sent *sent_of(
 			strcmp(letters->sent[i].receiver, receiver) == 0)
 			return &letters->sent[i];
 	letters->sent = memory_resize(letters->sent, letters->count + 1, sizeof *letters->sent);
-	letters->sent[letters->count] = (struct sent){kind, memory_strdup(receiver), 0};
+	letters->sent[letters->count] =
+		(struct sent){.kind = kind, .receiver = memory_strdup(receiver)};
 	return &letters->sent[letters->count++];
 }
 
@@ -115,7 +117,7 @@ static const struct letter_kind *find_due(struct letters *letters, struct store_
 {
 	const struct config *config = letters->agent->config;
 	const struct letter_kind *due = NULL;
-	int64_t now = agent_now(letters->agent);
+	int64_t now = agent_now(letters->agent), clock = engine_now(letters->agent->engine);
 
 	*wait = LOOK_ANYWAY;
 	letters->agent->measures = false;
@@ -134,7 +136,9 @@ static const struct letter_kind *find_due(struct letters *letters, struct store_
 			put_moment(begun, kind, to->name, now);
 		}
 		letters->agent->measures |= kind->measures && next - now <= DAY;
-		if (!due && before > sent->last) {
+		if (before > sent->last && sent->again > clock) {
+			next = now + (sent->again - clock);
+		} else if (!due && before > sent->last) {
 			due = kind;
 			*receiver = to;
 		}
@@ -231,11 +235,11 @@ static void listed(struct store_list *list)
 	if (good && receiver &&
 		letter->kind->times(receiver, letter->since, letter->now, &before, &next))
 		good = send(letter, receiver);
+	if (!good)
+		sent_of(letters, letter->kind, letter->receiver)->again =
+			engine_now(letter->agent->engine) + TRY_AGAIN;
 	free_letter(letter);
-	if (good)
-		letters_look(letters);
-	else
-		arm(letters, TRY_AGAIN);
+	letters_look(letters);
 }
 
 static void ask(struct letter *letter)
