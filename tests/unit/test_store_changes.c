@@ -1120,6 +1120,24 @@ static void test_messages_of_incidents(void **state)
 	store_call_free(&found->call);
 }
 
+/* What grows within a thread edits the first message, too, which names the worst. */
+static void test_growth_in_a_thread(void **state)
+{
+	struct fixture *fixture = *state;
+	struct announcement item = example.item;
+	int64_t first, second;
+
+	open_fixture(fixture);
+	first = tell(fixture, example, "r7", 0, "k1", NULL);
+	second = tell(fixture, example, "r7", first, "k2", "k1");
+	for (int i = 0; i < 2; i++) {
+		item.change.size *= i == 0 ? 1.05 : 2;
+		update(fixture, (struct change_record_update){second, example.item.time, 50,
+					.state = CHANGE_CONFIRMED, .runs = 7, .item = &item});
+		assert_int_equal(count_rows(fixture, "deliveries WHERE amend = 1"), 2 * i);
+	}
+}
+
 /* A receipt once stored outlives an attempt that brings none. */
 static void test_receipt_is_kept(void **state)
 {
@@ -1444,6 +1462,7 @@ int main(void)
 		CASE(test_renamed),
 		CASE(test_moments_and_vanished_series),
 		CASE(test_messages_of_incidents),
+		CASE(test_growth_in_a_thread),
 		CASE(test_series_of_incidents_are_not_unchanged),
 		CASE(test_messages_about_changes),
 		CASE(test_receipt_is_kept),

@@ -62,10 +62,10 @@ static void amend(struct tx *tx, int64_t change)
 
 static void amend_size(struct tx *tx, int64_t change, double size)
 {
-	RUN(tx,
-		"UPDATE deliveries SET @to_amend WHERE" AMENDABLE " AND id"
-		" IN (SELECT delivery FROM announced WHERE change = ?1" OTHER_SIZE ")",
-		v_id(change), v_number(size));
+	if (query_ask(QUERY(tx,
+		    "SELECT EXISTS (SELECT 1 FROM announced WHERE change = ?1" OTHER_SIZE ")",
+		    v_id(change), v_number(size))) != 0)
+		amend(tx, change);
 	RUN(tx,
 		"UPDATE announced SET told_size = ?2, said = CASE WHEN told_size IS NULL THEN"
 		" said ELSE coalesce(said, 0) | 1 END WHERE change = ?1 AND (told_size IS NULL OR"
