@@ -73,7 +73,7 @@ struct detector {
  * Increase it when a detector finds other changes in the same values than before, or when cycles,
  * controls and sizes are computed differently. It is stored with each series that the agent
  * watches; changes that appear only because of the increase are not announced
- * (agent/monitor/series_state.h). 0 stands for programs without a revision.
+ * (agent/monitor/series_cache.h). 0 stands for programs without a revision.
  */
 #define DETECTOR_REVISION 6
 

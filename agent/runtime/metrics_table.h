@@ -24,9 +24,8 @@ extern const double metric_bounds[METRIC_BUCKETS]; /* of histograms, seconds */
 /* The value for one set of label values. */
 struct metric_child {
 	char *values[METRIC_LABELS];
-	double value; /* a histogram's sum */
-	uint64_t *
-		buckets; /* a histogram's, not cumulated; the last is for values above all bounds */
+	double value;      /* a histogram's sum */
+	uint64_t *buckets; /* a histogram's, not cumulated; the last: above all bounds */
 };
 
 struct metrics {

@@ -1,6 +1,6 @@
 /*
  * Nothing in a row says of which cluster a change is part: it is one of the same direction, at
- * about the same time, in a group that has the test (agent/monitor/cluster_news.h).
+ * about the same time, in a group that has the test (agent/monitor/cluster.c).
  */
 
 #include "agent/base/when.h"
