@@ -24,9 +24,10 @@ static const double MOST_GAIN = 3;
  * seldom do so as simply as the test supposes. */
 static const double DEPENDENCE = 5, ONSET_DEPENDENCE = 2;
 /* Of a service's series, up to ONSET values behind a split are tested as the onset of a step in
- * AR(1) noise, if so many precede it. r is raised by ALLOWANCE standard errors; MOST_R at most. */
+ * AR(1) noise, if so many precede it and r is MOST_R at most: beyond, the test of means, which
+ * decides later, knows less. r is raised by ALLOWANCE standard errors. */
 enum { ONSET = 12, BEFORE_ONSET = 30 };
-static const double ALLOWANCE = 0.5, MOST_R = 0.9;
+static const double ALLOWANCE = 0.5, MOST_R = 0.75;
 /* The deviations by which the ranks must differ, at most. */
 static const double MOST_NEEDED = 3;
 /* Noise may grow with the level where this many times lies between the levels. */
@@ -223,11 +224,11 @@ static double calibrated_p(
 	*alternation = 1;
 	if (!student_can_be(MOST_GAIN * plain_t(sides).t, limit / chosen_of))
 		return 1;
-	bool onset = chunk->excursion > 0 && sides->after.n <= ONSET &&
-		     sides->before.n >= BEFORE_ONSET && sides->within > 0;
 	double raw = correlation(sides, 1), r = correlation_corrected(raw, n);
+	bool onset = chunk->excursion > 0 && sides->after.n <= ONSET &&
+		     sides->before.n >= BEFORE_ONSET && sides->within > 0 && r <= MOST_R;
 	if (onset)
-		r = fmin(fmax(r + ALLOWANCE / sqrt(n), 0), MOST_R);
+		r = fmax(r + ALLOWANCE / sqrt(n), 0);
 	struct ttest test = onset ? onset_t(sides, r) : mean_t(sides, raw, r, alternation);
 	if (!student_can_be(test.t, limit / chosen_of))
 		return 1;
