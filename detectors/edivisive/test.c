@@ -23,10 +23,11 @@ static const double MOST_GAIN = 3;
 /* p is divided by 1 - r to this power: r is an estimate, and where values depend on each other they
  * seldom do so as simply as the test supposes. */
 static const double DEPENDENCE = 5, ONSET_DEPENDENCE = 2;
-/* Of a service's series, up to ONSET values behind a split are tested as the onset of a step in
- * AR(1) noise, if so many precede it and r is MOST_R at most: beyond, the test of means, which
- * decides later, knows less. r is raised by ALLOWANCE standard errors. */
-enum { ONSET = 12, BEFORE_ONSET = 30 };
+/* Up to ONSET values behind a split, of which only services announce anything, are tested as the
+ * onset of a step in AR(1) noise, if BEFORE_ONSET values precede it and r is MOST_R at most: the
+ * test of means, which decides later, must not know less. r is raised by ALLOWANCE standard errors.
+ */
+enum { ONSET = 4, BEFORE_ONSET = 30 };
 static const double ALLOWANCE = 0.5, MOST_R = 0.75;
 /* The deviations by which the ranks must differ, at most. */
 static const double MOST_NEEDED = 3;
