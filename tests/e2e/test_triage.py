@@ -33,6 +33,7 @@ def running(agents, hunter, tmp_path):
     agent = agents(path)
     agent.wait_metric("hunter_runs_total", 3)
     agent.port, agent.path = port_of(agent), path
+    agent.wait(lambda: all(change["incident"] for change in ask(agent.port, "/api/v1/changes").json["changes"]))
     agent.ids = {change["test"]: change["id"] for change in ask(agent.port, "/api/v1/changes").json["changes"]}
     assert len(agent.ids) == 3
     yield agent
