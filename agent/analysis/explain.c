@@ -100,19 +100,34 @@ static enum control_mode mode_of(const struct kept_series *kept, const struct ke
 		       : CONTROL_NONE;
 }
 
-/* The share of the variance that the other one explains; 0: not worth a line. */
+/* The share of the variance that the other one explains in these points; 0: not worth a line. */
+static double share_in(struct points points, const struct kept_series *other,
+	enum control_mode mode, struct scratch *scratch)
+{
+	struct control control = control_fit(CONTROL_LOAD, points, other->points, false, scratch);
+	bool alike = control.log_values && control.log_load && control.slope >= SLOPE_LEAST &&
+		     control.slope <= SLOPE_MOST;
+	double least = mode == CONTROL_RATIO ? LEAST_RATIO : LEAST;
+
+	if (!control.used || (mode == CONTROL_RATIO && !alike) || control.explained < least)
+		return 0;
+	return control.explained;
+}
+
+/* Of all points; 0 unless either half shows it, too: two series that are independent may have a
+ * step at one place. */
 static double share_of(const struct kept_series *kept, const struct kept_series *other,
 	enum control_mode mode, struct scratch *scratch)
 {
-	struct control control =
-		control_fit(CONTROL_LOAD, kept->points, other->points, false, scratch);
-	bool alike = control.log_values && control.log_load && control.slope >= SLOPE_LEAST &&
-		     control.slope <= SLOPE_MOST;
+	struct points all = kept->points;
+	size_t half = all.n / 2;
+	struct points first = {all.values, all.times, half};
+	struct points second = {all.values + half, all.times + half, all.n - half};
+	double share = share_in(all, other, mode, scratch);
 
-	if (!control.used || (mode == CONTROL_RATIO && !alike))
-		return 0;
-	return control.explained >= (mode == CONTROL_RATIO ? LEAST_RATIO : LEAST)
-		       ? control.explained
+	return share > 0 && share_in(first, other, mode, scratch) > 0 &&
+			       share_in(second, other, mode, scratch) > 0
+		       ? share
 		       : 0;
 }
 
@@ -181,21 +196,12 @@ static bool choose(const struct best *bests, size_t total, struct proposal *out)
 	return 4 * out->count >= total && out->count > 0;
 }
 
-/* The option as it is pasted into the test. */
-static void put_line(struct buf *out, const struct proposal *proposal, const char *value)
-{
-	buf_text(out, "metrics: {");
-	buf_json_text(out, proposal->of->metric);
-	buf_printf(out, ": {%s: ", control_keys[proposal->best.mode]);
-	buf_json_text(out, value);
-	buf_text(out, "}}");
-}
-
 static void put_json(struct buf *out, const struct proposal *proposal, const char *value)
 {
 	struct buf line = {0};
 
-	put_line(&line, proposal, value);
+	buf_printf(&line, "%s: ", control_keys[proposal->best.mode]);
+	buf_json_text(&line, value);
 	buf_text(out, out->length > 0 ? ",\n    {\"test\": " : "\n    {\"test\": ");
 	buf_json_text(out, proposal->of->test);
 	json_put_text(out, "metric", proposal->of->metric);

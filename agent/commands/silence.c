@@ -74,8 +74,7 @@ static void put_reach(const char *state, const struct config *config,
 	read = store_tx(state, STORE_READ, &list->call, &error);
 	silence_reach(config, call->written.matchers, read ? &list->records : &none,
 		list->call.arena, NULL, &reach);
-	silence_put_added(answer, &call->written, call->now, reach.tests, reach.changes,
-		reach.unknown, reach.suggestion);
+	silence_put_added(answer, &call->written, call->now, &reach);
 	store_call_free(&list->call);
 }
 

@@ -202,7 +202,8 @@ static const char *const known[] = {"test", "metric", "commit", "@from", "@to", 
 static const char *const powers[] = {"up %=up", "down %=down",
 	"@held until=power.up.sizes.0.held_until", "test", "series", "judged by the hour=hourly",
 	NULL};
-static const char *const proposals[] = {"test", "explained", "series", "of", "to paste=line", NULL};
+static const char *const proposals[] = {
+	"test", "metric", "explained", "series", "of", "add to the metric=line", NULL};
 static const char *const receivers[] = {"receiver", "kind", "destination", "sent", "problem", NULL};
 
 static void print_text(const struct verdict *verdict, const struct buf *json, struct cli *cli)

@@ -34,7 +34,8 @@ static const char *const about[] = {"test", "series", "source", "query", "@from=
 	"cycles possible=season_undecided", "judged by=judged_by", "clusters", "reported=problem",
 	"@reported to have ended=ended", "read from the agent's state=state", NULL};
 
-static const char *const proposals[] = {"explained", "series", "of", "to paste=line", NULL};
+static const char *const proposals[] = {
+	"explained", "series", "of", "add to the metric=line", NULL};
 
 static const char *const tried[] = {"explains it=meant", "@time", "detector", "p=pvalue",
 	"before=mean_before", "after=mean_after", "change %=forward_change_percent",

@@ -557,25 +557,28 @@ void silence_put_json(struct buf *out, const struct silence *silence, int64_t no
 	buf_char(out, '}');
 }
 
-void silence_put_added(struct buf *out, const struct silence *silence, int64_t now, size_t tests,
-	size_t changes, const char *unknown, const char *suggestion)
+void silence_put_added(struct buf *out, const struct silence *silence, int64_t now,
+	const struct silence_reach *reach)
 {
 	put_silence(out, silence, now);
-	buf_printf(out, ", \"tests\": %zu, \"open_changes\": %zu", tests, changes);
-	silence_put_warning(out, unknown, suggestion);
+	buf_printf(out, ", \"tests\": %zu, \"open_changes\": %zu", reach->tests, reach->changes);
+	silence_put_warning(out, reach);
 	buf_char(out, '}');
 }
 
-void silence_put_warning(struct buf *out, const char *unknown, const char *suggestion)
+void silence_put_warning(struct buf *out, const struct silence_reach *reach)
 {
 	struct buf warning = {0};
 
-	if (unknown)
+	if (reach->unknown)
 		buf_printf(&warning,
-			"no configured test and no recorded change or series has \"%s\"", unknown);
-	if (unknown && suggestion)
-		buf_printf(&warning, " (did you mean \"%s\"?)", suggestion);
-	json_put_text(out, "warning", unknown ? warning.data : NULL);
+			"no configured test and no recorded change or series has \"%s\"",
+			reach->unknown);
+	else if (reach->tests + reach->changes == 0 && !reach->problem)
+		buf_text(&warning, "no configured test and no open change matches");
+	if (reach->suggestion)
+		buf_printf(&warning, " (did you mean \"%s\"?)", reach->suggestion);
+	json_put_text(out, "warning", warning.data);
 	buf_free(&warning);
 }
 

@@ -6,6 +6,7 @@
 #define AGENT_WEB_FORMS_H
 
 #include "agent/base/buf.h"
+#include "agent/notify/silence.h"
 #include "agent/store/store.h"
 
 struct config;
@@ -73,13 +74,12 @@ bool actor_check(const char *person, struct error *error) MUST_USE;
 void silences_put_json(struct buf *out, const struct silence_rows *silences, int64_t now);
 void silence_put_json(struct buf *out, const struct silence *silence, int64_t now);
 
-/* The same for a new one, with the tests and open changes that it matches, and an unknown name in
- * its matchers, or NULL, with the nearest known one, or NULL. */
-void silence_put_added(struct buf *out, const struct silence *silence, int64_t now, size_t tests,
-	size_t changes, const char *unknown, const char *suggestion);
+/* The same for a new one, with its reach. */
+void silence_put_added(struct buf *out, const struct silence *silence, int64_t now,
+	const struct silence_reach *reach);
 
-/* Appends the member "warning" alone. */
-void silence_put_warning(struct buf *out, const char *unknown, const char *suggestion);
+/* Appends the member "warning" alone: a name in the matchers is unknown, or they match no test. */
+void silence_put_warning(struct buf *out, const struct silence_reach *reach);
 
 /* Appends {"audit": [...], "next": ...}. */
 void audit_list_put_json(struct buf *out, const struct store_audit *list);

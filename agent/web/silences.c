@@ -98,7 +98,7 @@ static void put_preview(struct buf *out, const char *matchers, const struct sile
 	json_put_text(out, "matchers", matchers);
 	put_reached_tests(out, reach);
 	put_reached_changes(out, reach);
-	silence_put_warning(out, reach->unknown, reach->suggestion);
+	silence_put_warning(out, reach);
 	buf_text(out, "}\n");
 }
 
@@ -123,8 +123,7 @@ static void compared(void *context)
 	struct buf *out = http_buffer(reaching->request);
 
 	if (added) {
-		silence_put_added(out, &added->written, added->now, reach->tests, reach->changes,
-			reach->unknown, reach->suggestion);
+		silence_put_added(out, &added->written, added->now, reach);
 		buf_char(out, '\n');
 	} else {
 		put_preview(out, reaching->matchers, reach);

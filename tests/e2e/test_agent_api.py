@@ -262,6 +262,8 @@ def test_silences(agents, hunter, tmp_path):
     assert done.code == 0 and "pending" in done.out and "selects 1 open change now" in done.out, done
     assert [(each["id"], each["state"]) for each in listed("--all")] == [(1, "over"), (2, "over"), (3, "over"), (4, "pending")]
     assert silence("end", "4").code == 0
+    nothing = silence("add", "test=nosuch", "--for", "1h")
+    assert nothing.code == 0 and "no configured test and no open change matches" in nothing.err, nothing
 
 
 @pytest.mark.state_file
