@@ -254,7 +254,7 @@ static void put_summary(struct buf *out, const struct announcement *item)
 static void put_rest(struct buf *out, const struct message *alone, size_t left_out)
 {
 	const struct announcement *item = alone->items;
-	const char *status = announcement_extras(item)->status;
+	const char *status = item->status;
 	const char *suspects = item->compare_url ? item->compare_url : item->commit_url;
 	const char *page = item->dashboard ? item->dashboard : item->page ? item->page : suspects;
 	struct buf text = {0};

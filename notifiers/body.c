@@ -3,18 +3,16 @@
  */
 #include "notifiers/body.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/arena.h"
 #include "agent/base/utf8.h"
-#include "agent/base/when.h"
 #include "notifiers/digest.h"
 
 enum {
 	NAME_CHARS = 200,
-	CULPRIT_CHARS = 320,
+	CULPRIT_CHARS = 310,
 	TEXT_CHARS = 1000,
 	TITLE_CHARS = 300,
 	LINES_MOST = 1000
@@ -32,16 +30,19 @@ struct writer {
 
 /* In a composed text, by enum body_mark; buf_clean lets no such character through. */
 static const char begins[][2] = {"\020", "\021", "\022", "\023", "\024"};
-static const char ends[][2] = {"\030", "\031", "\032", "\033", "\034"};
+#define END "\030"
 
-/* Writes what was composed. */
-static void flush(struct writer *writer)
+/* Writes what was composed, and a link, as a line; nothing of neither. */
+static void line(struct writer *writer, size_t level, const char *url)
 {
 	const struct body_style *style = writer->style;
-	const char *at = writer->text.data;
+	const char *at = writer->text.data, *begin;
 
+	if (writer->text.length == 0 && !url)
+		return;
+	buf_text(writer->out, style->open[level]);
 	for (size_t left = writer->text.length; left > 0;) {
-		size_t length = strcspn(at, "\020\021\022\023\024\030\031\032\033\034");
+		size_t length = strcspn(at, "\020\021\022\023\024" END);
 
 		if (length > 0)
 			style->escape(writer->out, at, length);
@@ -49,33 +50,15 @@ static void flush(struct writer *writer)
 		left -= length;
 		if (left == 0)
 			break;
-		buf_text(writer->out, *at < *ends[0] ? style->begin[*at - *begins[0]]
-						     : style->end[*at - *ends[0]]);
+		begin = *at == *END ? style->end : style->begin[*at - *begins[0]];
+		buf_text(writer->out, begin ? begin : style->begin[BODY_STRONG]);
 		at++;
 		left--;
 	}
 	buf_clear(&writer->text);
-}
-
-static void begin_mark(struct writer *writer, enum body_mark mark)
-{
-	buf_text(&writer->text, begins[mark]);
-}
-
-static void end(struct writer *writer, enum body_mark mark)
-{
-	buf_text(&writer->text, ends[mark]);
-}
-
-static void open_line(struct writer *writer, size_t level)
-{
-	buf_text(writer->out, writer->style->open[level]);
-}
-
-static void close_line(struct writer *writer)
-{
-	flush(writer);
-	buf_text(writer->out, writer->style->close);
+	if (url)
+		style->link(writer->out, url);
+	buf_text(writer->out, style->close);
 }
 
 static void gap(struct writer *writer)
@@ -88,10 +71,10 @@ static void name(struct writer *writer, const char *text)
 	writer->style->text->name(&writer->text, text, NAME_CHARS);
 }
 
-static void link(struct writer *writer, const char *url, const char *text)
+static void time_of(struct writer *writer, const char *before, int64_t time)
 {
-	flush(writer);
-	writer->style->link(writer->out, url, text);
+	buf_text(&writer->text, before);
+	writer->style->text->time(&writer->text, time, TEXT_FULL);
 }
 
 static void write_page(
@@ -99,7 +82,6 @@ static void write_page(
 {
 	if (!text)
 		return;
-	open_line(writer, LEVEL_DETAIL);
 	buf_text(&writer->text, page_names[which]);
 	if (of) {
 		buf_text(&writer->text, " of ");
@@ -108,51 +90,28 @@ static void write_page(
 	buf_text(&writer->text, ": ");
 	if (which == PAGE_OWNER)
 		name(writer, text);
-	else
-		link(writer, text, NULL);
-	close_line(writer);
+	line(writer, LEVEL_DETAIL, which == PAGE_OWNER ? NULL : text);
 }
 
-/* "      dashboard: https://grafana.example/d/shop", "      owner of p99: team-pay" */
-static void write_help(struct writer *writer, const struct announcement *const *items, size_t count)
+/* The range of the last of these changes, and their pages: "      dashboard:
+ * https://grafana.example/d/shop", "      owner of p99: team-pay" */
+static void write_range(
+	struct writer *writer, const struct announcement *const *items, size_t count)
 {
+	const struct announcement *item = items[count - 1];
 	struct digest_pages pages = digest_pages(items, count);
 
+	text_place(&writer->text, item, writer->style->text);
+	line(writer, LEVEL_DETAIL, NULL);
+	text_commits(&writer->text, item, writer->style->text);
+	line(writer, LEVEL_DETAIL, NULL);
+	text_attributes(&writer->text, item);
+	line(writer, LEVEL_DETAIL, NULL);
+	line(writer, LEVEL_DETAIL, item->compare_url ? item->compare_url : item->commit_url);
 	for (enum page which = 0; which < PAGES; which++) {
 		write_page(writer, which, pages.common[which], NULL);
 		write_page(writer, which, pages.own[which], pages.worst);
 	}
-}
-
-/* What was composed, if anything. */
-static void detail_line(struct writer *writer)
-{
-	if (writer->text.length == 0)
-		return;
-	open_line(writer, LEVEL_DETAIL);
-	close_line(writer);
-}
-
-static void write_range(struct writer *writer, const struct announcement *item)
-{
-	text_place(&writer->text, item, writer->style->text);
-	detail_line(writer);
-	text_commits(&writer->text, item, writer->style->text);
-	detail_line(writer);
-	text_attributes(&writer->text, item);
-	detail_line(writer);
-	if (!item->compare_url && !item->commit_url)
-		return;
-	open_line(writer, LEVEL_DETAIL);
-	link(writer, item->compare_url ? item->compare_url : item->commit_url, NULL);
-	close_line(writer);
-}
-
-/* "p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns" */
-static void write_change(
-	struct writer *writer, const struct announcement *item, enum body_mark mark)
-{
-	text_change(&writer->text, item, writer->style->text, begins[mark], ends[mark]);
 }
 
 /* The worst changes of a crowd, and how to list the others. */
@@ -162,155 +121,104 @@ static void write_members(
 	size_t shown = item->members < CROWD_WORST ? item->members : CROWD_WORST;
 
 	for (size_t i = 0; i < shown; i++) {
-		open_line(writer, LEVEL_DETAIL);
-		write_change(writer, announcement_extras(item)->folded[i], mark);
-		close_line(writer);
+		text_change(&writer->text, item->folded[i], writer->style->text, begins[mark], END);
+		line(writer, LEVEL_DETAIL, NULL);
 	}
-	open_line(writer, LEVEL_DETAIL);
 	text_crowd_rest(&writer->text, item, shown, writer->style->text);
 	buf_text(&writer->text, ": ");
 	text_command(&writer->text, item);
 	buf_text(&writer->text, " lists all");
-	close_line(writer);
-}
-
-static void name_culprit(struct writer *writer, const struct announcement *item)
-{
-	struct buf text = {0};
-
-	text_culprit(&text, item);
-	writer->style->text->name(&writer->text, text.data, CULPRIT_CHARS);
-	buf_free(&text);
-}
-
-static void add_since(struct writer *writer, int64_t time)
-{
-	buf_text(&writer->text, " since ");
-	writer->style->time(&writer->text, time);
+	line(writer, LEVEL_DETAIL, NULL);
 }
 
 /* "    p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns  regression" */
 static void write_item(struct writer *writer, const struct announcement *item)
 {
-	int verdict = announcement_verdict(item);
 	static const enum body_mark marks[] = {BODY_BETTER, BODY_STRONG, BODY_WORSE};
+	const struct text_style *style = writer->style->text;
+	int verdict = announcement_verdict(item);
 	enum body_mark mark = marks[1 + verdict];
+	struct buf culprit = {0};
 
-	open_line(writer, LEVEL_CHANGE);
-	write_change(writer, item, mark);
+	text_change(&writer->text, item, style, begins[mark], END);
 	if (item->over.time != 0) {
 		buf_text(&writer->text, ", ");
-		text_recovery(&writer->text, item, writer->style->text);
+		text_recovery(&writer->text, item, style);
 	}
-	if (announcement_extras(item)->status)
-		buf_printf(&writer->text, ", %s", announcement_extras(item)->status);
+	if (item->status)
+		buf_printf(&writer->text, ", %s", item->status);
 	if (verdict != 0)
 		buf_printf(&writer->text, "  %s", change_verdict_name(verdict));
 	if (writer->first_look)
-		add_since(writer, item->time);
-	close_line(writer);
+		time_of(writer, " since ", item->time);
+	line(writer, LEVEL_CHANGE, NULL);
 	if (item->culprit) {
-		open_line(writer, LEVEL_DETAIL);
-		name_culprit(writer, item);
-		close_line(writer);
+		buf_printf(&culprit, "bisected: %s", item->culprit->verdict);
+		style->name(&writer->text, culprit.data, CULPRIT_CHARS);
+		line(writer, LEVEL_DETAIL, NULL);
+		buf_free(&culprit);
 	}
-	if (announcement_extras(item)->folded)
+	if (item->folded)
 		write_members(writer, item, mark);
 }
 
 static void write_test(struct writer *writer, const struct announcement *item)
 {
-	open_line(writer, LEVEL_TEST);
-	begin_mark(writer, BODY_STRONG);
+	buf_text(&writer->text, begins[BODY_STRONG]);
 	name(writer, item->test);
-	end(writer, BODY_STRONG);
-	if (announcement_extras(item)->common) {
+	buf_text(&writer->text, END);
+	if (item->common) {
 		buf_char(&writer->text, ' ');
-		name(writer, announcement_extras(item)->common);
+		name(writer, item->common);
 	}
-	close_line(writer);
+	line(writer, LEVEL_TEST, NULL);
 }
 
 static void write_time(struct writer *writer, int64_t time)
 {
 	gap(writer);
-	open_line(writer, LEVEL_MESSAGE);
-	writer->style->time(&writer->text, time);
-	close_line(writer);
+	time_of(writer, "", time);
+	line(writer, LEVEL_MESSAGE, NULL);
 }
 
 /* "15 regressions in checkout, pay since 2021-07-02 00:00:00 +0000" */
 static void write_head(struct writer *writer, const struct message *message)
 {
-	const struct environment_event *event = message->environment;
-
-	if (message->summary) {
-		open_line(writer, LEVEL_MESSAGE);
-		text_summary(&writer->text, message, writer->style->text);
-		close_line(writer);
-	}
-	open_line(writer, LEVEL_MESSAGE);
-	begin_mark(writer, BODY_STRONG);
-	if (event) {
-		text_environment(&writer->text, event, writer->style->text);
-		add_since(writer, event->time);
-		buf_text(&writer->text, ", ");
-		text_elsewhere(&writer->text, event);
-		text_early(&writer->text, message);
-	} else {
-		text_what(&writer->text, message, writer->style->text);
-		add_since(writer, message_since(message));
-	}
-	text_incident(&writer->text, message);
-	end(writer, BODY_STRONG);
-	close_line(writer);
-	if (event || message->kind != MESSAGE_UPDATED || !message->more_of)
+	text_summary(&writer->text, message, writer->style->text);
+	line(writer, LEVEL_MESSAGE, NULL);
+	buf_text(&writer->text, begins[BODY_STRONG]);
+	text_headline(&writer->text, message, writer->style->text, "");
+	buf_text(&writer->text, END);
+	line(writer, LEVEL_MESSAGE, NULL);
+	if (message->environment || message->kind != MESSAGE_UPDATED || !message->more_of)
 		return;
-	open_line(writer, LEVEL_MESSAGE);
-	buf_text(&writer->text, "more change points of ");
-	writer->style->time(&writer->text, message->more_of->time);
-	close_line(writer);
+	time_of(writer, "more change points of ", message->more_of->time);
+	line(writer, LEVEL_MESSAGE, NULL);
 }
 
 /* "prometheus 2021-07-02 00:00:00 +0000", when it began or ended; below it the problem. */
 static void write_notice(struct writer *writer, const struct notice *notice)
 {
-	enum body_mark mark = notice->recovered ? BODY_GOOD : BODY_BAD;
-
-	open_line(writer, LEVEL_MESSAGE);
-	begin_mark(writer, mark);
+	buf_text(&writer->text, begins[notice->recovered ? BODY_GOOD : BODY_BAD]);
 	name(writer, notice->subject);
-	end(writer, mark);
-	buf_text(&writer->text, "  ");
-	writer->style->time(&writer->text, notice->ended ? notice->ended : notice->time);
-	close_line(writer);
-	open_line(writer, LEVEL_CHANGE);
+	time_of(writer, END "  ", notice->ended ? notice->ended : notice->time);
+	line(writer, LEVEL_MESSAGE, NULL);
 	buf_clean(&writer->text, notice->text, TEXT_CHARS);
-	close_line(writer);
-}
-
-/* "    p99: back to 100 ms after 3 h  (+24%  100 --> 124 ms)" */
-static void write_end(struct writer *writer, const struct announcement *item)
-{
-	enum body_mark mark = announcement_verdict(item) > 0 ? BODY_BETTER : BODY_STRONG;
-	const char was[] = {*ends[mark], ' ', ' ', '(', '\0'};
-
-	open_line(writer, LEVEL_CHANGE);
-	text_end(&writer->text, item, writer->style->text, begins[mark], was);
-	close_line(writer);
+	line(writer, LEVEL_CHANGE, NULL);
 }
 
 static void write_left_out(struct writer *writer, size_t left)
 {
-	if (left == 0)
-		return;
+	if (left > 0) {
+		gap(writer);
+		buf_printf(&writer->text,
+			"%zu more change points are left out; hunter-c changes lists them", left);
+		line(writer, LEVEL_MESSAGE, NULL);
+	}
 	gap(writer);
-	open_line(writer, LEVEL_MESSAGE);
-	buf_printf(&writer->text,
-		"%zu more change points are left out; hunter-c changes lists them", left);
-	close_line(writer);
 }
 
+/* "    p99: back to 100 ms after 3 h  (+24%  100 --> 124 ms)" */
 static void write_recovered(struct writer *writer, const struct message *message)
 {
 	struct digest digest = digest_of(message);
@@ -318,14 +226,13 @@ static void write_recovered(struct writer *writer, const struct message *message
 	size_t lines = digest.message.count, shown = lines < writer->most ? lines : writer->most;
 	const struct announcement **items = memory_new(lines, sizeof *items);
 
-	open_line(writer, LEVEL_MESSAGE);
-	begin_mark(writer, BODY_STRONG);
+	buf_text(&writer->text, begins[BODY_STRONG]);
 	if (message->environment)
 		text_recoveries(&writer->text, message);
 	else
 		buf_text(&writer->text, "recovered");
-	end(writer, BODY_STRONG);
-	close_line(writer);
+	buf_text(&writer->text, END);
+	line(writer, LEVEL_MESSAGE, NULL);
 	for (size_t i = 0; i < shown; i++) {
 		const struct announcement *item = items[i] = &digest.message.items[i];
 		bool new_time = !last || last->over.time != item->over.time;
@@ -334,12 +241,14 @@ static void write_recovered(struct writer *writer, const struct message *message
 			write_time(writer, item->over.time);
 		if (new_time || strcmp(last->test, item->test) != 0)
 			write_test(writer, item);
-		write_end(writer, item);
+		text_end(&writer->text, item, writer->style->text,
+			begins[announcement_verdict(item) > 0 ? BODY_BETTER : BODY_STRONG],
+			END "  (");
+		line(writer, LEVEL_CHANGE, NULL);
 		write_page(writer, PAGE_CHANGE, digest_pages(&item, 1).worst->page, NULL);
 		last = item;
 	}
 	write_left_out(writer, message->count - digest_changes(items, shown));
-	gap(writer);
 	free(items);
 	digest_free(&digest);
 }
@@ -362,8 +271,7 @@ static void write_items(struct writer *writer, const struct message *message)
 		bool new_test = !last || new_time || strcmp(last->test, item->test) != 0;
 
 		if (last && (new_test || !announcement_same_range(last, item))) {
-			write_range(writer, last);
-			write_help(writer, items + first, i - first);
+			write_range(writer, items + first, i - first);
 			first = i;
 		}
 		if (new_time)
@@ -375,12 +283,9 @@ static void write_items(struct writer *writer, const struct message *message)
 		write_item(writer, item);
 		last = item;
 	}
-	if (last) {
-		write_range(writer, last);
-		write_help(writer, items + first, count - first);
-	}
+	if (last)
+		write_range(writer, items + first, count - first);
 	write_left_out(writer, message->count - digest_changes(items, count));
-	gap(writer);
 	free(items);
 	digest_free(&digest);
 }
@@ -390,20 +295,17 @@ static void write_section(struct writer *writer, const struct digest_section *se
 	size_t count = section->lines.count, shown = count < writer->most ? count : writer->most;
 	size_t left = section->more + count - shown;
 
-	open_line(writer, LEVEL_TEST);
-	begin_mark(writer, BODY_STRONG);
+	buf_text(&writer->text, begins[BODY_STRONG]);
 	buf_clean(&writer->text, section->title, TEXT_CHARS);
-	end(writer, BODY_STRONG);
-	close_line(writer);
+	buf_text(&writer->text, END);
+	line(writer, LEVEL_TEST, NULL);
 	for (size_t i = 0; i < shown; i++) {
-		open_line(writer, LEVEL_CHANGE);
 		buf_clean(&writer->text, section->lines.items[i], TEXT_CHARS);
-		close_line(writer);
+		line(writer, LEVEL_CHANGE, NULL);
 	}
 	if (left > 0) {
-		open_line(writer, LEVEL_CHANGE);
 		buf_printf(&writer->text, "and %zu more", left);
-		close_line(writer);
+		line(writer, LEVEL_CHANGE, NULL);
 	}
 	gap(writer);
 }
@@ -419,12 +321,12 @@ void body_write(
 	} else {
 		if (message->notice)
 			write_notice(&writer, message->notice);
-		if (message->notice && message->count == 0)
-			gap(&writer);
-		if (!message->notice && message->count > 0)
+		else if (message->count > 0)
 			write_head(&writer, message);
 		if (message->count > 0)
 			write_items(&writer, message);
+		else if (message->notice)
+			gap(&writer);
 		for (size_t i = 0; i < message->section_count; i++)
 			write_section(&writer, &message->sections[i]);
 	}
@@ -524,7 +426,7 @@ void text_triage(struct buf *out, const struct triage *triage)
 	}
 	if (triage->until > 0) {
 		buf_text(out, ", until ");
-		text_utc.time(out, triage->until, false);
+		text_utc_time(out, triage->until, TEXT_MINUTE);
 	}
 	if (triage->note && *triage->note) {
 		buf_text(out, ": ");
@@ -555,12 +457,8 @@ struct message body_of_announced(
 	struct announcement *items = arena_array(arena, count, sizeof *items);
 
 	for (size_t i = 0; i < count; i++) {
-		struct extras *extras = arena_alloc(arena, sizeof *extras);
-
 		items[i] = changes[i].item;
-		*extras = *announcement_extras(&items[i]);
-		extras->status = status_of(arena, &changes[i]);
-		items[i].extras = extras;
+		items[i].status = status_of(arena, &changes[i]);
 	}
 	return (struct message){.kind = MESSAGE_NEW, .items = items, .count = count};
 }
@@ -570,23 +468,9 @@ static void as_is(struct buf *out, const char *text, size_t length)
 	buf_append(out, text, length);
 }
 
-static void bare_link(struct buf *out, const char *url, const char *text)
+static void bare_link(struct buf *out, const char *url)
 {
-	if (text)
-		buf_printf(out, "%s: ", text);
 	buf_text(out, url);
-}
-
-static void time_to_the_second(struct buf *out, int64_t time)
-{
-	char when[WHEN_TEXT];
-
-	buf_text(out, when_format(time, when));
-}
-
-void body_minute(struct buf *out, int64_t time)
-{
-	text_utc.time(out, time, false);
 }
 
 /* Around a name, until it is escaped; buf_clean lets no such character through. */
@@ -600,13 +484,8 @@ static void mark_name(struct buf *out, const char *text, size_t limit)
 	buf_char(out, NAME_END);
 }
 
-static void utc_time(struct buf *out, int64_t time, bool day)
-{
-	text_utc.time(out, time, day);
-}
-
 /* Names as code, in which nothing has a meaning but its end. */
-static const struct text_style text_marked = {mark_name, utc_time, "→", NAME_CHARS};
+static const struct text_style text_marked = {mark_name, text_utc_time, "→", NAME_CHARS};
 
 /* In a fence that is longer than any run of backticks within. */
 static void put_code(struct buf *out, const char *text, size_t length)
@@ -681,24 +560,17 @@ static void escape_markdown(struct buf *out, const char *text, size_t length)
 }
 
 /* In angle brackets nothing but these has a meaning. */
-static void markdown_link(struct buf *out, const char *url, const char *text)
+static void markdown_link(struct buf *out, const char *url)
 {
-	if (text) {
-		buf_char(out, '[');
-		escape_markdown(out, text, strlen(text));
-		buf_text(out, "](");
-	}
 	buf_printf(out, "<%s>", url);
-	buf_text(out, text ? ")" : "");
 }
 
-static void html_link(struct buf *out, const char *url, const char *text)
+static void html_link(struct buf *out, const char *url)
 {
-	text = text ? text : url;
 	buf_text(out, "<a href=\"");
 	buf_markup(out, url, strlen(url));
 	buf_text(out, "\">");
-	buf_markup(out, text, strlen(text));
+	buf_markup(out, url, strlen(url));
 	buf_text(out, "</a>");
 }
 
@@ -708,31 +580,28 @@ static void html_link(struct buf *out, const char *url, const char *text)
 #define PLAIN "\033[0m"
 
 const struct body_style body_terminal = {.text = &text_plain,
-	.time = time_to_the_second,
 	.escape = as_is,
 	.link = bare_link,
 	.begin = {BOLD, RED, GREEN, BOLD RED, BOLD GREEN},
-	.end = {PLAIN, PLAIN, PLAIN, PLAIN, PLAIN},
+	.end = PLAIN,
 	.open = {"", "  ", "    ", "      "},
 	.close = "\n",
 	.gap = "\n"};
 
 const struct body_style body_plain = {.text = &text_utc,
-	.time = body_minute,
 	.escape = as_is,
 	.link = bare_link,
-	.begin = {"", "", "", "", ""},
-	.end = {"", "", "", "", ""},
+	.begin = {""},
+	.end = "",
 	.open = {"", "  ", "    ", "      "},
 	.close = "\n",
 	.gap = "\n"};
 
 const struct body_style body_markdown = {.text = &text_marked,
-	.time = body_minute,
 	.escape = escape_markdown,
 	.link = markdown_link,
-	.begin = {"**", "**", "**", "**", "**"},
-	.end = {"**", "**", "**", "**", "**"},
+	.begin = {"**"},
+	.end = "**",
 	.open = {"", "\n", "- ", "  - "}, /* a test is no continuation of the list before it */
 	.close = "\n",
 	.gap = "\n"};
@@ -742,12 +611,11 @@ const struct body_style body_markdown = {.text = &text_marked,
 #define COLOR(color) "<strong style=\"color:" color "\">"
 
 const struct body_style body_html = {.text = &text_utc,
-	.time = body_minute,
 	.escape = buf_markup,
 	.link = html_link,
 	.begin = {"<strong>", COLOR("#d1242f"), COLOR("#1a7f37"), COLOR("#d1242f"),
 		COLOR("#1a7f37")},
-	.end = {"</strong>", "</strong>", "</strong>", "</strong>", "</strong>"},
+	.end = "</strong>",
 	.open = {DIV("0"), DIV("0"), DIV("1"), DIV("2")},
 	.close = "</div>\n",
 	.gap = "<br>\n"};

@@ -15,18 +15,15 @@ enum { BODY_LEVELS = 4 }; /* of indentation: message, test, change, detail */
 
 struct body_style {
 	const struct text_style *text;
-	void (*time)(struct buf *out, int64_t time);
-	/* Writes cleaned text; and a link, with a name or, NULL, by its address, which has been
-	 * checked to be http(s) and escaped. */
+	/* Writes cleaned text; and a link by its address, which has been checked to be http(s) and
+	 * escaped. */
 	void (*escape)(struct buf *out, const char *text, size_t length);
-	void (*link)(struct buf *out, const char *url, const char *name);
-	const char *begin[BODY_MARKS], *end[BODY_MARKS];
+	void (*link)(struct buf *out, const char *url);
+	const char *begin[BODY_MARKS]; /* NULL: like the first */
+	const char *end;
 	const char *open[BODY_LEVELS], *close; /* around a line */
 	const char *gap;                       /* between parts of a message */
 };
-
-/* For a style's `time`: in UTC. */
-void body_minute(struct buf *out, int64_t time);
 
 extern const struct body_style body_terminal, body_plain, body_markdown, body_html;
 

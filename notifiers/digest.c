@@ -47,11 +47,6 @@ static int compare_kinds(const struct announcement *a, const struct announcement
 	return order;
 }
 
-static int compare_addresses(const struct announcement *a, const struct announcement *b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare_sweep(const void *a, const void *b)
 {
 	const struct announcement *left = *(const struct announcement *const *)a;
@@ -60,16 +55,7 @@ static int compare_sweep(const void *a, const void *b)
 
 	if (order == 0)
 		order = (left->time > right->time) - (left->time < right->time);
-	return order != 0 ? order : compare_addresses(left, right);
-}
-
-static int compare_worst(const void *a, const void *b)
-{
-	const struct announcement *left = *(const struct announcement *const *)a;
-	const struct announcement *right = *(const struct announcement *const *)b;
-	int order = announcement_compare_weight(left, right);
-
-	return order != 0 ? order : compare_addresses(left, right);
+	return order != 0 ? order : (left > right) - (left < right);
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -79,24 +65,20 @@ static int compare_numbers(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static bool is_near(const struct announcement *first, const struct announcement *other)
-{
-	int64_t spacing = announcement_extras(first)->spacing;
-	int64_t others = announcement_extras(other)->spacing;
-
-	spacing = spacing < others ? spacing : others;
-
-	return other->time - first->time <= CROWD_TOLERANCE * spacing;
-}
-
 /* Number of items from the first on that can be one crowd. */
 static size_t alike(const struct announcement *const *items, size_t count)
 {
+	const struct announcement *first = items[0];
 	size_t next = 1;
 
-	while (next < count && items[0]->members == 0 &&
-		compare_kinds(items[0], items[next]) == 0 && is_near(items[0], items[next]))
-		next++;
+	for (; next < count && first->members == 0; next++) {
+		const struct announcement *other = items[next];
+		int64_t spacing = first->spacing < other->spacing ? first->spacing : other->spacing;
+
+		if (compare_kinds(first, other) != 0 ||
+			other->time - first->time > CROWD_TOLERANCE * spacing)
+			break;
+	}
 	return next;
 }
 
@@ -233,26 +215,6 @@ static const struct announcement *clearest(
 	return best;
 }
 
-static void set_range(struct announcement *crowd, const struct announcement *from)
-{
-	crowd->commit_before = from->commit_before;
-	crowd->commit_after = from->commit_after;
-	crowd->version_before = from->version_before;
-	crowd->version_after = from->version_after;
-	crowd->place_from = from->place_from;
-	crowd->place_to = from->place_to;
-	crowd->place_commit_before = from->place_commit_before;
-	crowd->place_commit_after = from->place_commit_after;
-	crowd->place_version_before = from->place_version_before;
-	crowd->place_version_after = from->place_version_after;
-	crowd->suspects = from->suspects;
-	crowd->slope = from->slope;
-	crowd->attributes = from->attributes;
-	crowd->attribute_count = from->attribute_count;
-	crowd->commit_url = from->commit_url;
-	crowd->compare_url = from->compare_url;
-}
-
 const char *const page_names[PAGES] = {"details", "dashboard", "runbook", "owner"};
 
 static const char *page(const struct announcement *item, enum page which)
@@ -262,45 +224,39 @@ static const char *page(const struct announcement *item, enum page which)
 	return pages[which];
 }
 
-static const char *template(const struct announcement *item, enum page which)
-{
-	const struct url_templates *links = announcement_extras(item)->templates;
-	const char *const pages[PAGES] = {NULL, links->dashboard, links->runbook, links->owner};
-
-	return pages[which];
-}
-
 /* The page of one change of the crowd, with a range from the earliest to the last time. */
 static const char *page_between(struct arena *arena, const struct announcement *item,
 	enum page which, const char *from, const char *to)
 {
-	const struct extras *extras = announcement_extras(item);
+	const struct url_templates *links = item->templates;
 	struct url_values values;
 
-	if (!extras->templates || !extras->values)
+	if (!links || !item->values)
 		return page(item, which);
-	values = *extras->values;
+	values = *item->values;
 	values.from = from;
 	values.to = to;
 	if (which == PAGE_OWNER)
-		return url_template_expand_text(arena, template(item, which), &values);
-	return url_template_expand(arena, template(item, which), &values);
+		return url_template_expand_text(arena, links->owner, &values);
+	return url_template_expand(
+		arena, which == PAGE_RUNBOOK ? links->runbook : links->dashboard, &values);
 }
 
 /* The earliest or latest of these times. */
 static const char *outermost(const struct announcement *const *items, size_t count, bool last)
 {
 	const char *best = NULL;
+	long long ms = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct url_values *values = announcement_extras(items[i])->values;
-		const char *time = !values ? NULL : last ? values->to : values->from;
+		const struct url_values *values = items[i]->values;
+		const char *text = !values ? NULL : last ? values->to : values->from;
+		long long time = text ? strtoll(text, NULL, 10) : 0;
 
-		if (!time)
+		if (!text || (best && (last ? time <= ms : time >= ms)))
 			continue;
-		if (!best || (last ? strtoll(time, NULL, 10) > strtoll(best, NULL, 10)
-				   : strtoll(time, NULL, 10) < strtoll(best, NULL, 10)))
-			best = time;
+		best = text;
+		ms = time;
 	}
 	return best;
 }
@@ -325,9 +281,7 @@ static void set_pages(struct arena *arena, struct announcement *crowd,
 /* The worst change that the item represents. */
 static const struct announcement *worst_of(const struct announcement *item)
 {
-	const struct announcement *const *folded = announcement_extras(item)->folded;
-
-	return folded ? folded[0] : item;
+	return item->folded ? item->folded[0] : item;
 }
 
 struct digest_pages digest_pages(const struct announcement *const *items, size_t count)
@@ -352,14 +306,6 @@ struct digest_pages digest_pages(const struct announcement *const *items, size_t
 	return pages;
 }
 
-static bool is_among(const char *text, const struct label_share *labels, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(labels[i].text, text) == 0)
-			return true;
-	return false;
-}
-
 /* Labels that all series of a test share; shown with the test's name. */
 struct common {
 	const struct label_share *labels;
@@ -382,17 +328,16 @@ static const char *shares(struct arena *arena, const struct label_share *labels,
 	const struct common *common)
 {
 	struct buf text = {0};
-	const char *shared;
 
-	for (size_t i = 0, shown = 0; i < count && shown < LABELS_SHOWN; i++) {
-		if (is_among(labels[i].text, common->labels, common->count))
-			continue;
-		buf_printf(&text, "%s%.0f%% %s", shown++ > 0 ? ", " : "",
-			floor(100 * labels[i].share), labels[i].text);
+	for (size_t i = 0, shown = 0, k; i < count && shown < LABELS_SHOWN; i++) {
+		for (k = 0; k < common->count; k++)
+			if (strcmp(common->labels[k].text, labels[i].text) == 0)
+				break;
+		if (k == common->count)
+			buf_printf(&text, "%s%.0f%% %s", shown++ > 0 ? ", " : "",
+				floor(100 * labels[i].share), labels[i].text);
 	}
-	shared = text.length > 0 ? arena_strndup(arena, text.data, text.length) : NULL;
-	buf_free(&text);
-	return shared;
+	return text.length > 0 ? buf_keep(&text, arena) : NULL;
 }
 
 /* `base`: also cuts the text before the labels. */
@@ -403,51 +348,47 @@ static const char *cut(struct arena *arena, const char *name, const struct label
 	const char *copy, *brace;
 
 	labels_cut(&text, name, labels, count);
-	brace = base || !text.data ? NULL : strchr(text.data, '{');
-	copy = brace ? arena_strdup(arena, brace) : arena_strndup(arena, text.data, text.length);
-	buf_free(&text);
-	return copy;
+	copy = buf_keep(&text, arena);
+	brace = base ? NULL : strchr(copy, '{');
+	return brace ? brace : copy;
 }
 
-static void set_extras(struct arena *arena, struct announcement *item,
-	const struct announcement *const *folded, const char *common)
-{
-	struct extras *extras = arena_alloc(arena, sizeof *extras);
-
-	*extras = *announcement_extras(item);
-	extras->folded = folded;
-	extras->common = common;
-	item->extras = extras;
-}
-
-static const struct announcement *crowd_of(struct arena *arena,
-	const struct announcement *const *items, size_t count, const struct common *common)
+static struct announcement crowd_of(struct arena *arena, const struct announcement *const *items,
+	size_t count, const struct common *common)
 {
 	const struct announcement **folded = arena_array(arena, count, sizeof *folded);
 	struct announcement *copies = arena_array(arena, count, sizeof *copies);
-	struct announcement *crowd = arena_alloc(arena, sizeof *crowd);
 	struct labels *labels = labels_of(arena, items, count);
+	struct announcement crowd = *clearest(items, count, time_of_most(items, count));
+	const struct announcement *worst;
 	const struct label_share *shared;
 	size_t found;
 
 	shared = labels_common(labels, arena, LEAST_SHARE, &found);
 	memcpy(folded, items, count * sizeof *folded);
-	qsort(folded, count, sizeof *folded, compare_worst);
-	*crowd = *folded[0];
-	crowd->metric = arena_strndup(arena, crowd->metric, strcspn(crowd->metric, "{"));
-	crowd->members = count;
-	crowd->shared = shares(arena, shared, found, common);
-	crowd->other_changed = false;
-	crowd->time = time_of_most(items, count);
-	set_sizes(&crowd->change, items, count);
-	set_range(crowd, clearest(items, count, crowd->time));
-	set_pages(arena, crowd, items, count);
+	message_rank(folded, count);
+	worst = folded[0];
+	crowd.id = worst->id;
+	crowd.incident = worst->incident;
+	crowd.metric = arena_strndup(arena, worst->metric, strcspn(worst->metric, "{"));
+	crowd.change = worst->change;
+	crowd.culprit = worst->culprit;
+	crowd.environment = worst->environment;
+	crowd.over = worst->over;
+	crowd.status = worst->status;
+	crowd.excerpt = worst->excerpt;
+	crowd.members = count;
+	crowd.shared = shares(arena, shared, found, common);
+	crowd.other_changed = false;
+	set_sizes(&crowd.change, items, count);
+	set_pages(arena, &crowd, items, count);
 	for (size_t i = 0; i < count; i++) {
 		copies[i] = *folded[i];
 		copies[i].metric = cut(arena, copies[i].metric, shared, found, false);
 		folded[i] = &copies[i];
 	}
-	set_extras(arena, crowd, folded, common->text);
+	crowd.folded = folded;
+	crowd.common = common->text;
 	labels_free(labels);
 	return crowd;
 }
@@ -478,15 +419,15 @@ static struct common common_of(
 	labels_free(labels);
 	for (size_t i = 0; i < common.count; i++)
 		buf_printf(&text, "%s%s", i > 0 ? ", " : "", common.labels[i].text);
-	common.text = text.length > 0 ? arena_strndup(arena, text.data, text.length) : NULL;
-	buf_free(&text);
+	if (text.length > 0)
+		common.text = buf_keep(&text, arena);
 	return common;
 }
 
 /* A line: a change or a crowd, and the position of its first change in the message. */
 struct line {
-	const struct announcement *first, *crowd;
-	const struct common *common; /* of a change */
+	const struct announcement *first;
+	struct announcement item;
 };
 
 struct lines {
@@ -509,26 +450,32 @@ static const struct announcement *first_of(const struct announcement *const *ite
 static void add_test(struct lines *lines, const struct announcement **items, size_t count,
 	enum message_kind kind)
 {
-	struct common *common = arena_alloc(lines->arena, sizeof *common);
+	struct common common = {0};
 
 	if (kind != MESSAGE_RECOVERED)
-		*common = common_of(lines->arena, items, count);
-	lines->shorter = lines->shorter || common->count > 0;
+		common = common_of(lines->arena, items, count);
+	lines->shorter = lines->shorter || common.count > 0;
 	for (size_t at = 0, next; at < count; at = next) {
 		size_t crowd;
 
 		next = at + alike(items + at, count - at);
 		crowd = next - at >= CROWD_LEAST ? set_apart(items + at, next - at) : 0;
 		if (crowd >= CROWD_LEAST) {
-			lines->items[lines->count++] =
-				(struct line){.first = first_of(items + at, crowd),
-					.crowd = crowd_of(lines->arena, items + at, crowd, common)};
+			lines->items[lines->count++] = (struct line){first_of(items + at, crowd),
+				crowd_of(lines->arena, items + at, crowd, &common)};
 			lines->shorter = true;
 			at += crowd;
 		}
-		for (size_t i = at; i < next; i++)
-			lines->items[lines->count++] =
-				(struct line){.first = items[i], .common = common};
+		for (; at < next; at++) {
+			struct line *line = &lines->items[lines->count++];
+
+			*line = (struct line){items[at], *items[at]};
+			if (common.count == 0)
+				continue;
+			line->item.common = common.text;
+			line->item.metric = cut(
+				lines->arena, line->item.metric, common.labels, common.count, true);
+		}
 	}
 }
 
@@ -536,7 +483,7 @@ static int compare_lines(const void *a, const void *b)
 {
 	const struct line *left = a, *right = b;
 
-	return compare_addresses(left->first, right->first);
+	return (left->first > right->first) - (left->first < right->first);
 }
 
 static const struct announcement *items_of(struct lines *lines)
@@ -544,17 +491,8 @@ static const struct announcement *items_of(struct lines *lines)
 	struct announcement *items = arena_array(lines->arena, lines->count, sizeof *items);
 
 	qsort(lines->items, lines->count, sizeof *lines->items, compare_lines);
-	for (size_t i = 0; i < lines->count; i++) {
-		const struct line *line = &lines->items[i];
-		const struct common *common = line->common;
-
-		items[i] = line->crowd ? *line->crowd : *line->first;
-		if (line->crowd || common->count == 0)
-			continue;
-		set_extras(lines->arena, &items[i], NULL, common->text);
-		items[i].metric =
-			cut(lines->arena, items[i].metric, common->labels, common->count, true);
-	}
+	for (size_t i = 0; i < lines->count; i++)
+		items[i] = lines->items[i].item;
 	return items;
 }
 
@@ -608,6 +546,6 @@ size_t digest_changes(const struct announcement *const *items, size_t count)
 	size_t changes = 0;
 
 	for (size_t i = 0; i < count; i++)
-		changes += announcement_extras(items[i])->folded ? items[i]->members : 1;
+		changes += items[i]->folded ? items[i]->members : 1;
 	return changes;
 }

@@ -24,8 +24,8 @@ enum { CROWD_WORST = 3 };
 struct digest {
 	struct arena *arena;
 	/*
-	 * The message with fewer items. A change's name is cut; extras->common has the part cut
-	 * off. A crowd is an announcement with extras->folded and `members`; its metric has no
+	 * The message with fewer items. A change's name is cut; `common` has the part cut
+	 * off. A crowd is an announcement with `folded` and `members`; its metric has no
 	 * labels, and `shared` is the label of most of its series. Its size is the median, with
 	 * size_low and size_high enclosing 95% of the sizes. Its time is the most frequent one, its
 	 * range that of the change at that time with the narrowest place; everything else is that

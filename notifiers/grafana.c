@@ -98,7 +98,7 @@ static void tags_end(struct tags *tags)
 static void put_tags(struct buf *out, const struct grafana_options *options,
 	const struct announcement *item, const char *key)
 {
-	const struct strings *more = &announcement_extras(item)->tags;
+	const struct strings *more = &item->tags;
 	struct tags tags;
 	char id[24];
 

@@ -55,13 +55,9 @@ static void escape(struct buf *out, const char *text, size_t length)
 	}
 }
 
-static void link(struct buf *out, const char *url, const char *name)
+static void link(struct buf *out, const char *url)
 {
 	buf_char(out, '[');
-	if (name) {
-		escape(out, name, strlen(name));
-		buf_char(out, '|');
-	}
 	for (; *url; url++)
 		if (strchr("[]|{}\\", *url))
 			buf_printf(out, "%%%02X", (unsigned)(unsigned char)*url);
@@ -71,11 +67,10 @@ static void link(struct buf *out, const char *url, const char *name)
 }
 
 static const struct body_style wiki = {.text = &text_utc,
-	.time = body_minute,
 	.escape = escape,
 	.link = link,
-	.begin = {"*", "*", "*", "*", "*"},
-	.end = {"*", "*", "*", "*", "*"},
+	.begin = {"*"},
+	.end = "*",
 	.open = {"", "\n", "* ", "** "},
 	.close = "\n",
 	.gap = "\n"};

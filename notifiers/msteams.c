@@ -31,23 +31,22 @@ static void run(struct buf *out, const char *text, size_t length)
 	buf_free(&quoted);
 }
 
-static void link(struct buf *out, const char *url, const char *name)
+static void link(struct buf *out, const char *url)
 {
 	buf_text(out,
 		"\"},{\"type\":\"TextRun\",\"selectAction\":{\"type\":\"Action.OpenUrl\",\"url\":");
 	buf_json_text(out, url);
 	buf_text(out, "},\"text\":\"");
-	run(out, name ? name : url, strlen(name ? name : url));
+	run(out, url, strlen(url));
 	buf_text(out, "\"}," RUN(""));
 }
 
 static const struct body_style card = {.text = &text_utc,
-	.time = body_minute,
 	.escape = run,
 	.link = link,
 	.begin = {"\"}," RUN(STRONG), "\"}," RUN(COLOR("Attention")), "\"}," RUN(COLOR("Good")),
 		"\"}," RUN(COLOR("Attention")), "\"}," RUN(COLOR("Good"))},
-	.end = {"\"}," RUN(""), "\"}," RUN(""), "\"}," RUN(""), "\"}," RUN(""), "\"}," RUN("")},
+	.end = "\"}," RUN(""),
 	.open = {LINE(""), LINE(STEP), LINE(STEP STEP), LINE(STEP STEP STEP)},
 	.close = " \"}]},",
 	.gap = ""};

@@ -20,8 +20,7 @@ enum {
 	TEST_CHARS = 100,
 	ENVIRONMENT_CHARS = 100,
 	SUMMARY_CHARS = 400
-};                                            /* in the first line */
-enum { TO_THE_DAY = 10, TO_THE_MINUTE = 16 }; /* characters of a time */
+}; /* in the first line */
 
 /* ms: times further apart are given to the day. */
 #define FAR INT64_C(259200000)
@@ -29,22 +28,6 @@ enum { TO_THE_DAY = 10, TO_THE_MINUTE = 16 }; /* characters of a time */
 static void count_of(struct buf *out, size_t count, const char *noun)
 {
 	buf_printf(out, "%zu %s%s", count, noun, count == 1 ? "" : "s");
-}
-
-void text_tally(struct buf *out, const struct tally *tally)
-{
-	count_of(out, tally->changes, "change point");
-	buf_text(out, " in ");
-	count_of(out, tally->tests, "test");
-	if (tally->regressions + tally->improvements == 0)
-		return;
-	buf_text(out, ": ");
-	if (tally->regressions > 0)
-		count_of(out, tally->regressions, "regression");
-	if (tally->regressions > 0 && tally->improvements > 0)
-		buf_text(out, ", ");
-	if (tally->improvements > 0)
-		count_of(out, tally->improvements, "improvement");
 }
 
 /* "15 regressions, 1 improvement, 2 other changes" */
@@ -65,37 +48,40 @@ static void put_counts(struct buf *out, const struct tally *tally)
 	}
 }
 
-/* The tests of the items in their order, each once; returns how many were written. */
-static size_t first_tests(
-	const struct announcement *const *items, size_t count, const char **tests, size_t most)
+void text_tally(struct buf *out, const struct tally *tally)
 {
-	size_t found = 0;
+	struct tally named = *tally;
 
-	for (size_t i = 0; i < count && found < most; i++) {
-		size_t at = 0;
-
-		while (at < found && strcmp(tests[at], items[i]->test) != 0)
-			at++;
-		if (at == found)
-			tests[found++] = items[i]->test;
-	}
-	return found;
+	count_of(out, tally->changes, "change point");
+	buf_text(out, " in ");
+	count_of(out, tally->tests, "test");
+	named.changes = tally->regressions + tally->improvements;
+	if (named.changes > 0)
+		buf_text(out, ": ");
+	put_counts(out, &named);
 }
 
+/* Names the first tests by weight, each once. */
 void text_what(struct buf *out, const struct message *message, const struct text_style *style)
 {
 	const struct announcement **items = memory_new(message->count, sizeof *items);
 	struct tally tally = message_tally(message);
 	const char *tests[TESTS_NAMED];
-	size_t named;
+	size_t named = 0;
 
 	message_by_weight(message, items);
-	named = first_tests(items, message->count, tests, TESTS_NAMED);
 	buf_text(out, message->first_look ? "first look: " : "");
 	put_counts(out, &tally);
-	for (size_t i = 0; i < named; i++) {
-		buf_text(out, i == 0 ? " in " : ", ");
-		style->name(out, tests[i], TEST_CHARS);
+	for (size_t i = 0; i < message->count && named < TESTS_NAMED; i++) {
+		size_t at = 0;
+
+		while (at < named && strcmp(tests[at], items[i]->test) != 0)
+			at++;
+		if (at < named)
+			continue;
+		tests[named] = items[i]->test;
+		buf_text(out, named++ == 0 ? " in " : ", ");
+		style->name(out, items[i]->test, TEST_CHARS);
 	}
 	if (tally.tests > named) {
 		buf_text(out, " and ");
@@ -104,11 +90,14 @@ void text_what(struct buf *out, const struct message *message, const struct text
 	free(items);
 }
 
-/* "+8.1%" where all have the same direction; else the common part. */
-static void put_common(struct buf *out, const struct environment_event *event)
+/* The size where all have the same direction; else the common part. */
+void text_environment(
+	struct buf *out, const struct environment_event *event, const struct text_style *style)
 {
 	const struct change change = {.size = event->size};
 
+	style->name(out, event->value, ENVIRONMENT_CHARS);
+	buf_printf(out, ": %zu of %zu series ", event->hit, event->total);
 	if ((event->up == 0 || event->down == 0) && isfinite(event->size))
 		text_percent(out, &change);
 	else if (event->worse == event->hit || event->better == event->hit)
@@ -119,12 +108,33 @@ static void put_common(struct buf *out, const struct environment_event *event)
 		buf_printf(out, "changed (%zu up, %zu down)", event->up, event->down);
 }
 
-void text_environment(
-	struct buf *out, const struct environment_event *event, const struct text_style *style)
+void text_early(struct buf *out, const struct message *message)
 {
-	style->name(out, event->value, ENVIRONMENT_CHARS);
-	buf_printf(out, ": %zu of %zu series ", event->hit, event->total);
-	put_common(out, event);
+	if (message->early > 0)
+		buf_printf(out, "; %zu of them %s reported already", message->early,
+			message->early == 1 ? "was" : "were");
+}
+
+void text_headline(struct buf *out, const struct message *message, const struct text_style *style,
+	const char *mark)
+{
+	const struct environment_event *event = message->environment;
+	long long incident = message_incident(message);
+
+	buf_text(out, mark);
+	if (event)
+		text_environment(out, event, style);
+	else
+		text_what(out, message, style);
+	buf_printf(out, "%s since ", mark);
+	style->time(out, event ? event->time : message_since(message), TEXT_FULL);
+	if (event) {
+		buf_text(out, ", ");
+		text_elsewhere(out, event);
+		text_early(out, message);
+	}
+	if (incident != 0)
+		buf_printf(out, ", incident i%lld", incident);
 }
 
 void text_elsewhere(struct buf *out, const struct environment_event *event)
@@ -137,21 +147,6 @@ void text_elsewhere(struct buf *out, const struct environment_event *event)
 		buf_printf(out,
 			"%zu of %zu of the same tests elsewhere changed: probably the environment",
 			event->elsewhere_changed, event->elsewhere);
-}
-
-void text_incident(struct buf *out, const struct message *message)
-{
-	long long incident = message_incident(message);
-
-	if (incident != 0)
-		buf_printf(out, ", incident i%lld", incident);
-}
-
-void text_early(struct buf *out, const struct message *message)
-{
-	if (message->early > 0)
-		buf_printf(out, "; %zu of them %s reported already", message->early,
-			message->early == 1 ? "was" : "were");
 }
 
 void text_followed(struct buf *out, const char *values)
@@ -178,25 +173,6 @@ static void put_percent(struct buf *out, double percent, bool fine, bool sign)
 		buf_printf(out, sign ? "%+.*f" : "%.*f", fine ? 1 : 0, percent);
 }
 
-static void put_size(struct buf *out, const struct change *change, bool fine)
-{
-	if (!isfinite(change->size)) {
-		buf_text(out, "new");
-		return;
-	}
-	put_percent(out, change->size, fine, true);
-	buf_char(out, '%');
-}
-
-/* Whether the size lies in its interval as both are shown: 10.4 without its digit is not in [10.1,
- * 10.7]. */
-static bool holds_rounded(const struct change *change)
-{
-	double rounded = round(change->size);
-
-	return rounded > change->size_low - 0.05 && rounded < change->size_high + 0.05;
-}
-
 /* An interval that rounds to the size is left out. */
 static bool has_interval(const struct change *change)
 {
@@ -205,17 +181,21 @@ static bool has_interval(const struct change *change)
 	return isfinite(change->size) && isfinite(width) && width >= 0.05;
 }
 
-/* Sizes from 10% have a decimal only if their interval is narrow enough. */
-static bool is_fine(const struct change *change)
-{
-	return fabs(change->size) < 9.95 ||
-	       (has_interval(change) && change->size_high - change->size_low < 2 &&
-		       !holds_rounded(change));
-}
-
+/* Sizes from 10% have a decimal only if their interval is narrow enough and would not hold them
+ * without: as 10.4 in [10.1, 10.7]. */
 void text_percent(struct buf *out, const struct change *change)
 {
-	put_size(out, change, is_fine(change));
+	double low = change->size_low, high = change->size_high, rounded = round(change->size);
+	bool held = rounded > low - 0.05 && rounded < high + 0.05;
+
+	if (!isfinite(change->size)) {
+		buf_text(out, "new");
+		return;
+	}
+	put_percent(out, change->size,
+		fabs(change->size) < 9.95 || (has_interval(change) && high - low < 2 && !held),
+		true);
+	buf_char(out, '%');
 }
 
 void text_size(struct buf *out, const struct change *change)
@@ -259,24 +239,40 @@ void text_levels(struct buf *out, const struct change *change, const char *arrow
 	text_level(out, change->level_after);
 }
 
+static const struct {
+	int64_t ms;
+	const char *sign, *name;
+} units[] = {{86400000, "d", "day"}, {3600000, "h", "hour"}, {60000, "min", "minute"},
+	{1000, "s", "second"}};
+
+/* The largest unit of which there is one. */
+static size_t unit_of(int64_t ms)
+{
+	size_t unit = 0;
+
+	while (unit + 1 < sizeof units / sizeof *units && ms < units[unit].ms)
+		unit++;
+	return unit;
+}
+
+/* "3 days", "1 hour", rounded down. */
+static void put_age(struct buf *out, int64_t age)
+{
+	size_t unit = unit_of(age);
+
+	count_of(out, (size_t)(age / units[unit].ms), units[unit].name);
+}
+
 /* "3 h", "2 d 4 h", "1 h 30 min", "40 s": the two largest units, of which the second may be 0. */
 static void put_duration(struct buf *out, int64_t ms)
 {
-	static const struct {
-		int64_t length;
-		const char *name;
-	} units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "min"}, {1000, "s"}};
-	enum { UNITS = sizeof units / sizeof *units };
-	int64_t count, rest;
-	size_t at = 0;
+	size_t unit = unit_of(ms);
+	int64_t rest = ms % units[unit].ms;
 
-	while (at + 1 < UNITS && ms < units[at].length)
-		at++;
-	count = ms / units[at].length;
-	rest = at + 1 < UNITS ? ms % units[at].length / units[at + 1].length : 0;
-	buf_printf(out, "%lld %s", (long long)count, units[at].name);
-	if (rest > 0)
-		buf_printf(out, " %lld %s", (long long)rest, units[at + 1].name);
+	buf_printf(out, "%lld %s", (long long)(ms / units[unit].ms), units[unit].sign);
+	if (unit + 1 < sizeof units / sizeof *units && rest >= units[unit + 1].ms)
+		buf_printf(out, " %lld %s", (long long)(rest / units[unit + 1].ms),
+			units[unit + 1].sign);
 }
 
 /* How long the changes of a crowd lasted. */
@@ -285,8 +281,7 @@ static void put_ends(struct buf *out, const struct announcement *item)
 	int64_t least = INT64_MAX, most = 0;
 
 	for (size_t i = 0; i < item->members; i++) {
-		int64_t lasted = announcement_extras(item)->folded[i]->over.time -
-				 announcement_extras(item)->folded[i]->time;
+		int64_t lasted = item->folded[i]->over.time - item->folded[i]->time;
 
 		least = lasted < least ? lasted : least;
 		most = lasted > most ? lasted : most;
@@ -310,7 +305,7 @@ static void put_unit(
 
 void text_recovery(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
-	if (announcement_extras(item)->folded) {
+	if (item->folded) {
 		put_ends(out, item);
 		return;
 	}
@@ -323,80 +318,71 @@ void text_recovery(struct buf *out, const struct announcement *item, const struc
 
 void text_summary(struct buf *out, const struct message *message, const struct text_style *style)
 {
-	style->name(out, message->summary, SUMMARY_CHARS);
+	if (message->summary)
+		style->name(out, message->summary, SUMMARY_CHARS);
 }
 
-/* Once the last has recovered, counts series that were never announced, too. */
-static void put_back(struct buf *out, const struct message *message)
-{
-	const struct environment_event *event = message->environment;
-
-	if (event->hit <= message->count)
-		buf_printf(out, ": %zu series back after ", message->count);
-	else if (event->standing == 0)
-		buf_printf(out, ": all %zu series back after ", event->hit);
-	else
-		buf_printf(out, ": %zu of %zu series back after ", message->count, event->hit);
-}
-
-void text_environment_back(struct buf *out, const struct message *message)
-{
-	int64_t *ends = memory_new(message->count, sizeof *ends);
-
-	for (size_t i = 0; i < message->count; i++)
-		ends[i] = message->items[i].over.time;
-	qsort(ends, message->count, sizeof *ends, order_times);
-	buf_clean(out, message->environment->value, ENVIRONMENT_CHARS);
-	put_back(out, message);
-	put_duration(out, ends[message->count / 2] - message->environment->time);
-	free(ends);
-}
-
+/* Of an environment: by their median; once the last has recovered, counts series that were never
+ * announced, too. */
 void text_recoveries(struct buf *out, const struct message *message)
 {
 	const struct announcement *item = &message->items[0];
+	const struct environment_event *event = message->environment;
+	int64_t *ends;
 
-	if (message->environment) {
-		text_environment_back(out, message);
-		return;
-	}
-
-	if (message->count > 1) {
+	if (event) {
+		ends = memory_new(message->count, sizeof *ends);
+		for (size_t i = 0; i < message->count; i++)
+			ends[i] = message->items[i].over.time;
+		qsort(ends, message->count, sizeof *ends, order_times);
+		buf_clean(out, event->value, ENVIRONMENT_CHARS);
+		if (event->hit <= message->count)
+			buf_printf(out, ": %zu series back after ", message->count);
+		else if (event->standing == 0)
+			buf_printf(out, ": all %zu series back after ", event->hit);
+		else
+			buf_printf(
+				out, ": %zu of %zu series back after ", message->count, event->hit);
+		put_duration(out, ends[message->count / 2] - event->time);
+		free(ends);
+	} else if (message->count > 1) {
 		buf_printf(out, "%zu changes have recovered", message->count);
-		return;
+	} else {
+		buf_clean(out, item->metric, OTHER_CHARS);
+		buf_text(out, " of ");
+		buf_clean(out, item->test, OTHER_CHARS);
+		buf_text(out, " is ");
+		text_recovery(out, item, &text_plain);
 	}
-	buf_clean(out, item->metric, OTHER_CHARS);
-	buf_text(out, " of ");
-	buf_clean(out, item->test, OTHER_CHARS);
-	buf_text(out, " is ");
-	text_recovery(out, item, &text_plain);
 }
 
-static void plain_time(struct buf *out, int64_t time, bool day)
+static void plain_time(struct buf *out, int64_t time, enum text_time exact)
 {
+	static const int lengths[] = {
+		[TEXT_DAY] = 10, [TEXT_MINUTE] = 16, [TEXT_FULL] = WHEN_TEXT}; /* characters */
 	char when[WHEN_TEXT];
 
-	buf_printf(out, "%.*s", day ? TO_THE_DAY : TO_THE_MINUTE, when_format(time, when));
+	buf_printf(out, "%.*s", lengths[exact], when_format(time, when));
 }
 
 const struct text_style text_plain = {buf_clean, plain_time, "-->", METRIC_CHARS};
 
-static void utc_time(struct buf *out, int64_t time, bool day)
+void text_utc_time(struct buf *out, int64_t time, enum text_time exact)
 {
-	plain_time(out, time, day);
-	buf_text(out, day ? "" : " UTC");
+	plain_time(out, time, exact == TEXT_DAY ? TEXT_DAY : TEXT_MINUTE);
+	buf_text(out, exact == TEXT_DAY ? "" : " UTC");
 }
 
-const struct text_style text_utc = {buf_clean, utc_time, "→", METRIC_CHARS};
+const struct text_style text_utc = {buf_clean, text_utc_time, "→", METRIC_CHARS};
 
 void text_crowd(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	buf_printf(out, "%zu series", item->members);
-	if (announcement_extras(item)->folded && *item->metric) {
+	if (item->folded && *item->metric) {
 		buf_text(out, " of ");
 		style->name(out, item->metric, OTHER_CHARS);
 	}
-	buf_text(out, announcement_extras(item)->folded ? ": " : " ");
+	buf_text(out, item->folded ? ": " : " ");
 }
 
 /* ", 96% renderer=gpu", or a name where nothing else says who it is: ", such as p99". */
@@ -406,7 +392,7 @@ static void put_shared(
 	if (item->shared) {
 		buf_text(out, ", ");
 		style->name(out, item->shared, OTHER_CHARS);
-	} else if (!announcement_extras(item)->folded) {
+	} else if (!item->folded) {
 		buf_text(out, ", such as ");
 		style->name(out, item->metric, OTHER_CHARS);
 	}
@@ -424,7 +410,7 @@ void text_crowd_rest(struct buf *out, const struct announcement *item, size_t sh
 	int64_t from = item->time, to = item->time;
 
 	for (size_t i = 0; i < item->members; i++) {
-		int64_t time = announcement_extras(item)->folded[i]->time;
+		int64_t time = item->folded[i]->time;
 
 		from = time < from ? time : from;
 		to = time > to ? time : to;
@@ -433,9 +419,9 @@ void text_crowd_rest(struct buf *out, const struct announcement *item, size_t sh
 	if (same_minute(from, to))
 		return;
 	buf_text(out, " between ");
-	style->time(out, from, false);
+	style->time(out, from, TEXT_MINUTE);
 	buf_text(out, " and ");
-	style->time(out, to, false);
+	style->time(out, to, TEXT_MINUTE);
 }
 
 /* Names that a shell reads as they are; others are quoted, or left out. */
@@ -456,33 +442,28 @@ void text_command(struct buf *out, const struct announcement *item)
 static void put_span(struct buf *out, const struct announcement *item, const char *between,
 	const struct text_style *style)
 {
-	bool day = item->place_to - item->place_from > FAR;
+	enum text_time exact = item->place_to - item->place_from > FAR ? TEXT_DAY : TEXT_MINUTE;
 
-	style->time(out, item->place_from, day);
+	style->time(out, item->place_from, exact);
 	buf_text(out, between);
-	style->time(out, item->place_to, day);
+	style->time(out, item->place_to, exact);
 }
 
-/* Two significant digits, "+1.0" and "+0.050"; integers from ten on. */
-static void put_slope(struct buf *out, double slope)
+/* Of a trend " over 2026-03-01 .. 2026-03-09, +1.0 a point": two significant digits, "+1.0" and
+ * "+0.050"; integers from ten on. */
+static void put_course(
+	struct buf *out, const struct announcement *item, const struct text_style *style)
 {
-	double size = fabs(slope);
+	double size = fabs(item->slope);
 
+	buf_text(out, " over ");
+	put_span(out, item, " .. ", style);
+	buf_text(out, ", ");
 	buf_printf(out,
 		size >= 9.95 && size < 1e6 ? "%+.0f"
 		: size >= 1e6              ? "%+.2g"
 					   : "%+#.2g",
-		slope);
-}
-
-void text_course(struct buf *out, const struct announcement *item, const struct text_style *style)
-{
-	if (item->change.kind != CHANGE_TREND)
-		return;
-	buf_text(out, " over ");
-	put_span(out, item, " .. ", style);
-	buf_text(out, ", ");
-	put_slope(out, item->slope);
+		item->slope);
 	buf_text(out, " a point");
 }
 
@@ -492,36 +473,27 @@ void text_place(struct buf *out, const struct announcement *item, const struct t
 		return;
 	if (same_minute(item->place_from, item->place_to)) {
 		buf_text(out, "at ");
-		style->time(out, item->place_from, false);
+		style->time(out, item->place_from, TEXT_MINUTE);
 		return;
 	}
 	buf_text(out, "between ");
 	put_span(out, item, " and ", style);
 }
 
-static void put_other(
-	struct buf *out, const struct announcement *item, const struct text_style *style)
-{
-	const char *slash = strrchr(item->other, '/');
-
-	if (item->basis == BASIS_LOAD) {
-		buf_text(out, " at equal ");
-		style->name(out, slash ? slash + 1 : item->other, OTHER_CHARS);
-		return;
-	}
-	if (item->basis == BASIS_RATIO) {
-		buf_text(out, " relative to ");
-		style->name(out, item->other, OTHER_CHARS);
-	}
-}
-
 void text_basis(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	const struct change change = {.size = item->other_size};
+	const char *slash = item->other ? strrchr(item->other, '/') : NULL;
 
 	if (!item->other)
 		return;
-	put_other(out, item, style);
+	if (item->basis == BASIS_LOAD) {
+		buf_text(out, " at equal ");
+		style->name(out, slash ? slash + 1 : item->other, OTHER_CHARS);
+	} else if (item->basis == BASIS_RATIO) {
+		buf_text(out, " relative to ");
+		style->name(out, item->other, OTHER_CHARS);
+	}
 	if (!item->other_changed)
 		return;
 	buf_text(out, " (");
@@ -529,17 +501,6 @@ void text_basis(struct buf *out, const struct announcement *item, const struct t
 	buf_char(out, ' ');
 	text_percent(out, &change);
 	buf_text(out, " at the same time)");
-}
-
-/* ", accepted at +20%" of one that has outgrown that. */
-static void put_accepted(struct buf *out, const struct announcement *item)
-{
-	const struct change was = {.size = announcement_extras(item)->accepted};
-
-	if (was.size == 0 || !isfinite(was.size))
-		return;
-	buf_text(out, ", accepted at ");
-	text_percent(out, &was);
 }
 
 /* "p99: " */
@@ -558,19 +519,22 @@ static void put_subject(
 void text_change(struct buf *out, const struct announcement *item, const struct text_style *style,
 	const char *begin, const char *end)
 {
+	const struct change accepted = {.size = item->accepted};
 	bool crowd = item->members > 0;
 
 	put_subject(out, item, style);
 	buf_text(out, begin);
-	if (announcement_extras(item)->folded)
+	if (item->folded)
 		put_spread(out, &item->change);
 	else if (crowd)
 		text_percent(out, &item->change);
 	else
 		text_size(out, &item->change);
 	text_basis(out, item, style);
-	if (!crowd)
-		put_accepted(out, item);
+	if (!crowd && accepted.size != 0 && isfinite(accepted.size)) { /* it has outgrown that */
+		buf_text(out, ", accepted at ");
+		text_percent(out, &accepted);
+	}
 	buf_text(out, end);
 	if (crowd) {
 		put_shared(out, item, style);
@@ -579,7 +543,8 @@ void text_change(struct buf *out, const struct announcement *item, const struct 
 	buf_text(out, "  ");
 	text_levels(out, &item->change, style->arrow);
 	put_unit(out, item, style);
-	text_course(out, item, style);
+	if (item->change.kind == CHANGE_TREND)
+		put_course(out, item, style);
 }
 
 void text_end(struct buf *out, const struct announcement *item, const struct text_style *style,
@@ -589,7 +554,7 @@ void text_end(struct buf *out, const struct announcement *item, const struct tex
 	buf_text(out, begin);
 	text_recovery(out, item, style);
 	buf_text(out, was);
-	if (announcement_extras(item)->folded) {
+	if (item->folded) {
 		put_spread(out, &item->change);
 		put_shared(out, item, style);
 	} else {
@@ -600,20 +565,6 @@ void text_end(struct buf *out, const struct announcement *item, const struct tex
 	buf_char(out, ')');
 }
 
-/* "3 days", "1 hour": the largest unit of which there is one, rounded down. */
-static void put_age(struct buf *out, int64_t age)
-{
-	static const struct {
-		const char *name;
-		int64_t ms;
-	} units[] = {{"day", 86400000}, {"hour", 3600000}, {"minute", 60000}, {"second", 1000}};
-	size_t unit = 0, last = sizeof units / sizeof *units - 1;
-
-	while (unit < last && age < units[unit].ms)
-		unit++;
-	count_of(out, (size_t)(age / units[unit].ms), units[unit].name);
-}
-
 /* When the suspects were deployed, to the minute. */
 static void put_deployed(
 	struct buf *out, const struct announcement *item, const struct text_style *style)
@@ -622,10 +573,10 @@ static void put_deployed(
 	int64_t first = suspects->list[0].time, last = suspects->list[suspects->listed - 1].time;
 
 	buf_text(out, "deployed ");
-	style->time(out, first, false);
+	style->time(out, first, TEXT_MINUTE);
 	if (suspects->count > 1 && !same_minute(first, last)) {
 		buf_text(out, " .. ");
-		style->time(out, last, false);
+		style->time(out, last, TEXT_MINUTE);
 	}
 	if (last < item->time) {
 		buf_text(out, ", ");
@@ -709,17 +660,6 @@ void text_commits(struct buf *out, const struct announcement *item, const struct
 		return;
 	buf_text(out, ", most likely ");
 	style->name(out, likely, OTHER_CHARS);
-}
-
-/* `not_before`: where the time is that of when somebody looked, the time of the look before. */
-enum { VERDICT_CHARS = 300 };
-
-void text_culprit(struct buf *out, const struct announcement *item)
-{
-	if (!item->culprit)
-		return;
-	buf_text(out, "bisected: ");
-	buf_clean(out, item->culprit->verdict, VERDICT_CHARS);
 }
 
 static void put_attribute(struct buf *out, const struct attribute *attribute, bool *any)

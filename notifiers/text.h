@@ -12,32 +12,27 @@
 /* "3 change points in 2 tests: 2 regressions, 1 improvement" */
 void text_tally(struct buf *out, const struct tally *tally);
 
-/* How a notifier writes names from outside, and times; `day`: to the day. */
+/* How exact a time is: of a place, or of the change. */
+enum text_time { TEXT_MINUTE, TEXT_DAY, TEXT_FULL };
+
+/* How a notifier writes names from outside, and times. */
 struct text_style {
 	void (*name)(struct buf *out, const char *name, size_t limit);
-	void (*time)(struct buf *out, int64_t time, bool day);
+	void (*time)(struct buf *out, int64_t time, enum text_time exact);
 	const char *arrow;   /* between two levels */
 	size_t metric_limit; /* of the name of a metric */
 };
 
-/* buf_clean, and times in UTC: "2026-03-01 06:00". */
+/* buf_clean, and times in UTC: "2026-03-01 06:00", "2026-03-01 06:00:00 +0000". */
 extern const struct text_style text_plain;
 
 /* The same, for sentences that stand alone: "2021-07-02 00:00 UTC". */
 extern const struct text_style text_utc;
+void text_utc_time(struct buf *out, int64_t time, enum text_time exact);
 
 /* "runner-7: 41 of 43 series +8.1%": what changed in the environment. */
 void text_environment(
 	struct buf *out, const struct environment_event *event, const struct text_style *style);
-
-/* "runner-7: 41 series back after 3 h", "38 of 41 series back ..." */
-void text_environment_back(struct buf *out, const struct message *message);
-
-/* "silence 7 of ann is over: migration", of a message about what it held back. */
-void text_summary(struct buf *out, const struct message *message, const struct text_style *style);
-
-/* ", incident i12", of a message about one. */
-void text_incident(struct buf *out, const struct message *message);
 
 /* "; 2 of them were reported already", if any were. */
 void text_early(struct buf *out, const struct message *message);
@@ -51,6 +46,15 @@ void text_followed(struct buf *out, const char *values);
 /* "15 regressions, 1 improvement in checkout, pay and 3 more tests": the tests that matter most
  * first; after "first look: " of one. */
 void text_what(struct buf *out, const struct message *message, const struct text_style *style);
+
+/* What has changed, between marks, since when, and in which incident: "15 regressions in checkout
+ * since 2021-07-02 00:00, incident i12"; of an environment with what the same tests do elsewhere.
+ */
+void text_headline(struct buf *out, const struct message *message, const struct text_style *style,
+	const char *mark);
+
+/* "silence 7 of ann is over: migration", of a message about what it held back; else nothing. */
+void text_summary(struct buf *out, const struct message *message, const struct text_style *style);
 
 /* "31,700,000", "61,020", "0.4012": number_display. */
 void text_level(struct buf *out, double value);
@@ -79,10 +83,6 @@ void text_size(struct buf *out, const struct change *change);
 /* "100 --> 120" with that arrow; of a trend "trend from 100 to 200". */
 void text_levels(struct buf *out, const struct change *change, const char *arrow);
 
-/* What follows the levels of a trend and their unit: " over 2026-03-01 .. 2026-03-09, +1.0 a
- * point"; nothing of a step. */
-void text_course(struct buf *out, const struct announcement *item, const struct text_style *style);
-
 /* Of many series that moved alike, what stands before their size: "250 series of p99: "; of a
  * cluster "1336 series ". */
 void text_crowd(struct buf *out, const struct announcement *item, const struct text_style *style);
@@ -99,7 +99,8 @@ void text_command(struct buf *out, const struct announcement *item);
 void text_recovery(
 	struct buf *out, const struct announcement *item, const struct text_style *style);
 
-/* "p99 of checkout is back to 100 ms after 3 h", "3 changes have recovered" */
+/* "p99 of checkout is back to 100 ms after 3 h", "3 changes have recovered", "runner-7: 38 of 41
+ * series back after 3 h" */
 void text_recoveries(struct buf *out, const struct message *message);
 
 /* "between 2026-03-01 06:00 and 2026-03-01 18:00": where a step can lie, if that is not one point;
@@ -117,10 +118,6 @@ void text_suspects(
 
 /* "a1 .. b2, 3 suspects, most likely b2": both of these. */
 void text_commits(struct buf *out, const struct announcement *item, const struct text_style *style);
-
-/* "bisected: first bad: 4f2c91a (97%), 77aa012 (2%)": what the last bisection of it has found;
- * nothing without one. */
-void text_culprit(struct buf *out, const struct announcement *item);
 
 /* "build: 17 .. 18, machine: perf7": what the range does not say, nothing where there is no more.
  */

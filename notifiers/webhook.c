@@ -15,8 +15,6 @@
 
 #include "agent/base/secret.h"
 #include "agent/base/sha256.h"
-#include "agent/base/when.h"
-#include "agent/model/columns.h"
 #include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
 #include "notifiers/http_json.h"
@@ -47,94 +45,45 @@ static bool check(const void *context, struct error *error)
 
 static void text_member(struct buf *out, const char *name, const char *text)
 {
-	struct buf clean = {0};
-
-	buf_printf(out, ",\"%s\":", name);
-	if (text)
-		buf_clean(&clean, text, NAME_MOST);
-	buf_json_text(out, text ? (clean.data ? clean.data : "") : NULL);
-	buf_free(&clean);
-}
-
-static void number_member(struct buf *out, const char *name, double value)
-{
-	buf_printf(out, ",\"%s\":", name);
-	buf_json_number(out, value);
-}
-
-static void time_member(struct buf *out, const char *name, int64_t time)
-{
-	char when[WHEN_TEXT];
-
-	buf_printf(out, ",\"%s\":\"%s\"", name, when_format_iso(time, when));
-}
-
-/* The changes, with at least one member. */
-static void render_found(struct buf *out, const struct announcement *item)
-{
-	struct change_record record = {.item = *item};
-
-	record.item.members = item->members > 0 ? item->members : 1;
-	if (item->change.kind != CHANGE_TREND)
-		record.item.slope = (double)NAN;
-	for (const struct stored_column *column = change_columns; column->name; column++) {
-		if (!(column->uses & COLUMN_FOUND) || !column_is_shown(column))
-			continue;
-		if (column->type == COLUMN_TEXT)
-			text_member(out, column->name, column_text(column, &record));
-		else
-			column_put_json(column, &record, out);
-	}
-}
-
-static void render_end(struct buf *out, const struct recovered *over)
-{
-	if (over->time == 0) {
-		text_member(out, "recovered", NULL);
-		text_member(out, "recovered_level", NULL);
-		return;
-	}
-	time_member(out, "recovered", over->time);
-	number_member(out, "recovered_level", over->level);
+	json_put_clean(out, name, text, NAME_MOST);
 }
 
 static void render_item(struct buf *out, const struct announcement *item)
 {
-	int verdict = announcement_verdict(item);
 	const struct change *change = &item->change;
-	double accepted = announcement_extras(item)->accepted;
+	struct announcement found = *item;
 
-	buf_printf(out, "{\"id\":%lld", (long long)item->id);
+	found.members = item->members > 0 ? item->members : 1;
+	if (change->kind != CHANGE_TREND)
+		found.slope = (double)NAN;
+	json_next(out);
+	buf_char(out, '{');
+	json_put_count(out, "id", (size_t)item->id);
 	json_put_id(out, "incident", item->incident);
 	text_member(out, "test", item->test);
-	time_member(out, "time", item->time);
-	text_member(out, "verdict", change_verdict_name(verdict));
-	number_member(out, "before", change->mean_before);
-	number_member(out, "after", change->mean_after);
-	if (change->mean_before != 0)
-		number_member(out, "percent", change_percent(change));
-	else
-		text_member(out, "percent", NULL);
-	buf_text(out, ",\"attributes\":");
-	announcement_put_attributes(out, item, true);
-	buf_text(out, ",\"attributes_before\":");
-	announcement_put_attributes(out, item, false);
+	json_put_time(out, "time", item->time);
+	text_member(out, "verdict", change_verdict_name(announcement_verdict(item)));
+	json_put_number(out, "before", change->mean_before);
+	json_put_number(out, "after", change->mean_after);
+	json_put_number(
+		out, "percent", change->mean_before != 0 ? change_percent(change) : (double)NAN);
+	announcement_put_attributes(out, item);
 	text_member(out, "commit_url", item->commit_url);
 	text_member(out, "compare_url", item->compare_url);
 	text_member(out, "page", item->page);
 	text_member(out, "dashboard", item->dashboard);
 	text_member(out, "runbook", item->runbook);
 	text_member(out, "owner", item->owner);
-	if (announcement_extras(item)->status)
-		text_member(out, "status", announcement_extras(item)->status);
-	render_found(out, item);
-	buf_char(out, ',');
+	if (item->status)
+		text_member(out, "status", item->status);
+	record_put_found(out, &found);
 	announcement_put_suspects(out, &item->suspects, item->time);
-	buf_char(out, ',');
 	announcement_put_culprit(out, item);
 	announcement_put_basis(out, item);
-	number_member(out, "accepted_size", accepted != 0 ? accepted : (double)NAN);
-	render_end(out, &item->over);
+	json_put_number(out, "accepted_size", item->accepted != 0 ? item->accepted : (double)NAN);
+	json_put_moment(out, "recovered", item->over.time);
+	json_put_number(
+		out, "recovered_level", item->over.time != 0 ? item->over.level : (double)NAN);
 	buf_char(out, '}');
 }
 
@@ -145,12 +94,11 @@ static void render_list(struct buf *out, const struct message *message)
 	size_t count = message->count < ITEMS_MAX ? message->count : ITEMS_MAX;
 
 	message_select(message, count, items);
-	buf_printf(out, ",\"left_out\":%zu,\"changes\":[", message->count - count);
-	for (size_t i = 0; i < count; i++) {
-		if (i > 0)
-			buf_char(out, ',');
+	json_put_count(out, "left_out", message->count - count);
+	json_key(out, "changes");
+	buf_char(out, '[');
+	for (size_t i = 0; i < count; i++)
 		render_item(out, items[i]);
-	}
 	buf_char(out, ']');
 	free(items);
 }
@@ -176,12 +124,14 @@ static void render_changes(struct buf *out, const struct message *message)
 	text_member(out, "continues", message->thread);
 	text_member(out, "summary", summary.data);
 	text_member(out, "silence", message->summary);
-	buf_char(out, ',');
 	environment_put_json(out, message->environment);
-	buf_printf(out,
-		",\"counts\":{\"changes\":%zu,\"tests\":%zu,\"regressions\":%zu,"
-		"\"improvements\":%zu}",
-		tally.changes, tally.tests, tally.regressions, tally.improvements);
+	json_key(out, "counts");
+	buf_char(out, '{');
+	json_put_count(out, "changes", tally.changes);
+	json_put_count(out, "tests", tally.tests);
+	json_put_count(out, "regressions", tally.regressions);
+	json_put_count(out, "improvements", tally.improvements);
+	buf_char(out, '}');
 	render_list(out, message);
 	buf_free(&summary);
 }
@@ -190,28 +140,24 @@ static void render_notice(struct buf *out, const struct notice *notice)
 {
 	text_member(out, "summary", notice->text);
 	text_member(out, "subject", notice->subject);
-	time_member(out, "since", notice->time);
-	if (notice->ended != 0)
-		time_member(out, "ended", notice->ended);
-	else
-		buf_text(out, ",\"ended\":null");
-	buf_printf(out, ",\"recovered\":%s", notice->recovered ? "true" : "false");
+	json_put_time(out, "since", notice->time);
+	json_put_moment(out, "ended", notice->ended);
+	json_put_bool(out, "recovered", notice->recovered);
 }
 
 static void render_sections(struct buf *out, const struct message *message)
 {
-	buf_text(out, ",\"sections\":[");
+	json_key(out, "sections");
+	buf_char(out, '[');
 	for (size_t i = 0; i < message->section_count; i++) {
 		const struct digest_section *section = &message->sections[i];
 
-		buf_text(out, i > 0 ? ",{\"title\":" : "{\"title\":");
-		buf_json_text(out, section->title);
-		buf_text(out, ",\"lines\":[");
-		for (size_t j = 0; j < section->lines.count; j++) {
-			buf_text(out, j > 0 ? "," : "");
-			buf_json_text(out, section->lines.items[j]);
-		}
-		buf_printf(out, "],\"more\":%zu}", section->more);
+		json_next(out);
+		buf_char(out, '{');
+		json_put_text(out, "title", section->title);
+		json_put_strings(out, "lines", &section->lines);
+		json_put_count(out, "more", section->more);
+		buf_char(out, '}');
 	}
 	buf_char(out, ']');
 }
@@ -231,7 +177,9 @@ static bool render(const struct message *message, const void *options, const cha
 		[MESSAGE_TEST] = "test"};
 
 	(void)options, (void)destination, (void)error;
-	buf_printf(payload, "{\"version\":%d,\"kind\":\"%s\"", VERSION,
+	buf_char(payload, '{');
+	json_put_count(payload, "version", VERSION);
+	json_put_text(payload, "kind",
 		message->notice && message->kind == MESSAGE_UPDATED ? "updated"
 								    : kinds[message->kind]);
 	text_member(payload, "key", message->key);

@@ -97,14 +97,11 @@ static struct announcement item_of(struct annotations *annotations, const struct
 	struct change_record record = {
 		.item = announce_change(arena, analysis->test->name, analysis->test->environment,
 			findings->series, change)};
-	struct extras *extras = arena_alloc(arena, sizeof *extras);
 
 	findings_basis(arena, findings, change, &record.item);
 	record.series = arena_strdup(arena, findings->series->identity);
 	announce_links(arena, annotations->config, &record);
-	*extras = *announcement_extras(&record.item);
-	extras->tags = annotation_tags(arena, analysis->test, record.item.metric, branch);
-	record.item.extras = extras;
+	record.item.tags = annotation_tags(arena, analysis->test, record.item.metric, branch);
 	return record.item;
 }
 

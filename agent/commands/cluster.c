@@ -106,7 +106,6 @@ static void put_shape(struct buf *out, const struct shape *shape)
 	json_put_number(out, "change_percent", 100 * (shape->ratio - 1));
 	json_put_text(out, "commit_before", shape->commit_before);
 	json_put_text(out, "commit_after", shape->commit_after);
-	buf_text(out, ", ");
 	announcement_put_suspects(out, &shape->suspects, shape->time);
 	buf_printf(out, ", \"series\": %zu", shape->count);
 	put_labels(out, shape);

@@ -114,7 +114,8 @@ static struct change_record record_of(struct arena *arena, const struct test *te
 
 	record.series = series->identity;
 	record.sign = change_sign(change);
-	record.spacing = news_spacing(points->times, points->n, points->positions[change->index]);
+	record.item.spacing =
+		news_spacing(points->times, points->n, points->positions[change->index]);
 	return record;
 }
 

@@ -141,12 +141,8 @@ static void json_change(struct buf *out, const struct change_record *record)
 	json_put_time(out, "recovered", recovered(record));
 	json_put_id(out, "incident", record->item.incident);
 	record_put_found(out, item);
-	buf_text(out, ", ");
 	announcement_put_suspects(out, &item->suspects, item->time);
-	buf_text(out, ", \"attributes\": ");
-	announcement_put_attributes(out, item, true);
-	buf_text(out, ", \"attributes_before\": ");
-	announcement_put_attributes(out, item, false);
+	announcement_put_attributes(out, item);
 	buf_char(out, '}');
 }
 

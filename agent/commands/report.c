@@ -368,7 +368,6 @@ static void take_row(struct maker *maker, const struct report_row *from)
 	row = &maker->rows[maker->count];
 	*row = *from;
 	row->item = announce_copy(arena, &from->item);
-	row->item.extras = NULL;
 	row->series = arena_strdup(arena, from->series);
 	row->word = arena_strdup(arena, from->word);
 	row->person = arena_strdup(arena, from->person);

@@ -49,11 +49,11 @@ static void put_range(struct buf *out, const struct report_document *document)
 		buf_text(out, "of the whole range");
 	if (document->since != WHEN_ALWAYS) {
 		buf_text(out, "since ");
-		text_utc.time(out, document->since, false);
+		text_utc.time(out, document->since, TEXT_MINUTE);
 	}
 	if (document->until != WHEN_NEVER) {
 		buf_text(out, document->since != WHEN_ALWAYS ? ", before " : "before ");
-		text_utc.time(out, document->until, false);
+		text_utc.time(out, document->until, TEXT_MINUTE);
 	}
 }
 

@@ -44,7 +44,7 @@ static void put_time(struct buf *out, int64_t ms)
 	char iso[WHEN_TEXT];
 
 	buf_printf(out, "<time datetime=\"%s\">", when_format_iso(ms, iso));
-	text_utc.time(out, ms, false);
+	text_utc.time(out, ms, TEXT_MINUTE);
 	buf_text(out, "</time>");
 }
 

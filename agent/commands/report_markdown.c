@@ -98,7 +98,7 @@ static void put_picture(struct buf *out, const char *base, size_t number)
 
 static void put_time(struct buf *out, int64_t time)
 {
-	text_utc.time(out, time, false);
+	text_utc.time(out, time, TEXT_MINUTE);
 }
 
 static void put_verdict(struct buf *out, const char *shape, const char *size, const char *verdict)

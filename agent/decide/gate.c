@@ -75,7 +75,7 @@ static bool covers(const struct known_change *known, const struct change_record 
 	       (!known->metric || name_matches(known->metric, item->metric) ||
 		       (record->series && name_matches(known->metric, record->series))) &&
 	       (known->direction == 0 || known->direction == record->sign) &&
-	       is_within(&item->change, known->at_most) && lies_at(item, record->spacing, known) &&
+	       is_within(&item->change, known->at_most) && lies_at(item, item->spacing, known) &&
 	       (!known->commit || comes_from(item, known->commit));
 }
 

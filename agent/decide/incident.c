@@ -41,7 +41,7 @@ static bool are_of_others(const struct change_record *a, const struct change_rec
 /* Whether the changes may have been at the same time. */
 static bool places_overlap(const struct change_record *a, const struct change_record *b)
 {
-	if (change_near(a->item.time, a->spacing, b->item.time, b->spacing))
+	if (change_near(a->item.time, a->item.spacing, b->item.time, b->item.spacing))
 		return true;
 	if (a->item.place_from == 0 || b->item.place_from == 0)
 		return false;

@@ -94,7 +94,7 @@ static const char *find_point(
 	if (next == axis->n ||
 		(next > 0 && axis->times[next] - time > time - axis->times[next - 1]))
 		*at = next - 1;
-	if (!change_near(time, record->spacing, axis->times[*at], record->spacing))
+	if (!change_near(time, record->item.spacing, axis->times[*at], record->item.spacing))
 		return "the source has no point near that time";
 	return *at < ONLINE_FIRST ? "too few points remain before the change" : NULL;
 }

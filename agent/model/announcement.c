@@ -9,13 +9,6 @@ int announcement_verdict(const struct announcement *item)
 	return change_verdict(&item->change, item->direction);
 }
 
-const struct extras *announcement_extras(const struct announcement *item)
-{
-	static const struct extras none;
-
-	return item->extras ? item->extras : &none;
-}
-
 /* Like the magnitude of struct change, of the levels. */
 static double weight(const struct change *change)
 {

@@ -30,23 +30,6 @@ enum basis {
 	BASIS_UNUSED, /* a load without influence: the change of the raw values */
 };
 
-struct announcement;
-
-/* Input and output of a digest (digest.h); separate, as few changes have it. */
-struct extras {
-	int64_t spacing;     /* ms between points of the series; 0: unknown */
-	double accepted;     /* percent: the accepted size that it has outgrown; else 0 */
-	struct strings tags; /* configured tags of its annotation */
-	const char *status;  /* its triage since: "expected by ann"; or NULL */
-	/* Templates and values of dashboard, runbook and owner; NULL: unknown. */
-	const struct url_templates *templates;
-	const struct url_values *values;
-	/* Set by digests only. The changes of a crowd, `members` of them, worst first; and the
-	 * label text that all series of the test share, which was cut from the names. */
-	const struct announcement *const *folded;
-	const char *common;
-};
-
 /* A change as it is announced. Strings are borrowed. */
 struct announcement {
 	int64_t id;                       /* the store's, stable across restarts */
@@ -54,7 +37,8 @@ struct announcement {
 	const char *test, *metric, *unit; /* unit may be NULL */
 	int direction; /* the metric's: 1 higher is better, -1 lower is better, 0 either way */
 	enum basis basis;
-	int64_t time; /* ms, first point of the new level */
+	int64_t time;    /* ms, first point of the new level */
+	int64_t spacing; /* ms between points of the series, near the change; 0: unknown */
 	struct change change;
 	/* Attributes at the last point before and the first point of the new level; NULL if
 	 * unknown. */
@@ -87,8 +71,19 @@ struct announcement {
 	 * about the change: escaped http(s) URLs; NULL if unknown. */
 	const char *commit_url, *compare_url, *dashboard, *runbook, *page;
 	const char *owner;             /* or NULL */
-	const struct extras *extras;   /* or NULL */
 	struct packed_excerpt excerpt; /* the points around it, if they are to be shown or stored */
+	/* For a message: */
+	double accepted;     /* percent: the accepted size that it has outgrown; else 0 */
+	struct strings tags; /* configured tags of its annotation */
+	const char *status;  /* its triage since: "expected by ann"; or NULL */
+	/* Templates and values of dashboard, runbook and owner; NULL: unknown. */
+	const struct url_templates *templates;
+	const struct url_values *values;
+	/* Set by digests only (notifiers/digest.h). The changes of a crowd, `members` of them,
+	 * worst first; and the label text that all series of the test share, which was cut from the
+	 * names. */
+	const struct announcement *const *folded;
+	const char *common;
 };
 
 /* Changes at one time of most series of one environment, but not of the same tests elsewhere
@@ -109,9 +104,6 @@ struct environment_event {
 	 * was reported. */
 	size_t standing, back;
 };
-
-/* The item's extras, never NULL. */
-const struct extras *announcement_extras(const struct announcement *item);
 
 /* 1 for a regression in the metric's direction, -1 for an improvement, 0 for neither; by the
  * levels, which outliers do not affect. */

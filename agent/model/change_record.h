@@ -42,7 +42,6 @@ struct change_record {
 	enum change_state state;
 	enum notify_state news;
 	int64_t first_seen;         /* ms */
-	int64_t spacing;            /* ms between points of the series, near the change */
 	int64_t environment_event;  /* id of the event that it is announced with; 0: none */
 	int64_t environment_stored; /* as stored */
 	int64_t incident_stored;    /* the item's, as stored */

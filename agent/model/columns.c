@@ -30,7 +30,7 @@ const struct stored_column change_columns[] = {
 	{"news", COLUMN_CHOICE, COMPARED, 0, NOTIFY_COUNT - 1, COLUMN_OF(news),
 		.names = notify_state_names},
 	{"first_seen", COLUMN_TIME, COMPARED, COLUMN_OF(first_seen)},
-	{"spacing", COLUMN_COUNT, COMPARED | HIDDEN, COLUMN_OF(spacing)},
+	{"spacing", COLUMN_COUNT, COMPARED | HIDDEN, COLUMN_OF(item.spacing)},
 	{"updated", COLUMN_TIME, 0, COLUMN_OF(updated)},
 	{"runs", COLUMN_COUNT, COMPARED, COLUMN_OF(runs)},
 	{"reason", COLUMN_TEXT, COMPARED | OPTIONAL, COLUMN_OF(reason)},

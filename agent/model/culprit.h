@@ -34,9 +34,6 @@ struct culprit {
 /* As JSON, for the store, the API and the webhook. */
 void culprit_put(struct buf *out, const struct culprit *culprit);
 
-/* Reads the output of culprit_put. NULL: malformed. */
-const struct culprit *culprit_read(struct arena *arena, const char *text);
-
 /* With its texts; NULL if that is NULL. */
 struct culprit *culprit_copy(struct arena *arena, const struct culprit *culprit);
 

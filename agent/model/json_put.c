@@ -30,7 +30,7 @@ void json_open(struct buf *out, const char *key, const char *value)
 	json_put_text(out, key, value);
 }
 
-static void put_key(struct buf *out, const char *key)
+void json_key(struct buf *out, const char *key)
 {
 	json_next(out);
 	buf_printf(out, "\"%s\": ", key);
@@ -38,13 +38,25 @@ static void put_key(struct buf *out, const char *key)
 
 void json_put_text(struct buf *out, const char *key, const char *value)
 {
-	put_key(out, key);
+	json_key(out, key);
 	buf_json_text(out, value);
+}
+
+void json_put_clean(struct buf *out, const char *key, const char *text, size_t most)
+{
+	struct buf clean = {0};
+
+	if (text) {
+		buf_reserve(&clean, 0);
+		buf_clean(&clean, text, most);
+	}
+	json_put_text(out, key, clean.data);
+	buf_free(&clean);
 }
 
 void json_put_number(struct buf *out, const char *key, double value)
 {
-	put_key(out, key);
+	json_key(out, key);
 	buf_json_number(out, value);
 }
 
@@ -62,13 +74,13 @@ void json_put_moment(struct buf *out, const char *key, int64_t ms)
 
 void json_put_count(struct buf *out, const char *key, size_t count)
 {
-	put_key(out, key);
+	json_key(out, key);
 	buf_printf(out, "%zu", count);
 }
 
 void json_put_id(struct buf *out, const char *key, int64_t id)
 {
-	put_key(out, key);
+	json_key(out, key);
 	if (id != 0)
 		buf_printf(out, "%" PRId64, id);
 	else
@@ -77,7 +89,7 @@ void json_put_id(struct buf *out, const char *key, int64_t id)
 
 void json_put_seconds(struct buf *out, const char *key, int64_t ms)
 {
-	put_key(out, key);
+	json_key(out, key);
 	if (ms == WHEN_NEVER)
 		buf_text(out, "null");
 	else
@@ -86,13 +98,13 @@ void json_put_seconds(struct buf *out, const char *key, int64_t ms)
 
 void json_put_bool(struct buf *out, const char *key, bool value)
 {
-	put_key(out, key);
+	json_key(out, key);
 	buf_text(out, value ? "true" : "false");
 }
 
 void json_put_strings(struct buf *out, const char *key, const struct strings *values)
 {
-	put_key(out, key);
+	json_key(out, key);
 	buf_char(out, '[');
 	for (size_t i = 0; i < values->count; i++) {
 		json_next(out);

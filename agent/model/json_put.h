@@ -14,12 +14,16 @@
  * that has a line of its own: its end, too. */
 void json_next(struct buf *out);
 void json_line(struct buf *out);
+/* The separator and the key of a member. */
+void json_key(struct buf *out, const char *key);
 /* Begins an object, a line of its own in a list, with this text. */
 void json_open(struct buf *out, const char *key, const char *value);
 
 /* null for NULL, WHEN_NEVER and non-finite numbers. Times are ISO 8601, durations are in
  * seconds. */
 void json_put_text(struct buf *out, const char *key, const char *value);
+/* A text from outside, cleaned and cut by buf_clean. */
+void json_put_clean(struct buf *out, const char *key, const char *text, size_t most);
 void json_put_number(struct buf *out, const char *key, double value);
 void json_put_time(struct buf *out, const char *key, int64_t ms);
 void json_put_moment(struct buf *out, const char *key, int64_t ms); /* 0: null, too */

@@ -36,11 +36,16 @@ static int compare_place(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+void message_rank(const struct announcement **items, size_t count)
+{
+	qsort(items, count, sizeof *items, compare_weight);
+}
+
 void message_by_weight(const struct message *message, const struct announcement **out)
 {
 	for (size_t i = 0; i < message->count; i++)
 		out[i] = &message->items[i];
-	qsort(out, message->count, sizeof *out, compare_weight);
+	message_rank(out, message->count);
 }
 
 void message_select(const struct message *message, size_t count, const struct announcement **out)
@@ -49,70 +54,41 @@ void message_select(const struct message *message, size_t count, const struct an
 	qsort(out, count < message->count ? count : message->count, sizeof *out, compare_place);
 }
 
-/* An item with its rank by weight, and the best ranks of its time and of its test at that time. */
+/* An item with the best ranks by weight of its time and of its test at that time, and its own. */
+enum { RANKS = 3 };
+
 struct ranked {
 	const struct announcement *item;
-	int64_t time; /* of its block */
-	size_t rank, of_time, of_test;
+	size_t ranks[RANKS];
 };
 
-static int compare_size(size_t a, size_t b)
-{
-	return (a > b) - (a < b);
-}
-
-/* Compares by rank of time, rank of test, and rank. */
 static int compare_blocks(const void *a, const void *b)
 {
 	const struct ranked *left = a, *right = b;
-	int order;
 
-	if (left->time != right->time)
-		return left->time < right->time ? -1 : 1;
-	order = strcmp(left->item->test, right->item->test);
-	return order != 0 ? order : compare_size(left->rank, right->rank);
+	for (size_t i = 0; i < RANKS; i++)
+		if (left->ranks[i] != right->ranks[i])
+			return left->ranks[i] < right->ranks[i] ? -1 : 1;
+	return 0;
 }
 
-static int compare_ranks(const void *a, const void *b)
-{
-	const struct ranked *left = a, *right = b;
-	int order = compare_size(left->of_time, right->of_time);
-
-	if (order == 0)
-		order = compare_size(left->of_test, right->of_test);
-	return order != 0 ? order : compare_size(left->rank, right->rank);
-}
-
-/* Sets the ranks of times and tests; the items are sorted by time and test. */
-static void rank_blocks(struct ranked *items, size_t count)
-{
-	for (size_t first = 0, next; first < count; first = next) {
-		size_t best = items[first].rank;
-
-		for (next = first; next < count && items[next].time == items[first].time; next++) {
-			bool same_test = next > first && strcmp(items[next].item->test,
-								 items[next - 1].item->test) == 0;
-
-			items[next].of_test =
-				same_test ? items[next - 1].of_test : items[next].rank;
-			best = items[next].rank < best ? items[next].rank : best;
-		}
-		for (size_t i = first; i < next; i++)
-			items[i].of_time = best;
-	}
-}
-
+/* A block has the rank of its first item; messages show few enough to look for that one by one. */
 void message_arrange(const struct announcement **items, size_t count, bool first_look)
 {
 	struct ranked *ranked = memory_new(count, sizeof *ranked);
 
-	qsort(items, count, sizeof *items, compare_weight);
-	for (size_t i = 0; i < count; i++)
-		ranked[i] = (struct ranked){
-			.item = items[i], .time = first_look ? 0 : items[i]->time, .rank = i};
+	message_rank(items, count);
+	for (size_t i = 0; i < count; i++) {
+		size_t time = 0, test;
+
+		while (!first_look && items[time]->time != items[i]->time)
+			time++;
+		for (test = time; (!first_look && items[test]->time != items[i]->time) ||
+				  strcmp(items[test]->test, items[i]->test) != 0;)
+			test++;
+		ranked[i] = (struct ranked){items[i], {time, test, i}};
+	}
 	qsort(ranked, count, sizeof *ranked, compare_blocks);
-	rank_blocks(ranked, count);
-	qsort(ranked, count, sizeof *ranked, compare_ranks);
 	for (size_t i = 0; i < count; i++)
 		items[i] = ranked[i].item;
 	free(ranked);

@@ -96,8 +96,10 @@ struct tally {
 
 struct tally message_tally(const struct message *message);
 
-/* Writes all items to `out`, most important first: regressions, then by relative difference of the
- * levels. */
+/* Sorts items, most important first: regressions, then by relative difference of the levels. */
+void message_rank(const struct announcement **items, size_t count);
+
+/* Writes all items to `out`, ranked. */
 void message_by_weight(const struct message *message, const struct announcement **out);
 
 /* Sorts items into reading order: blocks of the same time (not in a first look), in them blocks of

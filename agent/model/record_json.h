@@ -20,10 +20,11 @@ void record_put_found(struct buf *out, const struct announcement *item);
 /* When the first message about it arrived, ms; 0 if none has, as far as its history goes back. */
 int64_t record_announced(const struct change_record *record);
 
-/* "environment": null, or the numbers of the event. */
+/* The following ones write members, after a comma where one is needed: "environment": null, or the
+ * numbers of the event. */
 void environment_put_json(struct buf *out, const struct environment_event *event);
 
-/* ,"explained_by": "shop/traffic", "relative_to": null, "other_changed": true, "other_size": 40.1:
+/* "explained_by": "shop/traffic", "relative_to": null, "other_changed": true, "other_size": 40.1:
  * null where there is no such series, or where it did not change. */
 void announcement_put_basis(struct buf *out, const struct announcement *item);
 
@@ -34,8 +35,8 @@ void announcement_put_culprit(struct buf *out, const struct announcement *item);
  * [...], "last": ...}; `time` is that of the change, from which ages count. */
 void announcement_put_suspects(struct buf *out, const struct attribution *suspects, int64_t time);
 
-/* The attributes as an object, commit and version among them: {"commit": "a1", "machine": "perf7"};
- * of the first point of the new level, or of the last one before. */
-void announcement_put_attributes(struct buf *out, const struct announcement *item, bool after);
+/* "attributes" of the first point of the new level, commit and version among them: {"commit": "a1",
+ * "machine": "perf7"}; and "attributes_before", of the last point before. */
+void announcement_put_attributes(struct buf *out, const struct announcement *item);
 
 #endif

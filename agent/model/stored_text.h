@@ -5,6 +5,9 @@
 
 #include "agent/model/columns.h"
 
+/* Reads the output of culprit_put. NULL: malformed. */
+const struct culprit *culprit_read(struct arena *arena, const char *text);
+
 /* Appends that of a column of such a type; nothing where there is none. */
 void stored_text_put(
 	struct buf *out, const struct stored_column *column, const struct change_record *record);

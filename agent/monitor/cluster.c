@@ -172,7 +172,8 @@ static bool covers(const struct cluster_cache *cache, const struct change_record
 	}
 	for (; low < cache->covered_count && cache->covered[low].series == series; low++) {
 		const struct covered *at = &cache->covered[low];
-		int64_t spacing = at->spacing > record->spacing ? at->spacing : record->spacing;
+		int64_t spacing =
+			at->spacing > record->item.spacing ? at->spacing : record->item.spacing;
 		int64_t apart = at->time - record->item.time;
 
 		if (at->sign == record->sign && llabs(apart) <= CHANGE_TOLERANCE * spacing)
@@ -217,6 +218,7 @@ static struct announcement announce(
 		.unit = shape->unit,
 		.direction = shape->direction,
 		.time = shape->time,
+		.spacing = shape->spacing,
 		.change = change_of(shape),
 		.commit_before = shape->commit_before,
 		.commit_after = shape->commit_after,
@@ -245,8 +247,7 @@ static struct change_record record_of(
 		.sign = shape->sign,
 		.state = CHANGE_CONFIRMED,
 		.news = NOTIFY_PENDING,
-		.first_seen = now,
-		.spacing = shape->spacing};
+		.first_seen = now};
 }
 
 static struct known_shape *list_known(struct arena *arena, const struct cluster_cache *cache,
@@ -258,7 +259,7 @@ static struct known_shape *list_known(struct arena *arena, const struct cluster_
 		const struct cluster_change_key *last = find_key(cache, known[i].item.id);
 
 		list[i] = (struct known_shape){.time = last ? last->time : known[i].item.time,
-			.spacing = known[i].spacing,
+			.spacing = known[i].item.spacing,
 			.sign = known[i].sign,
 			.best = known[i].series};
 	}
@@ -703,7 +704,7 @@ static bool too_early(const struct cluster *cluster, const struct change_record 
 {
 	return !cluster->failing && record->item.time > cluster->cache.reach &&
 	       agent_now(cluster->job.context->agent) <
-		       record->item.time + PATIENCE * record->spacing;
+		       record->item.time + PATIENCE * record->item.spacing;
 }
 
 struct decision cluster_judge(const struct scheduled_job *job, const struct change_record *record)

@@ -176,7 +176,7 @@ static struct candidate *add_candidate(
 	record->state = CHANGE_CONFIRMED;
 	record->first_seen = subject->now;
 	record->item.excerpt = excerpt_of(subject, change);
-	record->spacing = news_spacing(subject->existing.times, subject->existing.n,
+	record->item.spacing = news_spacing(subject->existing.times, subject->existing.n,
 		subject->existing.positions[change->index]);
 	if (!silent && record->item.time < subject->oldest)
 		silent = confirm_reasons[CONFIRM_AGE];

@@ -379,7 +379,7 @@ static int64_t spacing_of(const struct why *why)
 	const struct axis *axis = why->series->axis;
 
 	if (why->record)
-		return why->record->spacing;
+		return why->record->item.spacing;
 	return axis->n > 1 ? (axis->times[axis->n - 1] - axis->times[0]) / (int64_t)(axis->n - 1)
 			   : 0;
 }
@@ -389,7 +389,7 @@ static int64_t tolerance(const struct why *why, const struct change_record *othe
 {
 	int64_t spacing = spacing_of(why);
 
-	return CHANGE_TOLERANCE * (other->spacing > spacing ? other->spacing : spacing);
+	return CHANGE_TOLERANCE * (other->item.spacing > spacing ? other->item.spacing : spacing);
 }
 
 static bool is_of_cluster(const struct why *why, const struct change_record *record)
@@ -436,9 +436,9 @@ static void find_said(const struct why_request *request, struct why *why)
 	if (!record && why->change && request->config) {
 		struct change_record found = {.item = *why->change,
 			.series = why->series->identity,
-			.sign = change_sign(&why->change->change),
-			.spacing = spacing_of(why)};
+			.sign = change_sign(&why->change->change)};
 
+		found.item.spacing = spacing_of(why);
 		why->known = gate_known(request->config->known_changes,
 			request->config->known_change_count, &found, request->now, &expired);
 	}

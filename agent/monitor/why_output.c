@@ -270,7 +270,6 @@ static void json_change(struct buf *out, const struct why *why)
 	json_put_number(out, "forward_change_percent", change_percent(&item->change));
 	record_put_found(out, item);
 	json_put_bool(out, "regression", change_is_regression(why->series, &item->change));
-	buf_text(out, ", ");
 	announcement_put_suspects(out, &item->suspects, item->time);
 	announcement_range(item, &before, &after);
 	text_suspects(&words, item, &text_plain);
@@ -336,7 +335,6 @@ static void json_environment(struct buf *out, const struct environment_event *ev
 	struct buf words = {0};
 	char time[WHEN_TEXT];
 
-	buf_text(out, ", ");
 	environment_put_json(out, event);
 	if (event) {
 		text_environment(&words, event, &text_plain);

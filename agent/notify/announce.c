@@ -166,6 +166,9 @@ struct announcement announce_copy(struct arena *arena, const struct announcement
 			arena_strdup(arena, item->attributes[i].before),
 			arena_strdup(arena, item->attributes[i].after)};
 	copy->excerpt = (struct packed_excerpt){0};
+	copy->templates = NULL;
+	copy->values = NULL;
+	copy->tags = (struct strings){0};
 	copy->attributes = attributes;
 	copy->suspects = attribution_copy(arena, &item->suspects);
 	copy->culprit = culprit_copy(arena, item->culprit);
@@ -219,16 +222,9 @@ static void set_links(
 {
 	struct announcement *item = &record->item;
 	bool cluster = item->members > 0;
-	int64_t around = record->spacing > 0 ? AROUND_POINTS * record->spacing : AROUND;
+	int64_t around = item->spacing > 0 ? AROUND_POINTS * item->spacing : AROUND;
 	struct url_values *values;
-	struct extras *extras;
 
-	/* The digest needs extras only for labels and templates. */
-	if (!strchr(item->metric, '{') && (!links || !has_any(links)))
-		return;
-	extras = arena_alloc(arena, sizeof *extras);
-	extras->spacing = record->spacing;
-	item->extras = extras;
 	if (!links || !has_any(links))
 		return;
 	values = arena_alloc(arena, sizeof *values);
@@ -244,29 +240,15 @@ static void set_links(
 	item->dashboard = url_template_expand(arena, links->dashboard, values);
 	item->runbook = url_template_expand(arena, links->runbook, values);
 	item->owner = url_template_expand_text(arena, links->owner, values);
-	extras->templates = links;
-	extras->values = values;
-}
-
-/* Tags of annotations, of one test's change. */
-static void set_tags(struct arena *arena, const struct test *test, struct announcement *item)
-{
-	struct strings tags = annotation_tags(arena, test, item->metric, NULL);
-	struct extras *extras;
-
-	if (tags.count == 0)
-		return;
-	extras = arena_alloc(arena, sizeof *extras);
-	*extras = *announcement_extras(item);
-	extras->tags = tags;
-	item->extras = extras;
+	item->templates = links;
+	item->values = values;
 }
 
 void announce_links_by(struct arena *arena, const struct test *test, struct change_record *record)
 {
 	set_links(arena, test ? &test->links : NULL, record);
 	if (test)
-		set_tags(arena, test, &record->item);
+		record->item.tags = annotation_tags(arena, test, record->item.metric, NULL);
 }
 
 void announce_page(struct arena *arena, const struct config *config, struct announcement *item)

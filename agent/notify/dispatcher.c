@@ -322,8 +322,8 @@ static int64_t recovery_wait(
 	const struct dispatcher *dispatcher, const struct change_record *record, bool straggler)
 {
 	int64_t now = agent_now(dispatcher->agent);
-	int64_t most = record->spacing < RECOVERY_MOST && !straggler
-			       ? RECOVERY_POINTS * record->spacing
+	int64_t most = record->item.spacing < RECOVERY_MOST && !straggler
+			       ? RECOVERY_POINTS * record->item.spacing
 			       : RECOVERY_MOST;
 	int64_t left = record->updated + (most < RECOVERY_MOST ? most : RECOVERY_MOST) - now;
 

@@ -332,7 +332,8 @@ static struct place place_of(
 
 	if (!label)
 		return (struct place){0};
-	return (struct place){{environment_hash(label, value), record->item.time, record->spacing},
+	return (struct place){
+		{environment_hash(label, value), record->item.time, record->item.spacing},
 		environment_key(record->item.test, record->series, label, value)};
 }
 
@@ -501,8 +502,9 @@ static int64_t left_for_runs(
 static int64_t confirmation_time_left(
 	const struct environments *environments, const struct change_record *record)
 {
-	int64_t most = record->spacing < CONFIRM_WAIT_MAX ? CONFIRM_WAIT_POINTS * record->spacing
-							  : CONFIRM_WAIT_MAX;
+	int64_t most = record->item.spacing < CONFIRM_WAIT_MAX
+			       ? CONFIRM_WAIT_POINTS * record->item.spacing
+			       : CONFIRM_WAIT_MAX;
 	int64_t since = record->updated > record->first_seen ? record->updated : record->first_seen;
 
 	most = least(most, CONFIRM_WAIT_MAX);
@@ -578,7 +580,7 @@ static void begin_event(struct environments *environments, const struct change_r
 		.label = label_of(environments, record),
 		.value = record->item.environment,
 		.time = tally->time,
-		.spacing = record->spacing,
+		.spacing = record->item.spacing,
 		.told = tally->hit,
 		.created = agent_now(environments->agent)};
 

@@ -45,8 +45,8 @@ static const struct change_record *find_elsewhere(
 		if (strcmp(other->item.test, record->item.test) == 0 &&
 			strcmp(other->series, record->series) == 0 &&
 			strcmp(other->branch, record->branch) == 0 && other->sign == record->sign &&
-			change_near(other->item.time, record->spacing, record->item.time,
-				record->spacing) &&
+			change_near(other->item.time, record->item.spacing, record->item.time,
+				record->item.spacing) &&
 			triage_is_accepted(triage_at(&other->triage, now)) &&
 			!triage_outgrown(&other->triage, &record->item.change))
 			return other;

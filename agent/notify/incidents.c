@@ -42,7 +42,7 @@ static bool is_new(const struct change_record *record)
 static void add_event(struct store_incidents *request, const struct change_record *record)
 {
 	struct arena *arena = request->call.arena;
-	int64_t margin = CHANGE_TOLERANCE * record->spacing;
+	int64_t margin = CHANGE_TOLERANCE * record->item.spacing;
 	size_t i = 0;
 
 	while (i < request->event_count && request->events[i].event != record->environment_event)
@@ -223,7 +223,8 @@ static int64_t open_for(const struct config *config, const struct change_record 
 	int64_t interval = config_interval(config, record->item.test);
 	int64_t points =
 		(int64_t)confirm_most(test ? &test->detection.confirm : &config->detection.confirm);
-	int64_t steps = record->spacing < OPEN_MOST / points ? points * record->spacing : OPEN_MOST;
+	int64_t steps = record->item.spacing < OPEN_MOST / points ? points * record->item.spacing
+								  : OPEN_MOST;
 
 	if (config->agent.group_interval != 0)
 		return config->agent.group_interval;

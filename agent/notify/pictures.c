@@ -34,7 +34,6 @@ const struct excerpted *pictures_keep(struct arena *arena, const struct excerpte
 		.branch = arena_strdup(arena, worst->record.branch),
 		.sign = worst->record.sign,
 		.state = worst->record.state,
-		.spacing = worst->record.spacing,
 		.triage = {.state = worst->record.triage.state}};
 	kept->excerpt = (struct excerpt){n,
 		copy(arena, worst->excerpt.times, n * sizeof *worst->excerpt.times),

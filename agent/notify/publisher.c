@@ -202,19 +202,13 @@ static size_t early_of(const struct publisher *publisher, const struct recipient
 }
 
 /* Sets the accepted size of a change that is announced because it has outgrown it. */
-static void set_accepted(struct arena *arena, struct change_record *record)
+static void set_accepted(struct change_record *record)
 {
 	const struct triage *triage = &record->triage;
-	struct extras *extras;
 
-	if (triage->renewals == 0 || isnan(triage->size) ||
-		!triage_outgrown(triage, &record->item.change))
-		return;
-	extras = arena_alloc(arena, sizeof *extras);
-	*extras = *announcement_extras(&record->item);
-	extras->spacing = record->spacing;
-	extras->accepted = triage->size;
-	record->item.extras = extras;
+	if (triage->renewals > 0 && !isnan(triage->size) &&
+		triage_outgrown(triage, &record->item.change))
+		record->item.accepted = triage->size;
 }
 
 /* A group, and the router that decides its members. */
@@ -285,7 +279,7 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 		struct change_record announced = *group->items[i];
 
 		announce_links(arena, publisher->config, &announced);
-		set_accepted(arena, &announced);
+		set_accepted(&announced);
 		items[i] = announced.item;
 	}
 	for (size_t i = 0; i < destinations->count && written; i++) {
@@ -423,14 +417,6 @@ static bool belong_together(const struct delivery *a, const struct delivery *b)
 	       order_same(announced_by(a), announced_by(b));
 }
 
-static const struct extras *extras_of(struct arena *arena, int64_t spacing)
-{
-	struct extras *extras = arena_alloc(arena, sizeof *extras);
-
-	extras->spacing = spacing;
-	return extras;
-}
-
 /* One message for all recoveries that belong to the thread of the first. */
 static void add_recoveries(
 	const struct publisher *publisher, const struct delivery *sent, size_t count)
@@ -452,9 +438,7 @@ static void add_recoveries(
 			event = 0;
 		items[message.count] = record->item;
 		announce_page(
-			publisher->queue->call.arena, publisher->config, &items[message.count]);
-		items[message.count++].extras =
-			extras_of(publisher->queue->call.arena, record->spacing);
+			publisher->queue->call.arena, publisher->config, &items[message.count++]);
 		hash = hash_add(hash, &record->item.id, sizeof record->item.id);
 		hash = hash_add(hash, &record->item.over.time, sizeof record->item.over.time);
 	}
@@ -554,7 +538,7 @@ static void name_change(const struct announcement *item, struct buf *out)
 	buf_printf(out, "%s ", item->metric);
 	text_percent(out, &item->change);
 	buf_text(out, " of ");
-	text_utc.time(out, item->time, false);
+	text_utc.time(out, item->time, TEXT_MINUTE);
 }
 
 static bool is_withdrawn(const struct said *retraction)

@@ -82,7 +82,7 @@ void report_put_change(struct buf *out, const struct findings *findings,
 	put_key(out, "labels");
 	put_labels(out, &series->labels);
 	struct attribution suspects = attribution_of(arena, series, change);
-	buf_text(out, ", ");
+
 	announcement_put_suspects(out, &suspects, ms);
 	findings_basis(arena, findings, change, &item);
 	announcement_put_basis(out, &item);

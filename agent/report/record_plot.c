@@ -50,7 +50,7 @@ static void set_levels(struct plot_change *change, const struct excerpted *found
 static void set_range(struct plot *plot, const struct excerpted *found)
 {
 	const struct announcement *item = &found->record.item;
-	int64_t spacing = found->record.spacing > 0 ? found->record.spacing : 3600000;
+	int64_t spacing = item->spacing > 0 ? item->spacing : 3600000;
 	int64_t from = item->place_from > 0 ? item->place_from : item->time;
 	int64_t to = item->place_to > from ? item->place_to : item->time;
 

@@ -180,7 +180,7 @@ static void put_change(struct buf *out, const struct announcement *item)
 static void put_since(struct buf *out, const struct announcement *item)
 {
 	buf_text(out, ", since ");
-	text_utc.time(out, item->time, false);
+	text_utc.time(out, item->time, TEXT_MINUTE);
 }
 
 static const char *owner_of(const struct change_record *record)
@@ -317,7 +317,7 @@ static void add_silenced(struct making *making, struct change_record *record)
 	put_change(&line, &record->item);
 	if (until != WHEN_NEVER) {
 		buf_text(&line, ", until ");
-		text_utc.time(&line, until, false);
+		text_utc.time(&line, until, TEXT_MINUTE);
 	}
 	add_line(making, "silenced", &line);
 }
@@ -383,7 +383,7 @@ static const char *headline(struct making *making)
 	put_count(&out, making, LIST_ACCEPTED, making->accepted, "accepted");
 	put_count(&out, making, LIST_OPEN, making->silenced, "silenced");
 	buf_printf(&out, ", %zu without data since ", making->lacking);
-	text_utc.time(&out, making->letter->since, false);
+	text_utc.time(&out, making->letter->since, TEXT_MINUTE);
 	return buf_keep(&out, making->arena);
 }
 

@@ -131,7 +131,6 @@ static void put_silence(struct buf *out, const struct silence *silence)
 /* The pages of the commit, of the comparison, and of each listed suspect. */
 static void put_links(struct buf *out, struct arena *arena, const struct announcement *item)
 {
-	const struct extras *extras = announcement_extras(item);
 	const struct attribution *suspects = &item->suspects;
 
 	buf_text(out, ",\n \"links\": {\"commit\": ");
@@ -141,13 +140,13 @@ static void put_links(struct buf *out, struct arena *arena, const struct announc
 	for (size_t i = 0; i < suspects->listed; i++) {
 		struct url_values values = {0};
 
-		if (extras->templates && extras->values)
-			values = *extras->values;
+		if (item->templates && item->values)
+			values = *item->values;
 		values.commit = suspects->list[i].commit;
 		json_next(out);
 		buf_json_text(out,
-			extras->templates && values.commit
-				? url_template_expand(arena, extras->templates->commit_url, &values)
+			item->templates && values.commit
+				? url_template_expand(arena, item->templates->commit_url, &values)
 				: NULL);
 	}
 	buf_text(out, "]}");

@@ -87,7 +87,7 @@ static void triage_line(struct buf *out, const struct slack_options *options,
 	}
 	if (triage->until > 0) {
 		buf_text(out, ", until ");
-		slack_date(out, triage->until, false);
+		slack_date(out, triage->until, TEXT_MINUTE);
 	}
 	if (triage->note && *triage->note) {
 		buf_text(out, ": ");
@@ -126,7 +126,7 @@ static void name_some(struct buf *out, const struct follow_up *follow_up,
 		slack_short_line(out, &change->item);
 		if (times) {
 			buf_text(out, " to ");
-			slack_date(out, change->item.time, false);
+			slack_date(out, change->item.time, TEXT_MINUTE);
 		}
 	}
 	if (count > NAMED_MOST)

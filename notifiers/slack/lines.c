@@ -7,7 +7,6 @@
 
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
-#include "notifiers/text.h"
 
 enum {
 	METRIC = 400,
@@ -37,11 +36,6 @@ static bool within_word(const char *text, size_t at)
 	return is_word(text[before]) && is_word(text[after]);
 }
 
-static bool is_emoji_part(char c)
-{
-	return is_word(c) || (unsigned char)c >= 0x80 || (c && strchr("_-+'", c));
-}
-
 /* Whether the colon may begin an emoji, like :100:, whose second colon may follow the text, or an
  * address. A time of day is neither. */
 static bool telling_colon(const char *text, size_t at)
@@ -49,7 +43,8 @@ static bool telling_colon(const char *text, size_t at)
 	const char *name = text + at + 1;
 	size_t length = 0;
 
-	while (is_emoji_part(name[length]))
+	while (is_word(name[length]) || (unsigned char)name[length] >= 0x80 ||
+		(name[length] && strchr("_-+'", name[length])))
 		length++;
 	if (strncmp(name, "//", 2) == 0)
 		return true;
@@ -109,13 +104,13 @@ void slack_escaped(struct buf *out, const char *text, size_t most)
 }
 
 /* Slack's date token takes seconds; its fallback text allows no other characters than these. */
-void slack_date(struct buf *out, int64_t time, bool day)
+void slack_date(struct buf *out, int64_t time, enum text_time exact)
 {
 	int64_t seconds = time / 1000 - (time % 1000 < 0 ? 1 : 0);
 	char when[WHEN_TEXT];
 
 	buf_printf(out, "<!date^%lld^{date_short_pretty}%s|%s>", (long long)seconds,
-		day ? "" : " {time}", when_format(time, when));
+		exact == TEXT_DAY ? "" : " {time}", when_format(time, when));
 }
 
 const struct text_style slack_style = {slack_escaped, slack_date, "→", METRIC};
@@ -166,7 +161,7 @@ void slack_sentence(struct buf *out, const char *text)
 		if (before > 0)
 			slack_escaped(out, part.data, end - SLACK_DATE - out->length);
 		if (length > 0)
-			slack_date(out, time, false);
+			slack_date(out, time, TEXT_MINUTE);
 		text += before + length;
 	}
 	buf_free(&part);
@@ -177,18 +172,10 @@ void slack_test_line(struct buf *out, const struct announcement *item)
 	buf_char(out, '*');
 	slack_escaped(out, item->test, SLACK_NAME);
 	buf_char(out, '*');
-	if (announcement_extras(item)->common) {
+	if (item->common) {
 		buf_char(out, ' ');
-		slack_escaped(out, announcement_extras(item)->common, SLACK_COMMON);
+		slack_escaped(out, item->common, SLACK_COMMON);
 	}
-}
-
-static void ended(struct buf *out, const struct announcement *item)
-{
-	if (item->over.time == 0)
-		return;
-	buf_text(out, ", ");
-	text_recovery(out, item, &slack_style);
 }
 
 /* The worst changes of a crowd that fit, and how to list the others. */
@@ -200,7 +187,7 @@ static void members(struct buf *out, const struct announcement *item, size_t beg
 	for (; shown < CROWD_WORST && shown < item->members; shown++) {
 		buf_clear(&line);
 		buf_text(&line, "\n• ");
-		text_change(&line, announcement_extras(item)->folded[shown], &member_style, "", "");
+		text_change(&line, item->folded[shown], &member_style, "", "");
 		if (out->length + line.length - begin > CROWD)
 			break;
 		buf_append(out, line.data, line.length);
@@ -222,8 +209,11 @@ void slack_item_line(struct buf *out, const struct announcement *item)
 
 	buf_printf(out, "\n:%s_circle: ", circles[1 + announcement_verdict(item)]);
 	text_change(out, item, &slack_style, "", "");
-	ended(out, item);
-	if (announcement_extras(item)->folded)
+	if (item->over.time != 0) {
+		buf_text(out, ", ");
+		text_recovery(out, item, &slack_style);
+	}
+	if (item->folded)
 		members(out, item, begin);
 }
 
@@ -250,45 +240,19 @@ static size_t length_escaped(const char *url)
 	return length;
 }
 
-/* "  <...|details>", of a crowd of the worst. */
-static void own_page(struct buf *out, const struct announcement *item)
+void slack_recovery_line(struct buf *out, const struct announcement *item)
 {
 	const char *page = digest_pages(&item, 1).worst->page;
 
-	if (!page || length_escaped(page) > LINKS)
-		return;
-	buf_text(out, "  ");
-	linked(out, page, page_names[PAGE_CHANGE]);
-}
-
-void slack_recovery_line(struct buf *out, const struct announcement *item)
-{
 	buf_text(out,
 		announcement_verdict(item) > 0 ? "\n:large_green_circle: " : "\n:white_circle: ");
 	slack_test_line(out, item);
 	buf_char(out, ' ');
 	text_end(out, item, &slack_style, "", " (was ");
-	own_page(out, item);
-}
-
-static void attributes_line(struct buf *out, const struct announcement *item)
-{
-	struct buf text = {0};
-
-	text_attributes(&text, item);
-	if (text.length > 0) {
-		buf_char(out, '\n');
-		slack_escaped(out, text.data, ATTRIBUTES);
+	if (page && length_escaped(page) <= LINKS) {
+		buf_text(out, "  ");
+		linked(out, page, page_names[PAGE_CHANGE]);
 	}
-	buf_free(&text);
-}
-
-/* Whether the item's commit page is about this commit. */
-static bool links_to(const struct announcement *item, const char *commit)
-{
-	const char *linked = announcement_commit(item);
-
-	return commit && (!linked || strcmp(commit, linked) == 0);
 }
 
 static void suspects_note(struct buf *out, const struct announcement *item, const char *before)
@@ -301,11 +265,13 @@ static void suspects_note(struct buf *out, const struct announcement *item, cons
 	buf_free(&text);
 }
 
-/* A truncated link would be broken, so links that do not fit are left out. */
+/* A truncated link would be broken, so links that do not fit are left out. The item's commit page
+ * may be about another commit. */
 static void commits_line(struct buf *out, const struct announcement *item)
 {
 	const char *commit_url = item->commit_url, *compare_url = item->compare_url;
 	const char *before, *after, *likely = announcement_likely(item);
+	const char *commit = announcement_commit(item);
 
 	announcement_range(item, &before, &after);
 	if (!before && !after) {
@@ -321,7 +287,8 @@ static void commits_line(struct buf *out, const struct announcement *item)
 		slack_escaped(out, before ? before : "?", COMMIT);
 		buf_text(out, " .. ");
 	}
-	linked(out, links_to(item, after) ? commit_url : NULL, after ? after : "?");
+	linked(out, after && (!commit || strcmp(after, commit) == 0) ? commit_url : NULL,
+		after ? after : "?");
 	if (compare_url) {
 		buf_text(out, " (");
 		linked(out, compare_url, "compare");
@@ -330,25 +297,25 @@ static void commits_line(struct buf *out, const struct announcement *item)
 	suspects_note(out, item, ", ");
 	if (likely) {
 		buf_text(out, ", most likely ");
-		linked(out, links_to(item, likely) ? commit_url : NULL, likely);
+		linked(out, !commit || strcmp(likely, commit) == 0 ? commit_url : NULL, likely);
 	}
 }
 
-static void place_line(struct buf *out, const struct announcement *item)
+void slack_range_line(struct buf *out, const struct announcement *item)
 {
 	struct buf text = {0};
 
 	text_place(&text, item, &slack_style);
 	if (text.length > 0)
 		buf_printf(out, "\n%s", text.data);
-	buf_free(&text);
-}
-
-void slack_range_line(struct buf *out, const struct announcement *item)
-{
-	place_line(out, item);
 	commits_line(out, item);
-	attributes_line(out, item);
+	buf_clear(&text);
+	text_attributes(&text, item);
+	if (text.length > 0) {
+		buf_char(out, '\n');
+		slack_escaped(out, text.data, ATTRIBUTES);
+	}
+	buf_free(&text);
 }
 
 /* "\n<...|dashboard>, owner: team-pay", of the pages before `last`; `of`: whose they are, if not
@@ -380,28 +347,21 @@ static void help_line(struct buf *out, const char *const pages[PAGES], enum page
 	}
 }
 
-void slack_help_lines(struct buf *out, const struct announcement *const *items, size_t count)
+void slack_help_lines(
+	struct buf *out, const struct announcement *const *items, size_t count, enum page last)
 {
 	struct digest_pages pages = digest_pages(items, count);
 
-	help_line(out, pages.common, PAGES, NULL);
-	help_line(out, pages.own, PAGES, pages.worst);
-}
-
-void slack_page_line(struct buf *out, const struct announcement *const *items, size_t count)
-{
-	struct digest_pages pages = digest_pages(items, count);
-
-	help_line(out, pages.common, PAGE_CHANGE + 1, NULL);
-	help_line(out, pages.own, PAGE_CHANGE + 1, pages.worst);
+	help_line(out, pages.common, last, NULL);
+	help_line(out, pages.own, last, pages.worst);
 }
 
 void slack_short_line(struct buf *out, const struct announcement *item)
 {
 	slack_escaped(out, item->test, SLACK_NAME);
 	buf_char(out, ' ');
-	if (announcement_extras(item)->common) {
-		slack_escaped(out, announcement_extras(item)->common, SLACK_COMMON);
+	if (item->common) {
+		slack_escaped(out, item->common, SLACK_COMMON);
 		buf_char(out, ' ');
 	}
 	if (item->members > 0) {

@@ -9,6 +9,7 @@
 #define NOTIFIERS_SLACK_LINES_H
 
 #include "notifiers/digest.h"
+#include "notifiers/text.h"
 
 /* In bytes; SLACK_DATE: maximum size of a date. */
 enum { SLACK_NAME = 300, SLACK_COMMON = 200, SLACK_SENTENCE = 2000, SLACK_DATE = 100 };
@@ -19,7 +20,7 @@ void slack_escaped(struct buf *out, const char *text, size_t most);
 
 /* A date that Slack shows in the reader's time zone, to the day or the minute. The fallback is
  * "2021-07-02 00:00:00 +0000". */
-void slack_date(struct buf *out, int64_t time, bool day);
+void slack_date(struct buf *out, int64_t time, enum text_time exact);
 
 /* Names by slack_escaped, times by slack_date. */
 extern const struct text_style slack_style;
@@ -46,11 +47,9 @@ void slack_range_line(struct buf *out, const struct announcement *item);
 
 /* "\n<https://hunter.example/change/7|details>, <...|dashboard>, <...|runbook>, owner: team-pay" of
  * items of a digest, and "\nof p99: <...|dashboard>" where it is only the worst's; nothing where
- * there is none. */
-void slack_help_lines(struct buf *out, const struct announcement *const *items, size_t count);
-
-/* The first of these lines with the agent's page alone: of the change, or of the worst. */
-void slack_page_line(struct buf *out, const struct announcement *const *items, size_t count);
+ * there is none. Only the pages before `last`. */
+void slack_help_lines(
+	struct buf *out, const struct announcement *const *items, size_t count, enum page last);
 
 /* "test p99 +24%", without markup. */
 void slack_short_line(struct buf *out, const struct announcement *item);

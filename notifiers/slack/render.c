@@ -13,7 +13,6 @@
 #include "notifiers/slack/chart.h"
 #include "notifiers/slack/follow_up.h"
 #include "notifiers/slack/lines.h"
-#include "notifiers/text.h"
 
 /*
  * Writes blocks of Slack's Block Kit within Slack's limits: counts the bytes of each block and
@@ -36,26 +35,14 @@ struct slack_blocks {
 	bool first_look; /* fields have their times */
 };
 
-static void slack_blocks_free(struct slack_blocks *blocks)
-{
-	buf_free(&blocks->json);
-	buf_free(&blocks->field);
-}
-
-static void slack_blocks_clear(struct slack_blocks *blocks)
-{
-	buf_clear(&blocks->json);
-	buf_clear(&blocks->field);
-	blocks->count = blocks->text = blocks->fields = 0;
-}
-
 /* Verbatim, or Slack would turn parts of names into links and mentions. */
-static void text_object(struct slack_blocks *blocks, const char *type, const struct buf *text)
+static void text_object(struct slack_blocks *blocks, struct buf *text)
 {
-	buf_printf(&blocks->json, "{\"type\":\"%s\",\"text\":", type);
+	buf_text(&blocks->json, "{\"type\":\"mrkdwn\",\"text\":");
 	buf_json_string(&blocks->json, text->data, text->length);
-	buf_text(&blocks->json, strcmp(type, "mrkdwn") == 0 ? ",\"verbatim\":true}" : "}");
+	buf_text(&blocks->json, ",\"verbatim\":true}");
 	blocks->text += text->length;
+	buf_clear(text);
 }
 
 static void block_open(struct slack_blocks *blocks, const char *type)
@@ -63,21 +50,20 @@ static void block_open(struct slack_blocks *blocks, const char *type)
 	buf_printf(&blocks->json, "%s{\"type\":\"%s\"", blocks->count++ == 0 ? "" : ",", type);
 }
 
-static void block_of_text(
-	struct slack_blocks *blocks, const char *type, const char *text_type, struct buf *text)
-{
-	block_open(blocks, type);
-	buf_text(&blocks->json, ",\"text\":");
-	text_object(blocks, text_type, text);
-	buf_char(&blocks->json, '}');
-	buf_clear(text);
-}
-
 /* Adds the text as a section and empties the buffer. */
 static void slack_blocks_section(struct slack_blocks *blocks, struct buf *text)
 {
-	block_of_text(blocks, "section", "mrkdwn", text);
+	block_open(blocks, "section");
+	buf_text(&blocks->json, ",\"text\":");
+	text_object(blocks, text);
+	buf_char(&blocks->json, '}');
 }
+
+/* The change being added, and the end of the previous field: its commits, and the pages about its
+ * changes. */
+struct lines {
+	struct buf line, range, last_range, help, last_help;
+};
 
 static void fields_close(struct slack_blocks *blocks)
 {
@@ -86,10 +72,16 @@ static void fields_close(struct slack_blocks *blocks)
 	blocks->fields = 0;
 }
 
-/* Adds the current field to the open section of fields, or to a new one. */
-static void field_close(struct slack_blocks *blocks)
+/* Ends the current field: its range, and the pages if they fit. Adds it to the open section of
+ * fields, or to a new one. */
+static void field_close(struct slack_blocks *blocks, const struct lines *lines)
 {
-	if (blocks->field.length == 0)
+	struct buf *field = &blocks->field;
+
+	buf_append(field, lines->last_range.data, lines->last_range.length);
+	if (field->length + lines->last_help.length <= SLACK_FIELD)
+		buf_append(field, lines->last_help.data, lines->last_help.length);
+	if (field->length == 0)
 		return;
 	if (blocks->fields == SLACK_FIELDS)
 		fields_close(blocks);
@@ -100,26 +92,36 @@ static void field_close(struct slack_blocks *blocks)
 		buf_char(&blocks->json, ',');
 	}
 	blocks->fields++;
-	text_object(blocks, "mrkdwn", &blocks->field);
-	buf_clear(&blocks->field);
+	text_object(blocks, field);
 }
 
-static void time_block(struct slack_blocks *blocks, int64_t time)
+/* The change goes into the current field, or a new one, below its time. */
+static void add_change(struct slack_blocks *blocks, const struct announcement *item,
+	struct lines *lines, bool new_time)
 {
-	struct buf text = {0};
+	struct buf *field = &blocks->field, text = {0};
+	struct lines before = *lines;
 
-	field_close(blocks);
-	fields_close(blocks);
-	block_open(blocks, "divider");
-	buf_char(&blocks->json, '}');
-	slack_date(&text, time, false);
-	slack_blocks_section(blocks, &text);
-	buf_free(&text);
-}
-
-static bool same_field(const struct announcement *a, const struct announcement *b)
-{
-	return a->time == b->time && strcmp(a->test, b->test) == 0 && announcement_same_range(a, b);
+	if (!blocks->first_look && new_time) {
+		fields_close(blocks);
+		block_open(blocks, "divider");
+		buf_char(&blocks->json, '}');
+		slack_date(&text, item->time, TEXT_MINUTE);
+		slack_blocks_section(blocks, &text);
+		buf_free(&text);
+	}
+	if (field->length == 0) {
+		slack_test_line(field, item);
+		if (blocks->first_look) {
+			buf_text(field, " since ");
+			slack_date(field, item->time, TEXT_MINUTE);
+		}
+	}
+	buf_append(field, lines->line.data, lines->line.length);
+	lines->last_range = before.range;
+	lines->last_help = before.help;
+	lines->range = before.last_range;
+	lines->help = before.last_help;
 }
 
 /* Whether one more line certainly fits, with the test's name, the commits, the time, a section for
@@ -133,57 +135,6 @@ static bool has_room(const struct slack_blocks *blocks, size_t line, size_t rang
 	       text + (new_time ? SLACK_DATE : 0) <= SLACK_POST_TEXT;
 }
 
-/* The change being added, and the end of the previous field: its commits, and the pages about the
- * changes from `first` on. */
-struct lines {
-	struct buf line, range, last_range, help, last_help;
-	size_t first;
-};
-
-/* Ends the field; adds the pages if they fit. */
-static void finish_field(struct slack_blocks *blocks, struct lines *lines)
-{
-	buf_append(&blocks->field, lines->last_range.data, lines->last_range.length);
-	if (blocks->field.length + lines->last_help.length <= SLACK_FIELD)
-		buf_append(&blocks->field, lines->last_help.data, lines->last_help.length);
-	field_close(blocks);
-}
-
-static void swap(struct buf *a, struct buf *b)
-{
-	struct buf other = *a;
-
-	*a = *b;
-	*b = other;
-}
-
-/* Whether the item goes into the field of the previous one, and fits. */
-static bool continues(const struct slack_blocks *blocks, const struct announcement *last,
-	const struct announcement *item, const struct lines *lines)
-{
-	return last && same_field(last, item) &&
-	       blocks->field.length + lines->line.length + lines->range.length <= SLACK_FIELD;
-}
-
-static void add_change(struct slack_blocks *blocks, const struct announcement *last,
-	const struct announcement *item, struct lines *lines, bool continued)
-{
-	if (last && !continued)
-		finish_field(blocks, lines);
-	if (!blocks->first_look && (!last || last->time != item->time))
-		time_block(blocks, item->time);
-	if (blocks->field.length == 0) {
-		slack_test_line(&blocks->field, item);
-		if (blocks->first_look) {
-			buf_text(&blocks->field, " since ");
-			slack_date(&blocks->field, item->time, false);
-		}
-	}
-	buf_append(&blocks->field, lines->line.data, lines->line.length);
-	swap(&lines->last_range, &lines->range);
-	swap(&lines->last_help, &lines->help);
-}
-
 /*
  * Writes a time, below it a field per test with a line per metric and the commits at the end.
  * Returns how many changes fit Slack's limits, at least one after a section.
@@ -193,30 +144,34 @@ static size_t slack_blocks_changes(
 {
 	const struct announcement *last = NULL;
 	struct lines lines = {0};
-	size_t added = 0;
+	size_t added = 0, first = 0;
 
 	for (; added < count; added++) {
 		const struct announcement *item = items[added];
-		bool new_time = blocks->first_look || !last || last->time != item->time;
-		bool continued;
+		bool same_time = last && last->time == item->time, continued;
 
 		buf_clear(&lines.line);
 		buf_clear(&lines.range);
 		buf_clear(&lines.help);
 		slack_item_line(&lines.line, item);
 		slack_range_line(&lines.range, item);
-		continued = continues(blocks, last, item, &lines);
-		lines.first = continued ? lines.first : added;
-		slack_help_lines(&lines.help, items + lines.first, added + 1 - lines.first);
+		continued = same_time && strcmp(last->test, item->test) == 0 &&
+			    announcement_same_range(last, item) &&
+			    blocks->field.length + lines.line.length + lines.range.length <=
+				    SLACK_FIELD;
+		first = continued ? first : added;
+		slack_help_lines(&lines.help, items + first, added + 1 - first, PAGES);
 		if (!has_room(blocks, lines.line.length,
 			    lines.last_range.length + lines.range.length + lines.last_help.length +
 				    lines.help.length,
-			    new_time))
+			    blocks->first_look || !same_time))
 			break;
-		add_change(blocks, last, item, &lines, continued);
+		if (last && !continued)
+			field_close(blocks, &lines);
+		add_change(blocks, item, &lines, !same_time);
 		last = item;
 	}
-	finish_field(blocks, &lines);
+	field_close(blocks, &lines);
 	fields_close(blocks);
 	buf_free(&lines.line);
 	buf_free(&lines.range);
@@ -245,7 +200,7 @@ struct rendering {
 	const struct message *message;
 	struct digest digest;
 	const char *channel;
-	bool with_charts;
+
 	const struct announcement **by_weight; /* all, worst first */
 	const struct announcement **items;     /* the shown ones, by post */
 	struct post posts[SLACK_POSTS];
@@ -253,130 +208,63 @@ struct rendering {
 	bool planned;      /* the distribution over posts is final */
 	struct buf charts; /* blocks, with commas, of the first post */
 	size_t chart_count, chart_words;
-	struct buf what; /* of the first line, see text_what */
+
 	struct slack_blocks blocks;
 	struct buf *payload;
 };
 
-/* Describes the rest that the first post leaves out. */
-static void rest_line(struct buf *out, const struct rendering *rendering)
-{
-	size_t posted = rendering->posts[0].count;
-	size_t first = digest_changes(rendering->by_weight, posted);
-	size_t shown = digest_changes(rendering->by_weight, rendering->shown);
-	size_t thread = shown - first, left = rendering->message->count - shown;
-
-	if (thread + left == 0)
-		return;
-	buf_printf(out, "\nThe %zu worst are shown", first);
-	if (thread > 0)
-		buf_printf(out, "; %zu more are in the thread", thread);
-	if (left > 0)
-		buf_printf(out, "; %zu %s left out, `hunter-c changes` lists them", left,
-			left == 1 ? "is" : "are");
-}
-
-/* "More change points of 2021-07-02 00:00 (a60027ff .. 15ce8e36): " */
-static void more_line(struct buf *out, const struct announcement *first)
-{
-	struct buf range = {0};
-
-	buf_text(out, "More change points of ");
-	slack_date(out, first->time, false);
-	if (text_range(&range, first, &slack_style))
-		buf_printf(out, " (%s)", range.data);
-	buf_free(&range);
-	buf_text(out, ": ");
-}
-
-/* "15 regressions in checkout, pay since 2021-07-02 07:00" */
-static void headline(struct buf *out, const struct rendering *rendering, const char *mark)
-{
-	const struct environment_event *event = rendering->message->environment;
-
-	if (event) {
-		buf_text(out, mark);
-		text_environment(out, event, &slack_style);
-		buf_printf(out, "%s since ", mark);
-		slack_date(out, event->time, false);
-		buf_text(out, ", ");
-		text_elsewhere(out, event);
-		text_early(out, rendering->message);
-	} else {
-		buf_printf(out, "%s%s%s since ", mark, rendering->what.data, mark);
-		slack_date(out, message_since(rendering->message), false);
-	}
-	text_incident(out, rendering->message);
-}
-
-/* On a line of its own above the headline. */
-static void summary_line(struct buf *out, const struct message *message)
-{
-	if (!message->summary)
-		return;
-	text_summary(out, message, &slack_style);
-	buf_char(out, '\n');
-}
-
+/* The silence, what this continues, the headline, and the rest that the first post leaves out. */
 static void head_blocks(struct rendering *rendering)
 {
 	const struct message *message = rendering->message;
-	struct buf text = {0};
+	size_t first = digest_changes(rendering->by_weight, rendering->posts[0].count);
+	size_t shown = digest_changes(rendering->by_weight, rendering->shown);
+	size_t thread = shown - first, left = message->count - shown;
+	struct buf text = {0}, range = {0};
 
-	summary_line(&text, message);
-	if (message->kind == MESSAGE_UPDATED && !message->environment)
-		more_line(&text, message->more_of);
-	headline(&text, rendering, "*");
-	rest_line(&text, rendering);
+	text_summary(&text, message, &slack_style);
+	buf_text(&text, message->summary ? "\n" : "");
+	if (message->kind == MESSAGE_UPDATED && !message->environment) {
+		buf_text(&text, "More change points of ");
+		slack_date(&text, message->more_of->time, TEXT_MINUTE);
+		if (text_range(&range, message->more_of, &slack_style))
+			buf_printf(&text, " (%s)", range.data);
+		buf_free(&range);
+		buf_text(&text, ": ");
+	}
+	text_headline(&text, message, &slack_style, "*");
+	if (thread + left > 0)
+		buf_printf(&text, "\nThe %zu worst are shown", first);
+	if (thread > 0)
+		buf_printf(&text, "; %zu more are in the thread", thread);
+	if (left > 0)
+		buf_printf(&text, "; %zu %s left out, `hunter-c changes` lists them", left,
+			left == 1 ? "is" : "are");
 	slack_blocks_section(&rendering->blocks, &text);
 	buf_free(&text);
-}
-
-/* Charts of the worst changes whose points are known; of a crowd of its worst. */
-static void draw_charts(struct rendering *rendering)
-{
-	size_t count = rendering->digest.message.count;
-
-	for (size_t i = 0; i < count && rendering->chart_count < SLACK_CHARTS; i++) {
-		const struct announcement *item = rendering->by_weight[i];
-		size_t before = rendering->charts.length, words;
-
-		buf_char(&rendering->charts, ',');
-		words = slack_chart(&rendering->charts, digest_pages(&item, 1).worst);
-		rendering->chart_words += words;
-		rendering->chart_count += words > 0;
-		if (words == 0)
-			rendering->charts.length = before;
-	}
-}
-
-static void chart_blocks(struct rendering *rendering)
-{
-	struct slack_blocks *blocks = &rendering->blocks;
-
-	if (rendering->chart_count > 0)
-		buf_append(&blocks->json, rendering->charts.data, rendering->charts.length);
-	blocks->count += rendering->chart_count;
-	blocks->text += rendering->chart_words;
 }
 
 /* Builds the post with as many of its items as fit, and drops the rest from it. */
 static void build(struct rendering *rendering, struct post *post)
 {
+	struct slack_blocks *blocks = &rendering->blocks;
 	struct buf text = {0};
 
-	slack_blocks_clear(&rendering->blocks);
+	buf_clear(&blocks->json);
+	buf_clear(&blocks->field);
+	blocks->count = blocks->text = blocks->fields = 0;
 	if (post->number == 0) {
 		head_blocks(rendering);
-		chart_blocks(rendering);
-		rendering->blocks.text += SLACK_TRIAGE;
+		buf_append(&blocks->json, rendering->charts.data, rendering->charts.length);
+		blocks->count += rendering->chart_count;
+		blocks->text += rendering->chart_words + SLACK_TRIAGE;
 		if (!rendering->planned)
-			rendering->blocks.text += REST_MOST;
+			blocks->text += REST_MOST;
 	} else {
 		buf_printf(&text, "Change points, %zu of %zu", post->number + 1, post->of);
-		slack_blocks_section(&rendering->blocks, &text);
+		slack_blocks_section(blocks, &text);
 	}
-	post->count = slack_blocks_changes(&rendering->blocks, post->items, post->count);
+	post->count = slack_blocks_changes(blocks, post->items, post->count);
 	buf_free(&text);
 }
 
@@ -453,8 +341,9 @@ static void fallback_text(struct buf *out, const struct rendering *rendering)
 	size_t count = rendering->digest.message.count, shown = 0, left;
 	struct buf line = {0};
 
-	summary_line(out, rendering->message);
-	headline(out, rendering, "");
+	text_summary(out, rendering->message, &slack_style);
+	buf_text(out, rendering->message->summary ? "\n" : "");
+	text_headline(out, rendering->message, &slack_style, "");
 	for (; shown < count && shown < FALLBACK_LINES; shown++) {
 		buf_clear(&line);
 		buf_char(&line, '\n');
@@ -472,14 +361,12 @@ static void fallback_text(struct buf *out, const struct rendering *rendering)
 /* Writes the ids of an item's changes, at most `room`; returns how many. */
 static size_t put_ids(struct buf *out, const struct announcement *item, size_t room, bool first)
 {
-	size_t count = announcement_extras(item)->folded ? item->members : 1;
+	size_t count = item->folded ? item->members : 1;
 
 	count = count < room ? count : room;
 	for (size_t i = 0; i < count; i++)
 		buf_printf(out, "%s%lld", first && i == 0 ? "" : ",",
-			(long long)(announcement_extras(item)->folded
-					    ? announcement_extras(item)->folded[i]->id
-					    : item->id));
+			(long long)(item->folded ? item->folded[i]->id : item->id));
 	return count;
 }
 
@@ -526,7 +413,7 @@ static void write_body(struct rendering *rendering, const struct post *post, con
 	buf_char(out, '}');
 }
 
-static void render_changes(struct rendering *rendering)
+static void render_changes(struct rendering *rendering, bool charts)
 {
 	size_t count;
 	struct buf text = {0};
@@ -536,9 +423,18 @@ static void render_changes(struct rendering *rendering)
 	rendering->items = memory_new(count, sizeof *rendering->items);
 	rendering->by_weight = memory_new(count, sizeof *rendering->by_weight);
 	message_by_weight(&rendering->digest.message, rendering->by_weight);
-	text_what(&rendering->what, rendering->message, &slack_style);
-	if (rendering->with_charts)
-		draw_charts(rendering);
+	/* Charts of the worst changes whose points are known; of a crowd of its worst. */
+	for (size_t i = 0; charts && i < count && rendering->chart_count < SLACK_CHARTS; i++) {
+		size_t before = rendering->charts.length, words;
+
+		buf_char(&rendering->charts, ',');
+		words = slack_chart(
+			&rendering->charts, digest_pages(&rendering->by_weight[i], 1).worst);
+		rendering->chart_words += words;
+		rendering->chart_count += words > 0;
+		if (words == 0)
+			rendering->charts.length = before;
+	}
 	plan(rendering);
 	for (size_t i = 0; i < rendering->post_count; i++) {
 		struct post *post = &rendering->posts[i];
@@ -555,7 +451,7 @@ static void render_changes(struct rendering *rendering)
 		write_body(rendering, post, &text);
 	}
 	buf_free(&text);
-	buf_free(&rendering->what);
+
 	buf_free(&rendering->charts);
 	free(rendering->items);
 	free(rendering->by_weight);
@@ -609,22 +505,12 @@ static void add_sections(struct rendering *rendering)
 	buf_free(&text);
 }
 
-/* Where all is known of the changes of a sentence, of the worst if they are several. */
-static void add_page(struct buf *section, const struct message *message)
-{
-	const struct announcement **items = memory_new(message->count, sizeof *items);
-
-	for (size_t i = 0; i < message->count; i++)
-		items[i] = &message->items[i];
-	if (message->count > 0)
-		slack_page_line(section, items, message->count);
-	free(items);
-}
-
 /* A section, and its text for notifications, which begins with the subject unless it names it. */
 static void render_notice(struct rendering *rendering)
 {
-	const struct notice *notice = rendering->message->notice;
+	const struct message *message = rendering->message;
+	const struct notice *notice = message->notice;
+	const struct announcement **items = memory_new(message->count, sizeof *items);
 	struct buf section = {0}, text = {0}, body = {0};
 
 	if (!strstr(notice->text, notice->subject)) {
@@ -632,15 +518,20 @@ static void render_notice(struct rendering *rendering)
 		buf_text(&text, ": ");
 	}
 	slack_sentence(&body, notice->text);
-	buf_append(&text, body.data ? body.data : "", body.length);
+	buf_append(&text, body.data, body.length);
 	buf_text(&section, notice->recovered ? ":large_green_circle: *" : ":warning: *");
 	slack_escaped(&section, notice->subject, SLACK_NAME);
 	buf_text(&section, "*  ");
-	slack_date(&section, notice->ended ? notice->ended : notice->time, false);
+	slack_date(&section, notice->ended ? notice->ended : notice->time, TEXT_MINUTE);
 	buf_char(&section, '\n');
-	buf_append(&section, body.data ? body.data : "", body.length);
+	buf_append(&section, body.data, body.length);
 	buf_free(&body);
-	add_page(&section, rendering->message);
+	/* Where all is known of the changes of a sentence, of the worst if they are several. */
+	for (size_t i = 0; i < message->count; i++)
+		items[i] = &message->items[i];
+	if (message->count > 0)
+		slack_help_lines(&section, items, message->count, PAGE_CHANGE + 1);
+	free(items);
 	slack_blocks_section(&rendering->blocks, &section);
 	add_sections(rendering);
 	write_body(rendering, &(struct post){.of = 1}, &text);
@@ -685,7 +576,7 @@ void slack_render(
 {
 	struct rendering rendering = {.message = message,
 		.channel = channel,
-		.with_charts = charts,
+
 		.blocks.first_look = message->first_look,
 		.payload = payload};
 
@@ -694,8 +585,9 @@ void slack_render(
 	else if (message->notice)
 		render_notice(&rendering);
 	else
-		render_changes(&rendering);
-	slack_blocks_free(&rendering.blocks);
+		render_changes(&rendering, charts);
+	buf_free(&rendering.blocks.json);
+	buf_free(&rendering.blocks.field);
 }
 
 const char *slack_body(struct arena *arena, const char *payload, size_t number)

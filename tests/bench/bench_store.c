@@ -126,7 +126,7 @@ static struct store_call *record_test(int number, int changes)
 		record->sign = 1;
 		record->state = i % 10 == 0 ? CHANGE_WITHDRAWN : CHANGE_CONFIRMED;
 		record->first_seen = record->item.time + 3600000;
-		record->spacing = 86400000;
+		record->item.spacing = 86400000;
 		record->item.excerpt = excerpt_of(arena, record->item.time);
 	}
 	request->checkpoints.items = arena_alloc(arena, sizeof *request->checkpoints.items);

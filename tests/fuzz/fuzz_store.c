@@ -236,7 +236,8 @@ static void check_record(const struct change_record *record)
 	require(record->state >= 1 && record->state < CHANGE_STATES);
 	require(record->news < NOTIFY_COUNT && record->sign >= -1 && record->sign <= 1);
 	require(record->series && record->branch);
-	require(record->spacing >= 0 && record->spacing <= ROWS_MOST && record->runs >= 0);
+	require(record->item.spacing >= 0 && record->item.spacing <= ROWS_MOST &&
+		record->runs >= 0);
 	require(record->item.direction >= -1 && record->item.direction <= 1);
 	require(record->item.change.count_after <= (size_t)ROWS_MOST);
 	check_time(record->item.time);

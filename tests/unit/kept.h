@@ -76,7 +76,7 @@ static bool kept_tells_end(const struct kept *kept, const struct change_record *
 		if (kept->told[i] > 0 && kept->records[i].state != CHANGE_WITHDRAWN &&
 			kept->records[i].sign == -record->sign &&
 			llabs(kept->records[i].item.time - record->item.over.time) <=
-				2 * CHANGE_TOLERANCE * kept->records[i].spacing)
+				2 * CHANGE_TOLERANCE * kept->records[i].item.spacing)
 			return true;
 	return false;
 }

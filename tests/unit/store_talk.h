@@ -156,6 +156,7 @@ static const struct change_record example = {
 		.unit = "ns",
 		.direction = -1,
 		.time = INT64_C(1700000000000),
+		.spacing = 60000,
 		.change = {.pvalue = 1e-300,
 			.mean_before = 1.5,
 			.mean_after = 2.5,
@@ -195,7 +196,6 @@ static const struct change_record example = {
 	.state = CHANGE_CONFIRMED,
 	.news = NOTIFY_PENDING,
 	.first_seen = INT64_C(1700000600000),
-	.spacing = 60000,
 };
 
 static inline int64_t record_one(struct fixture *fixture, const struct change_record *record)

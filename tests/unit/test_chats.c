@@ -143,14 +143,11 @@ static void test_markdown(void **state)
 	const char *name = fixture->notifier == &discord_notifier ? "description" : "text";
 	struct announcement item = item_of(hostile, "p99`");
 	struct buf status = {0};
-	struct extras extras = {0};
 	struct message message = {.key = "k", .items = &item, .count = 1};
 	struct buf text;
 
 	buf_printf(&status, "%s milestone %%1, !12, ~bug, $4, 5%% of", hostile);
-	extras.status = status.data;
-
-	item.extras = &extras;
+	item.status = status.data;
 	text = text_of(fixture, &message, name);
 	assert_within(&text, "**1 regression in ``` @everyone <b>#12");
 	assert_within(&text, "- `` p99` ``: **+24%**  100 → 124 `ms`");

@@ -109,8 +109,6 @@ static void test_long_labels_are_not_cut(void **state)
 		arena_printf(arena, "b=1: p{a=\"%s1\"} p{a=\"%s2\"}", value, value));
 }
 
-static const struct extras hourly = {.spacing = HOUR};
-
 /* So many series of one test, each 1% slower than the one before it: +10%, +11%, ... */
 static struct announcement *farm(struct arena *arena, size_t count)
 {
@@ -125,7 +123,7 @@ static struct announcement *farm(struct arena *arena, size_t count)
 			.time = START,
 			.place_from = START,
 			.place_to = START,
-			.extras = &hourly,
+			.spacing = HOUR,
 			.change = {LEVELS(100, 110 + (double)i)},
 			.commit_before = "c29",
 			.commit_after = "c30"};
@@ -149,13 +147,13 @@ static void test_a_crowd_has_numbers_of_its_own(void **state)
 	assert_int_equal(crowd->members, 21);
 	assert_string_equal(crowd->metric, "p99");
 	assert_string_equal(crowd->shared, "100% role=render");
-	assert_null(crowd->extras->common);
+	assert_null(crowd->common);
 	assert_true(fabs(crowd->change.size - 20) < 1e-9);
 	assert_true(fabs(crowd->change.size_low - 10.5) < 1e-9);
 	assert_true(fabs(crowd->change.size_high - 29.5) < 1e-9);
-	assert_int_equal(crowd->extras->folded[0]->id, 21);
-	assert_int_equal(crowd->extras->folded[20]->id, 1);
-	assert_string_equal(crowd->extras->folded[0]->metric, "{host=\"h20\"}");
+	assert_int_equal(crowd->folded[0]->id, 21);
+	assert_int_equal(crowd->folded[20]->id, 1);
+	assert_string_equal(crowd->folded[0]->metric, "{host=\"h20\"}");
 	assert_string_equal(crowd->commit_after, "c30");
 	assert_int_equal(digest_changes(&crowd, 1), 21);
 	digest_free(&folded);
@@ -176,8 +174,8 @@ static void test_what_lies_apart_has_a_line(void **state)
 	assert_int_equal(folded.message.items[0].members, 40);
 	assert_true(fabs(folded.message.items[0].change.size - 8.1) < 1e-9);
 	assert_int_equal(folded.message.items[1].id, 18);
-	assert_null(folded.message.items[1].extras->folded);
-	assert_string_equal(folded.message.items[0].extras->common, "role=render");
+	assert_null(folded.message.items[1].folded);
+	assert_string_equal(folded.message.items[0].common, "role=render");
 	assert_string_equal(folded.message.items[1].metric, "p99{host=\"h17\"}");
 	digest_free(&folded);
 	folded = digest(items + 16, 5); /* what is left of five is no crowd */
@@ -195,8 +193,8 @@ static void test_what_most_of_a_crowd_share(void **state)
 	folded = digest(items, 20);
 	assert_int_equal(folded.message.count, 1);
 	assert_string_equal(folded.message.items[0].shared, "95% role=render");
-	assert_string_equal(folded.message.items[0].extras->folded[0]->metric,
-		"{host=\"h19\",role=\"render\"}");
+	assert_string_equal(
+		folded.message.items[0].folded[0]->metric, "{host=\"h19\",role=\"render\"}");
 	digest_free(&folded);
 	items[4].metric = "p99{host=\"h04\",role=\"cache\"}";
 	items[5].metric = "p99{host=\"h05\",role=\"cache\"}";
@@ -272,7 +270,7 @@ static void test_what_is_not_alike_is_its_own_line(void **state)
 		assert_int_equal(folded.message.count, 2);
 		assert_int_equal(folded.message.items[0].members, 9);
 		assert_int_equal(folded.message.items[1].id, 6);
-		assert_null(announcement_extras(&folded.message.items[1])->folded);
+		assert_null(folded.message.items[1].folded);
 		digest_free(&folded);
 	}
 }
@@ -285,7 +283,7 @@ static void test_few_are_not_folded(void **state)
 
 	assert_int_equal(few.message.count, CROWD_LEAST - 1);
 	for (size_t i = 0; i < few.message.count; i++) {
-		assert_string_equal(few.message.items[i].extras->common, "role=render");
+		assert_string_equal(few.message.items[i].common, "role=render");
 		assert_int_equal(few.message.items[i].id, (int)i + 1);
 	}
 	assert_string_equal(few.message.items[2].metric, "p99{host=\"h02\"}");
@@ -300,13 +298,13 @@ static void test_a_lone_series_keeps_its_name(void **state)
 	struct digest lone = digest(items, 1), twice;
 
 	assert_string_equal(lone.message.items[0].metric, items[0].metric);
-	assert_null(announcement_extras(&lone.message.items[0])->common);
+	assert_null(lone.message.items[0].common);
 	digest_free(&lone);
 	items[1].metric = items[0].metric;
 	items[1].time += 50 * HOUR;
 	twice = digest(items, 2);
 	assert_string_equal(twice.message.items[1].metric, items[0].metric);
-	assert_null(announcement_extras(&twice.message.items[1])->common);
+	assert_null(twice.message.items[1].common);
 	digest_free(&twice);
 }
 
@@ -323,10 +321,10 @@ static void test_a_crowd_and_others_of_its_test(void **state)
 	items[9].metric = "p99{az=\"2\",host=\"h09\",role=\"render\"}";
 	folded = digest(items, 10);
 	assert_int_equal(folded.message.count, 2);
-	assert_string_equal(folded.message.items[0].extras->common, "role=render");
+	assert_string_equal(folded.message.items[0].common, "role=render");
 	assert_string_equal(folded.message.items[0].shared, "100% az=1");
-	assert_string_equal(folded.message.items[0].extras->folded[0]->metric, "{host=\"h08\"}");
-	assert_string_equal(folded.message.items[1].extras->common, "role=render");
+	assert_string_equal(folded.message.items[0].folded[0]->metric, "{host=\"h08\"}");
+	assert_string_equal(folded.message.items[1].common, "role=render");
 	assert_string_equal(folded.message.items[1].metric, "p99{az=\"2\",host=\"h09\"}");
 	digest_free(&folded);
 }
@@ -353,7 +351,7 @@ static void test_time_and_range_of_a_crowd(void **state)
 	assert_int_equal(folded.message.items[0].place_from, items[4].place_from);
 	digest_free(&folded);
 	for (size_t i = 0; i < 10; i++)
-		items[i].extras = NULL;
+		items[i].spacing = 0;
 	folded = digest(items, 10);
 	assert_int_equal(folded.message.count, 5);
 	assert_int_equal(folded.message.items[2].members, 6);
@@ -387,16 +385,14 @@ static const struct url_templates templates = {
 static void fill(struct arena *arena, struct announcement *item, int hour)
 {
 	struct url_values *values = arena_alloc(arena, sizeof *values);
-	struct extras *extras;
 
 	*values = (struct url_values){.test = item->test,
 		.metric = item->metric,
 		.series = item->metric,
 		.from = arena_printf(arena, "%d", 100 * hour - 5),
 		.to = arena_printf(arena, "%d", 100 * hour + 5)};
-	extras = arena_alloc(arena, sizeof *extras);
-	*extras = (struct extras){.spacing = HOUR, .templates = &templates, .values = values};
-	item->extras = extras;
+	item->templates = &templates;
+	item->values = values;
 	item->dashboard = url_template_expand(arena, templates.dashboard, values);
 	item->runbook = url_template_expand(arena, templates.runbook, values);
 	item->owner = url_template_expand_text(arena, templates.owner, values);

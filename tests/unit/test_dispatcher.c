@@ -221,7 +221,7 @@ static struct store_record *record_spaced(struct fixture *f, const char *metric,
 {
 	struct change_record record = change_at(metric, FIRST);
 
-	record.spacing = spacing;
+	record.item.spacing = spacing;
 	return record_as(f, record);
 }
 
@@ -778,11 +778,11 @@ static void add_on_runner(struct fixture *f, size_t number, int64_t time)
 					       .metric = series_on(f, "r1", number),
 					       .environment = "r1",
 					       .time = time,
+					       .spacing = 60000,
 					       .change = {LEVELS(1, 2)}},
 		.series = series_on(f, "r1", number),
 		.branch = "",
 		.sign = 1,
-		.spacing = 60000,
 		.state = CHANGE_CONFIRMED,
 		.news = NOTIFY_PENDING,
 		.first_seen = clock_at_rest()};

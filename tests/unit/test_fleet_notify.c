@@ -265,11 +265,11 @@ static struct store_record *found(struct fixture *f, const char *metric)
 	request->records.items[0] = (struct change_record){.item = {.test = "db.read",
 								   .metric = metric,
 								   .time = f->began - 10 * MINUTE,
+								   .spacing = MINUTE,
 								   .change = {LEVELS(1, 2)}},
 		.series = metric,
 		.branch = "",
 		.sign = 1,
-		.spacing = MINUTE,
 		.state = CHANGE_CONFIRMED,
 		.news = NOTIFY_PENDING,
 		.first_seen = wall()};

@@ -18,6 +18,7 @@ static struct change_record change(void)
 		.item = {.test = "db.read",
 			.metric = "p99{region=\"eu\"}",
 			.time = NOON,
+			.spacing = DAY,
 			.place_from = NOON - DAY,
 			.place_to = NOON + DAY,
 			.commit_after = "15ce8e36aabb",
@@ -25,8 +26,7 @@ static struct change_record change(void)
 			.suspects = {.known = true, .count = 2, .list = deployments, .listed = 2},
 			.change = {.size = 20.0, .size_low = 18.0, .size_high = 22.0}},
 		.series = "p99;eu",
-		.sign = 1,
-		.spacing = DAY};
+		.sign = 1};
 
 	return record;
 }

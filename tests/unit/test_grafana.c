@@ -114,12 +114,11 @@ static void test_content(void **state)
 {
 	struct fixture *fixture = *state;
 	static const char *const more[] = {"daily", "x"};
-	struct extras extras = {.tags = {more, 2}};
 	struct announcement item = item_of(7, "p99{region=\"<b>eu\"}");
 	json_t *payload, *note;
 	const char *text;
 
-	item.extras = &extras;
+	item.tags = (struct strings){more, 2};
 	render_into(fixture, &item, 1);
 	payload = json_loads(fixture->attempt.payload, 0, NULL);
 	note = json_array_get(json_object_get(payload, "annotations"), 0);
@@ -143,7 +142,6 @@ static void test_long_tags(void **state)
 {
 	struct fixture *fixture = *state;
 	const char *long_tags[40];
-	struct extras extras = {.tags = {long_tags, 40}};
 	struct announcement item = item_of(INT64_MAX, NULL);
 	char *name = arena_alloc(fixture->arena, 4001);
 	json_t *payload, *tags;
@@ -152,7 +150,7 @@ static void test_long_tags(void **state)
 	for (int i = 0; i < 4000; i += 4)
 		memcpy(name + i, i % 8 ? "\xf0\x9f\x90\x8c" : "\"\"\\\\", 5);
 	item.test = item.metric = name;
-	item.extras = &extras;
+	item.tags = (struct strings){long_tags, 40};
 	for (int i = 0; i < 40; i++)
 		long_tags[i] = arena_printf(fixture->arena, "tag-%d-%s", i, "0123456789");
 	render_into(fixture, &item, 1);

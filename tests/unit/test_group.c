@@ -39,9 +39,9 @@ static struct change_record change(int hour, const char *test, const char *metri
 	return (struct change_record){.item = {.incident = incident,
 					      .test = test,
 					      .metric = metric,
-					      .time = START + hour * HOUR},
-		.series = metric,
-		.spacing = HOUR};
+					      .time = START + hour * HOUR,
+					      .spacing = HOUR},
+		.series = metric};
 }
 
 static void group(struct fixture *fixture, const struct change_record *records, size_t count)

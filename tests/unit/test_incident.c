@@ -126,12 +126,12 @@ static struct change_record *record_of(struct arena *arena, const struct row *ro
 		.item = {.id = id,
 			.test = "all",
 			.time = hours(row->hour),
+			.spacing = HOUR,
 			.place_from = hours(row->hour),
 			.place_to = hours(row->until ? row->until : row->hour),
 			.members = row->members,
 			.environment = "runner-7",
 			.suspects = suspects_of(arena, row->suspects)},
-		.spacing = HOUR,
 		.sign = row->sign ? row->sign : 1,
 		.environment_event = row->environment,
 		.covered = row->covered};

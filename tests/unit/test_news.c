@@ -131,7 +131,7 @@ static void test_first_sight(void **state)
 	assert_int_equal(record->state, CHANGE_CONFIRMED);
 	assert_int_equal(record->news, NOTIFY_PENDING);
 	assert_int_equal(record->first_seen, NOW);
-	assert_int_equal(record->spacing, HOUR);
+	assert_int_equal(record->item.spacing, HOUR);
 }
 
 /* The points around it go with a change: those that are there of this series. */

@@ -187,13 +187,13 @@ static struct change_record change_of(const char *test, const char *series)
 					      .metric = series,
 					      .direction = -1,
 					      .time = now - HOUR,
+					      .spacing = MINUTE,
 					      .change = {LEVELS(1, 2)}},
 		.series = series,
 		.branch = "",
 		.sign = 1,
 		.state = CHANGE_CONFIRMED,
 		.news = NOTIFY_PENDING,
-		.spacing = MINUTE,
 		.updated = now,
 		.first_seen = now};
 }

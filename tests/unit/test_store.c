@@ -73,7 +73,7 @@ static void test_pending_survives_reopen(void **state)
 	assert_string_equal(record->series, example.series);
 	assert_int_equal(record->sign, 1);
 	assert_int_equal(record->first_seen, example.first_seen);
-	assert_int_equal(record->spacing, 60000);
+	assert_int_equal(record->item.spacing, 60000);
 	store_call_free(&request->call);
 }
 

@@ -266,7 +266,7 @@ static void test_what_a_change_ends(void **state)
 	begun = record_one(fixture, &example);
 	recover(fixture, begun, true);
 	other.sign = -example.sign;
-	other.item.time = example.item.time + 5000 + 5 * example.spacing;
+	other.item.time = example.item.time + 5000 + 5 * example.item.spacing;
 	end = record_one(fixture, &other);
 	other.item.time++;
 	late = record_one(fixture, &other);

@@ -178,7 +178,7 @@ static void test_many(void **state)
 	document = render(fixture, &message);
 	assert_int_equal(json_array_size(json_object_get(document, "changes")), 1000);
 	assert_int_equal(json_integer_value(json_object_get(document, "left_out")), 29000);
-	assert_non_null(strstr(fixture->out.data, "{\"id\":29999,"));
+	assert_non_null(strstr(fixture->out.data, "{\"id\": 29999,"));
 	json_decref(document);
 	free(items);
 }

@@ -262,7 +262,7 @@ static void confirm_record(struct tx *tx, const struct change_record *record,
 		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
 		" runs = ?7, updated = ?8, reason = ?9, held_until = NULL WHERE id = ?1",
 		v_id(record->item.id), v_id(record->sign), v_time(record->item.time),
-		v_id(record->state), v_id(record->news), v_count(record->spacing),
+		v_id(record->state), v_id(record->news), v_count(record->item.spacing),
 		v_count(record->runs), v_time(record->updated), v_text(record->reason));
 	renew_item(tx, record->item.id, &record->item);
 	write_excerpt(tx, record->item.id, record->item.excerpt);

@@ -76,12 +76,13 @@ static void load_cluster(struct tx *tx, const struct store_story *call, const ch
 		" ->> 1 = ?2 AND sign = ?3 AND members > 0 AND abs(time - ?4) <= ?6 *"
 		" @largest(spacing, ?5) ORDER BY abs(time - ?4), changes.id LIMIT 1",
 		v_text(clusters), v_text(record->item.test), v_id(record->sign),
-		v_time(record->item.time), v_count(record->spacing), v_count(CHANGE_TOLERANCE));
+		v_time(record->item.time), v_count(record->item.spacing),
+		v_count(CHANGE_TOLERANCE));
 
 	*out = (struct cluster_row){0};
 	if (record->item.members > 0) {
-		*out = (struct cluster_row){
-			record->item.id, record->item.test, record->item.time, record->spacing};
+		*out = (struct cluster_row){record->item.id, record->item.test, record->item.time,
+			record->item.spacing};
 		return;
 	}
 	while (query_next(&query)) {
@@ -108,9 +109,9 @@ static void load_related(struct tx *tx, struct store_story *call, const char *cl
 {
 	const struct change_record *record = &call->records.items[0];
 	const struct announcement *item = &record->item;
-	int64_t reach = COMMIT_DAYS * day > COMMIT_POINTS * record->spacing
+	int64_t reach = COMMIT_DAYS * day > COMMIT_POINTS * record->item.spacing
 				? COMMIT_DAYS * day
-				: COMMIT_POINTS * record->spacing;
+				: COMMIT_POINTS * record->item.spacing;
 	struct sql_query query = QUERY(tx,
 		"WITH near AS NOT MATERIALIZED (SELECT * FROM (SELECT " NEAR
 		" time >= ?9 AND time <= ?3 ORDER BY time, id LIMIT ?14) AS later UNION ALL"
@@ -135,8 +136,9 @@ static void load_related(struct tx *tx, struct store_story *call, const char *cl
 		v_text(item->commit_after ? item->commit_after : item->version_after),
 		v_id(record->environment_event), v_text(clusters), v_text(cluster->name),
 		v_id(cluster->id), v_id(cluster->id != 0 ? cluster->time : item->time),
-		v_id(cluster->id != 0 ? cluster->spacing : record->spacing), v_id(CHANGE_TOLERANCE),
-		v_id(record->sign), v_id((int64_t)call->limit), v_id(NEAREST));
+		v_id(cluster->id != 0 ? cluster->spacing : record->item.spacing),
+		v_id(CHANGE_TOLERANCE), v_id(record->sign), v_id((int64_t)call->limit),
+		v_id(NEAREST));
 	struct owners changes = {0};
 	struct excerpt *excerpts;
 
