@@ -16,8 +16,7 @@ const struct field test_bisect_fields[] = {
 		"0, or 125 if the commit cannot be tested; or set `url`",
 		.flags = FIELD_COMMAND),
 	OPTION_STRING(struct bisect_settings, extract, NULL,
-		"how to read the value from its output: json:PATH, regex:PATTERN, default the last "
-		"number"),
+		"how to read the value from its output: json:PATH; default: the last number"),
 	OPTION_DURATION(struct bisect_settings, timeout, "1h", 1000, 2592000000.0,
 		"timeout of a run, local or in a lab"),
 	OPTION_INT(struct bisect_settings, workers, "1", 1, BISECT_WORKERS,

@@ -45,11 +45,6 @@ static const double probe_most = 1e6;
 /* A step whose t is at least that may yet show. */
 static const double hopeful = 1.7;
 
-struct run {
-	struct bisect_run run;
-	bool running;
-};
-
 struct item {
 	size_t position, worker;
 };
@@ -61,10 +56,10 @@ struct position {
 };
 
 struct worker {
-	size_t running, runs;  /* measured or not */
+	struct bisect_run run; /* the latest */
+	bool running;
 	size_t since_end;      /* runs since its last run of an end */
 	size_t ends, verified; /* runs of each kind asked for */
-	size_t last;           /* position of its last run */
 };
 
 struct bisection {
@@ -73,8 +68,7 @@ struct bisection {
 	struct bisect_search *search;
 	struct position *positions; /* [count + 1] */
 	struct worker *workers;
-	struct run *runs;
-	size_t run_count, run_capacity, running;
+	size_t run_count, running;
 	uint64_t last_id;
 	struct item *plan;
 	size_t plan_count, plan_capacity;
@@ -118,7 +112,6 @@ void bisection_free(struct bisection *bisection)
 	bisect_search_free(bisection->search);
 	free(bisection->positions);
 	free(bisection->workers);
-	free(bisection->runs);
 	free(bisection->plan);
 	free(bisection->set);
 	free(bisection);
@@ -168,25 +161,6 @@ static bool is_expected(const struct bisection *bisection, struct search_step st
 	return direction == 0 || (direction > 0) == (step.size > 0);
 }
 
-/* Whether the ends do not differ, as far as it is worth measuring. */
-static bool is_hopeless(struct bisection *bisection, struct search_step ends)
-{
-	if (ends.pairs < PAIRS_USUAL)
-		return false;
-	double t = fabs(ends.size / ends.error);
-	return ends.pairs >= PAIRS_MOST || t < hopeful || !is_expected(bisection, ends);
-}
-
-static void plan_ends(struct bisection *bisection, struct search_step ends)
-{
-	size_t workers = bisection->options.workers;
-	size_t each = ends.pairs > 0 ? 1 : (PAIRS_LEAST + workers - 1) / workers;
-	for (size_t worker = 0; worker < workers; worker++)
-		for (size_t i = 0; i < each; i++)
-			add_pair(bisection, worker, bisection->workers[worker].ends / 2 + i, 0,
-				bisection->count);
-}
-
 static void decide_ends(struct bisection *bisection)
 {
 	if (bisection->positions[0].broken || bisection->positions[bisection->count].broken) {
@@ -194,21 +168,24 @@ static void decide_ends(struct bisection *bisection)
 		return;
 	}
 	struct search_step ends = bisect_search_ends(bisection->search);
-	if (ends.pairs >= PAIRS_LEAST && is_expected(bisection, ends) &&
-		bisect_search_p_value(ends) <= ends_level)
+	bool expected = is_expected(bisection, ends);
+	size_t workers = bisection->options.workers;
+	size_t each = ends.pairs > 0 ? 1 : (PAIRS_LEAST + workers - 1) / workers;
+	if (ends.pairs >= PAIRS_LEAST && expected && bisect_search_p_value(ends) <= ends_level) {
 		decide_search(bisection);
-	else if (is_hopeless(bisection, ends))
+		return;
+	}
+	/* The ends do not differ, as far as it is worth measuring. */
+	if (ends.pairs >= PAIRS_MOST ||
+		(ends.pairs >= PAIRS_USUAL &&
+			(fabs(ends.size / ends.error) < hopeful || !expected))) {
 		finish(bisection, BISECT_NOT_REPRODUCED);
-	else
-		plan_ends(bisection, ends);
-}
-
-static size_t testable_after(const struct bisection *bisection, size_t position)
-{
-	do
-		position++;
-	while (position < bisection->count && bisection->positions[position].broken);
-	return position;
+		return;
+	}
+	for (size_t worker = 0; worker < workers; worker++)
+		for (size_t i = 0; i < each; i++)
+			add_pair(bisection, worker, bisection->workers[worker].ends / 2 + i, 0,
+				bisection->count);
 }
 
 static struct block best_block(struct bisection *bisection)
@@ -216,9 +193,10 @@ static struct block best_block(struct bisection *bisection)
 	const double *probability = bisect_search_probability(bisection->search);
 	struct block best = {0};
 	for (size_t before = 0; before < bisection->count;) {
-		struct block block = {before, testable_after(bisection, before), 0};
-		for (size_t i = before + 1; i <= block.last; i++)
-			block.probability += probability[i];
+		struct block block = {before, before, 0};
+		do
+			block.probability += probability[++block.last];
+		while (block.last < bisection->count && bisection->positions[block.last].broken);
 		if (block.probability > best.probability)
 			best = block;
 		before = block.last;
@@ -260,8 +238,9 @@ static void decide_verification(struct bisection *bisection, struct block block)
 }
 
 /* The end whose level is less well known: it has fewer runs. */
-static size_t lacking_end(const struct bisection *bisection, const double *probability)
+static size_t lacking_end(const struct bisection *bisection)
 {
+	const double *probability = bisect_search_probability(bisection->search);
 	size_t good = 0, bad = 0;
 	double sum = 0;
 	for (size_t position = 0; position <= bisection->count; position++) {
@@ -315,23 +294,19 @@ size_t plan_runs_a_probe(double strength, double confidence, size_t candidates, 
 static void plan_search(struct bisection *bisection)
 {
 	size_t workers = bisection->options.workers;
-	size_t batch = plan_runs_a_probe(strength(bisection), bisection->options.confidence,
-			       bisection->count, workers) /
-		       (6 * workers);
-	if (batch < 1)
-		batch = 1;
-	if (batch > BATCH_MOST)
-		batch = BATCH_MOST;
-	double d = strength(bisection), rho = exp(-(double)batch * d * d / 8);
+	double d = strength(bisection);
+	size_t batch =
+		plan_runs_a_probe(d, bisection->options.confidence, bisection->count, workers) /
+		(6 * workers);
+	batch = batch < 1 ? 1 : batch > BATCH_MOST ? BATCH_MOST : batch;
+	double rho = exp(-(double)batch * d * d / 8);
 	for (size_t i = 0; i < workers; i++) {
 		double target =
 			(1 + (double)i * (1 - rho)) / (2 + ((double)workers - 1) * (1 - rho));
 		size_t position = nearest(bisection, target);
 		struct worker *worker = &bisection->workers[i];
 		if (worker->since_end >= ENDS_APART && d < drift_strength)
-			add_item(bisection, i,
-				lacking_end(
-					bisection, bisect_search_probability(bisection->search)));
+			add_item(bisection, i, lacking_end(bisection));
 		for (size_t k = 0; k < batch; k++)
 			add_item(bisection, i, position);
 	}
@@ -384,7 +359,7 @@ static size_t item_for(const struct bisection *bisection, size_t worker)
 		size_t owner = bisection->plan[i].worker;
 		if (owner == worker)
 			return i;
-		if (other == bisection->plan_count && bisection->workers[owner].running == 0)
+		if (other == bisection->plan_count && !bisection->workers[owner].running)
 			other = i;
 	}
 	return other;
@@ -406,14 +381,11 @@ static bool is_end(const struct bisection *bisection, size_t position)
 static void start_run(struct bisection *bisection, const struct bisect_run *run)
 {
 	struct worker *worker = &bisection->workers[run->worker];
-	bisection->runs = memory_grow(bisection->runs, &bisection->run_capacity,
-		bisection->run_count + 1, sizeof *bisection->runs);
-	bisection->runs[bisection->run_count++] = (struct run){.run = *run, .running = true};
+	bisection->run_count++;
 	bisection->last_id = run->id > bisection->last_id ? run->id : bisection->last_id;
 	bisection->running++;
-	worker->running++;
-	worker->runs++;
-	worker->last = run->position;
+	worker->run = *run;
+	worker->running = true;
 	worker->since_end = is_end(bisection, run->position) ? 0 : worker->since_end + 1;
 	worker->ends += is_end(bisection, run->position);
 	worker->verified += run->phase == BISECT_VERIFY;
@@ -431,7 +403,7 @@ bool bisection_next(struct bisection *bisection, size_t worker, int64_t now, str
 {
 	check_time(bisection, now);
 	if (bisection->phase == BISECT_OVER || worker >= bisection->options.workers ||
-		bisection->workers[worker].running > 0)
+		bisection->workers[worker].running)
 		return false;
 	if (is_spent(bisection)) {
 		if (bisection->running == 0)
@@ -453,7 +425,8 @@ bool bisection_next(struct bisection *bisection, size_t worker, int64_t now, str
 
 void bisection_resume(struct bisection *bisection, const struct bisect_run *run)
 {
-	if (run->worker >= bisection->options.workers || run->position > bisection->count)
+	if (run->worker >= bisection->options.workers || run->position > bisection->count ||
+		bisection->workers[run->worker].running)
 		return;
 	size_t index = 0;
 	while (index < bisection->plan_count &&
@@ -488,26 +461,23 @@ static void fail(struct bisection *bisection, const struct bisect_run *run)
 		add_item(bisection, run->worker, run->position);
 }
 
-static void measured(struct bisection *bisection, const struct bisect_run *run, double value)
-{
-	struct position *position = &bisection->positions[run->position];
-	position->failures = 0;
-	position->runs++;
-	bisect_search_add(bisection->search, &(struct search_run){.value = value,
-						     .worker = run->worker,
-						     .position = run->position,
-						     .verifies = run->phase == BISECT_VERIFY});
-}
-
 static void settle(struct bisection *bisection, const struct bisect_run *run,
 	const struct bisect_result *result)
 {
+	struct position *position = &bisection->positions[run->position];
 	switch (result->outcome) {
 	case BISECT_MEASURED:
-		if (isfinite(result->value))
-			measured(bisection, run, result->value);
-		else
+		if (!isfinite(result->value)) {
 			fail(bisection, run);
+			break;
+		}
+		position->failures = 0;
+		position->runs++;
+		bisect_search_add(
+			bisection->search, &(struct search_run){.value = result->value,
+						   .worker = run->worker,
+						   .position = run->position,
+						   .verifies = run->phase == BISECT_VERIFY});
 		break;
 	case BISECT_UNTESTABLE: set_broken(bisection, run->position); break;
 	case BISECT_FAILED: fail(bisection, run); break;
@@ -517,23 +487,18 @@ static void settle(struct bisection *bisection, const struct bisect_run *run,
 
 bool bisection_tell(struct bisection *bisection, const struct bisect_result *result)
 {
-	size_t i = bisection->run_count;
-	while (i > 0 && bisection->runs[i - 1].run.id != result->id)
-		i--;
-	if (i == 0 || !bisection->runs[i - 1].running)
+	struct worker *worker = &bisection->workers[result->worker];
+	if (!worker->running || worker->run.id != result->id)
 		return false;
-	struct run *run = &bisection->runs[i - 1];
-	run->running = false;
+	worker->running = false;
 	bisection->running--;
-	bisection->workers[run->run.worker].running--;
 	bisection->is_fresh = false;
 	if (!bisection->begun || result->begun < bisection->first_begun)
 		bisection->first_begun = result->begun;
 	bisection->begun = true;
 	if (bisection->phase == BISECT_OVER && result->outcome != BISECT_MEASURED)
 		return true;
-	struct bisect_run copy = run->run;
-	settle(bisection, &copy, result);
+	settle(bisection, &worker->run, result);
 	check_time(bisection, result->begun + result->lasted);
 	if (bisection->phase != BISECT_OVER)
 		decide(bisection);
@@ -599,24 +564,18 @@ static size_t credible(struct bisection *bisection, const double *probability)
 	return count;
 }
 
-static double entropy(const double *probability, size_t count)
-{
-	double bits = 0;
-	for (size_t i = 1; i <= count; i++)
-		if (probability[i] > 0)
-			bits -= probability[i] * log2(probability[i]);
-	return bits;
-}
-
+/* By the entropy of the candidates. */
 static size_t runs_left(struct bisection *bisection, const double *probability)
 {
 	if (bisection->phase == BISECT_OVER)
 		return 0;
-	double workers = (double)bisection->options.workers;
-	double d = strength(bisection);
-	double rho = exp(-d * d / 8);
+	double workers = (double)bisection->options.workers, bits = 0;
+	double d = strength(bisection), rho = exp(-d * d / 8);
 	double rate = log2((2 + (workers - 1) * (1 - rho)) / (1 + rho));
-	double rounds = ceil(entropy(probability, bisection->count) / rate);
+	for (size_t i = 1; i <= bisection->count; i++)
+		if (probability[i] > 0)
+			bits -= probability[i] * log2(probability[i]);
+	double rounds = ceil(bits / rate);
 	return (size_t)fmin(rounds * workers + 2 * PAIRS_LEAST, RUNS_MOST);
 }
 

@@ -105,7 +105,7 @@ void bisection_free(struct bisection *bisection);
  * or it is over. */
 bool bisection_next(
 	struct bisection *bisection, size_t worker, int64_t now, struct bisect_run *run);
-/* Takes the result of a run. Unknown runs are ignored (false). */
+/* Takes the result of a run, with its worker. Unknown runs are ignored (false). */
 bool bisection_tell(struct bisection *bisection, const struct bisect_result *result);
 /* Restores a run that was in progress before a restart, with its id: before its result. */
 void bisection_resume(struct bisection *bisection, const struct bisect_run *run);

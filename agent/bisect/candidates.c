@@ -13,7 +13,6 @@
 enum {
 	WITHIN = 60000,        /* ms */
 	MOST_BYTES = 16 << 20, /* of git's output */
-	LONGEST_NAME = 1000,
 	LINES = 5,
 };
 
@@ -25,6 +24,7 @@ enum stage {
 	STAGE_COMMITS,
 	STAGE_FILTERS,
 	STAGE_STATUS,
+	STAGE_END,
 };
 
 struct candidates_search {
@@ -35,23 +35,12 @@ struct candidates_search {
 	void *context;
 	enum stage stage;
 	bool as_tag; /* an unknown version is tried as a tag: "v1.2" */
-	bool shallow, has_tree;
+	bool shallow;
 	const char *const *status; /* git's arguments */
 	struct candidate_commits out;
 	struct transfer transfer;
 	struct execution execution;
 };
-
-static void step(struct candidates_search *search);
-
-static struct strings copy_strings(struct arena *arena, const struct strings *strings)
-{
-	const char **items = arena_array(arena, strings->count, sizeof *items);
-
-	for (size_t i = 0; i < strings->count; i++)
-		items[i] = arena_strdup(arena, strings->items[i]);
-	return (struct strings){items, strings->count};
-}
 
 void candidates_search_free(struct candidates_search *search)
 {
@@ -59,25 +48,6 @@ void candidates_search_free(struct candidates_search *search)
 		return;
 	buf_free(&search->execution.output);
 	free(search);
-}
-
-static void finish(struct candidates_search *search, const struct error *error)
-{
-	struct candidate_commits *out = arena_alloc(search->arena, sizeof *out);
-	candidates_done *done = search->done;
-	void *context = search->context;
-
-	*out = search->out;
-	candidates_search_free(search);
-	done(context, error ? NULL : out, error);
-}
-
-static void fail(struct candidates_search *search, enum error_kind kind, const char *text)
-{
-	struct error error;
-
-	error_set(&error, kind, "%s", text);
-	finish(search, &error);
 }
 
 /* Its output without the final newline. */
@@ -97,96 +67,51 @@ static bool is_id(const char *text, size_t length)
 	       strspn(text, "0123456789abcdef") >= length;
 }
 
-/* "false\n/src/app/.git\n/src/app": whether it is shallow, the git folder, and the work tree that
- * it is in; outside of one git fails when it has printed the others. */
-static bool take_folder(struct candidates_search *search)
-{
-	const char *shallow = printed(search), *tree;
-	const char *folder = strchr(shallow, '\n');
-
-	if (!folder || folder[1] != '/')
-		return false;
-	search->shallow = strncmp(shallow, "true\n", 5) == 0;
-	tree = strchr(folder + 1, '\n');
-	search->has_tree = tree != NULL;
-	search->out.repository = tree ? tree + 1 : folder + 1;
-	return true;
-}
-
-static bool is_version(const char *text)
-{
-	return *text >= '0' && *text <= '9' && strchr(text, '.');
-}
-
-static void unknown_commit(struct candidates_search *search, const char *name)
-{
-	fail(search, ERROR_USAGE,
-		arena_printf(search->arena, "%s: \"%.200s\" names no commit%s",
-			search->out.repository,
-			git_text(search->arena, name, name + strlen(name), CANDIDATE_TEXT),
-			search->shallow ? "; this clone is shallow, git fetch --unshallow "
-					  "completes it"
-					: ""));
-}
-
-/* Takes a resolved end of the range. False: it failed, or another name is tried. */
-static bool take_commit(
-	struct candidates_search *search, bool good, const char *name, const char **out)
+/* Takes a resolved end of the range; or has a version tried as a tag. */
+static bool take_commit(struct candidates_search *search, bool good, const char *name,
+	const char **out, struct error *error)
 {
 	const char *id = printed(search);
 
 	if (good && is_id(id, strlen(id))) {
 		search->as_tag = false;
+		search->stage++;
 		*out = id;
 		return true;
 	}
-	if (!search->as_tag && is_version(name)) {
+	if (!search->as_tag && *name >= '0' && *name <= '9' && strchr(name, '.')) {
 		search->as_tag = true;
-		step(search);
-	} else {
-		unknown_commit(search, name);
+		return true;
 	}
-	return false;
-}
-
-static void no_ancestor(struct candidates_search *search)
-{
-	const char *good = search->out.good, *bad = search->out.bad;
-
-	if (search->shallow)
-		fail(search, ERROR_DATA,
-			arena_printf(search->arena,
-				"%s: this clone is shallow and does not reach from %.12s back to "
-				"%.12s; "
-				"git fetch --unshallow completes it",
-				search->out.repository, bad, good));
-	else
-		fail(search, ERROR_USAGE,
-			arena_printf(search->arena, "%s: %.12s and %.12s have no commit in common",
-				search->out.repository, good, bad));
+	return error_set(error, ERROR_USAGE, "%s: \"%.200s\" names no commit%s",
+		search->out.repository,
+		git_text(search->arena, name, name + strlen(name), CANDIDATE_TEXT),
+		search->shallow ? "; this clone is shallow, git fetch --unshallow completes it"
+				: "");
 }
 
 /* Of ends that lie on different lines, their merge base is the good end. */
-static bool take_base(struct candidates_search *search, bool good)
+static bool take_base(struct candidates_search *search, bool good, struct error *error)
 {
+	struct candidate_commits *out = &search->out;
 	const char *base = printed(search);
 
-	if (good && strcmp(base, search->out.good) == 0)
+	if (good && strcmp(base, out->good) == 0)
 		return true;
-	if (!good || !is_id(base, strlen(base)) || search->shallow) {
-		no_ancestor(search);
-		return false;
-	}
-	if (strcmp(base, search->out.bad) == 0) {
-		fail(search, ERROR_USAGE,
-			arena_printf(search->arena,
-				"the bad end %.12s is an ancestor of the good end %.12s: are they "
-				"swapped?",
-				base, search->out.good));
-		return false;
-	}
-	search->out.base_of = search->out.good;
-	search->out.good = base;
+	if (search->shallow)
+		return error_set(error, ERROR_DATA,
+			"%s: this clone is shallow and does not reach from %.12s back to %.12s; "
+			"git fetch --unshallow completes it",
+			out->repository, out->bad, out->good);
+	if (!good || !is_id(base, strlen(base)))
+		return error_set(error, ERROR_USAGE, "%s: %.12s and %.12s have no commit in common",
+			out->repository, out->good, out->bad);
+	if (strcmp(base, out->bad) == 0)
+		return error_set(error, ERROR_USAGE,
+			"the bad end %.12s is an ancestor of the good end %.12s: are they swapped?",
+			base, out->good);
+	out->base_of = out->good;
+	out->good = base;
 	return true;
 }
 
@@ -215,16 +140,6 @@ static bool parse_one(
 	return true;
 }
 
-static void reverse(struct candidate_commit *items, size_t count)
-{
-	for (size_t i = 0; i < count / 2; i++) {
-		struct candidate_commit item = items[i];
-
-		items[i] = items[count - 1 - i];
-		items[count - 1 - i] = item;
-	}
-}
-
 bool candidates_parse(struct arena *arena, const char *text, size_t length,
 	struct candidate_commits *out, struct error *error)
 {
@@ -249,95 +164,81 @@ bool candidates_parse(struct arena *arena, const char *text, size_t length,
 		out->count++;
 		text = stop + 1;
 	}
-	reverse(out->items, out->count);
+	for (size_t i = 0; i < out->count / 2; i++) { /* the oldest first */
+		struct candidate_commit item = out->items[i];
+
+		out->items[i] = out->items[out->count - 1 - i];
+		out->items[out->count - 1 - i] = item;
+	}
 	return true;
-}
-
-/* The bad end is the last of them, which it is not if it touches none of the paths. */
-static bool take_commits(struct candidates_search *search)
-{
-	const struct buf *output = &search->execution.output;
-	struct candidate_commits *out = &search->out;
-	struct error error;
-
-	if (!candidates_parse(search->arena, output->length ? output->data : "", output->length,
-		    out, &error)) {
-		finish(search, &error);
-		return false;
-	}
-	if (out->count > 0) {
-		out->bad = out->items[out->count - 1].id;
-		return true;
-	}
-	fail(search, ERROR_USAGE,
-		arena_printf(search->arena, "%s: no commit from %.12s to %.12s%s", out->repository,
-			out->good, out->bad,
-			search->request.paths.count > 0 ? " touches these paths" : ""));
-	return false;
 }
 
 static const char *const status_arguments[] = {"--no-optional-locks", "status", "--porcelain",
 	"--untracked-files=no", "--ignore-submodules=all", NULL};
 
-/* Goes to the next stage; false: it has ended, or continues elsewhere. */
-static bool next_stage(struct candidates_search *search, bool good)
+/* Takes git's output and goes to the next stage. */
+static bool next_stage(struct candidates_search *search, bool good, struct error *error)
 {
 	struct candidate_commits *out = &search->out;
+	const struct buf *output = &search->execution.output;
+	const char *shallow, *folder, *tree;
 
 	switch (search->stage) {
 	case STAGE_FOLDER:
-		if (!take_folder(search)) {
-			fail(search,
+		/* "false\n/src/app/.git\n/src/app": whether it is shallow, the git folder, and the
+		 * work tree that it is in; outside of one git fails when it has printed the others.
+		 */
+		shallow = printed(search);
+		folder = strchr(shallow, '\n');
+		if (!folder || folder[1] != '/')
+			return error_set(error,
 				search->execution.reply.kind == REPLY_UNREACHABLE ? ERROR_DATA
 										  : ERROR_USAGE,
-				arena_printf(search->arena, "%s: %s", search->request.repository,
-					git_problem(search->arena, &search->execution)));
-			return false;
-		}
+				"%s: %s", search->request.repository,
+				git_problem(search->arena, &search->execution));
+		search->shallow = strncmp(shallow, "true\n", 5) == 0;
+		tree = strchr(folder + 1, '\n');
+		search->status = tree ? status_arguments : NULL;
+		out->repository = tree ? tree + 1 : folder + 1;
 		break;
-	case STAGE_GOOD:
-		if (!take_commit(search, good, search->request.good, &out->good))
-			return false;
-		break;
+	case STAGE_GOOD: return take_commit(search, good, search->request.good, &out->good, error);
 	case STAGE_BAD:
-		if (!take_commit(search, good, search->request.bad, &out->bad))
-			return false;
-		if (strcmp(out->good, out->bad) == 0) {
-			fail(search, ERROR_USAGE,
-				arena_printf(search->arena,
-					"the good and the bad end are the same commit, %.12s",
-					out->good));
-			return false;
-		}
-		break;
+		return take_commit(search, good, search->request.bad, &out->bad, error) &&
+		       (!out->bad || strcmp(out->good, out->bad) != 0 ||
+			       error_set(error, ERROR_USAGE,
+				       "the good and the bad end are the same commit, %.12s",
+				       out->good));
 	case STAGE_BASE:
-		if (!take_base(search, good))
+		if (!take_base(search, good, error))
 			return false;
 		break;
 	case STAGE_COMMITS:
-		if (!take_commits(search))
+		/* The bad end is the last of them, which it is not if it touches none of the paths.
+		 */
+		if (!candidates_parse(search->arena, output->length ? output->data : "",
+			    output->length, out, error))
 			return false;
-		if (!search->has_tree) {
-			finish(search, NULL);
-			return false;
-		}
+		if (out->count == 0)
+			return error_set(error, ERROR_USAGE, "%s: no commit from %.12s to %.12s%s",
+				out->repository, out->good, out->bad,
+				search->request.paths.count > 0 ? " touches these paths" : "");
+		out->bad = out->items[out->count - 1].id;
+		if (!search->status)
+			search->stage = STAGE_STATUS;
 		break;
 	case STAGE_FILTERS:
-		search->status = git_without_filters(
-			search->arena, &search->execution.output, status_arguments);
-		if (!git_listed_filters(&search->execution.reply) || !search->status) {
-			finish(search, NULL);
-			return false;
-		}
+		search->status = git_without_filters(search->arena, output, search->status);
+		if (!git_listed_filters(&search->execution.reply) || !search->status)
+			search->stage = STAGE_STATUS;
 		break;
-	case STAGE_STATUS:
-		out->dirty = good && search->execution.output.length > 0;
-		finish(search, NULL);
-		return false;
+	case STAGE_STATUS: out->dirty = good && output->length > 0; break;
+	case STAGE_END: break;
 	}
 	search->stage++;
 	return true;
 }
+
+static void step(struct candidates_search *search);
 
 static void ended(struct execution *execution)
 {
@@ -350,13 +251,26 @@ static void ended(struct execution *execution)
 	/* Other stages accept 1 and 128 as answers. */
 	bool broken = reply->kind != REPLY_ANSWER ||
 		      (search->stage == STAGE_COMMITS && reply->status != 0);
+	struct candidate_commits *out;
+	candidates_done *done = search->done;
+	void *context = search->context;
+	struct error error;
+	bool good;
 
 	if (!certain && broken)
-		fail(search, ERROR_DATA,
-			arena_printf(search->arena, "%s: %s", search->out.repository,
-				git_problem(search->arena, execution)));
-	else if (next_stage(search, reply->kind == REPLY_ANSWER && reply->status == 0))
+		good = error_set(&error, ERROR_DATA, "%s: %s", search->out.repository,
+			git_problem(search->arena, execution));
+	else
+		good = next_stage(
+			search, reply->kind == REPLY_ANSWER && reply->status == 0, &error);
+	if (good && search->stage != STAGE_END) {
 		step(search);
+		return;
+	}
+	out = arena_alloc(search->arena, sizeof *out);
+	*out = search->out;
+	candidates_search_free(search);
+	done(context, good ? out : NULL, good ? NULL : &error);
 }
 
 static void execute(struct candidates_search *search, const char *const *arguments)
@@ -412,37 +326,26 @@ static void step(struct candidates_search *search)
 	case STAGE_COMMITS: list_commits(search); break;
 	case STAGE_FILTERS: execute(search, git_filters); break;
 	case STAGE_STATUS: execute(search, search->status); break;
+	case STAGE_END: break;
 	}
-}
-
-static void refuse_name(void *context)
-{
-	struct candidates_search *search = context;
-
-	fail(search, ERROR_USAGE, "a commit name is empty or too long");
-}
-
-static bool is_name(const char *name)
-{
-	return *name && strlen(name) <= LONGEST_NAME;
 }
 
 struct candidates_search *candidates_find(struct engine *engine, struct arena *arena,
 	const struct candidates_request *request, candidates_done *done, void *context)
 {
 	struct candidates_search *search = memory_new(1, sizeof *search);
+	const char **paths = arena_array(arena, request->paths.count, sizeof *paths);
 
+	for (size_t i = 0; i < request->paths.count; i++)
+		paths[i] = arena_strdup(arena, request->paths.items[i]);
 	*search = (struct candidates_search){.engine = engine,
 		.arena = arena,
 		.request = {arena_strdup(arena, request->repository),
 			arena_strdup(arena, request->good), arena_strdup(arena, request->bad),
-			copy_strings(arena, &request->paths)},
+			{paths, request->paths.count}},
 		.done = done,
 		.context = context};
 	search->out.repository = search->request.repository;
-	if (is_name(request->good) && is_name(request->bad))
-		step(search);
-	else
-		engine_after(engine, 0, refuse_name, search);
+	step(search);
 	return search;
 }

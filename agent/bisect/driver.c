@@ -105,15 +105,6 @@ static void lose(struct bisect_driver *driver, const struct slot *slot, const ch
 	bisect_driver_report(driver, &lost, problem);
 }
 
-static bool has_result(const struct journal *journal, size_t begin)
-{
-	for (size_t i = begin + 1; i < journal->count; i++)
-		if (journal->entries[i].kind == JOURNAL_RESULT &&
-			journal->entries[i].result.id == journal->entries[begin].run.id)
-			return true;
-	return false;
-}
-
 void bisect_driver_resume(
 	struct bisect_driver *driver, const struct journal *journal, const char *problem)
 {
@@ -127,8 +118,14 @@ void bisect_driver_resume(
 	for (size_t i = 0; i < journal->count; i++) {
 		const struct journal_entry *entry = &journal->entries[i];
 		struct slot *slot;
+		bool ended = false;
 
-		if (entry->kind != JOURNAL_BEGIN || has_result(journal, i))
+		if (entry->kind != JOURNAL_BEGIN)
+			continue;
+		for (size_t k = i + 1; k < journal->count && !ended; k++)
+			ended = journal->entries[k].kind == JOURNAL_RESULT &&
+				journal->entries[k].result.id == entry->run.id;
+		if (ended)
 			continue;
 		slot = &driver->slots[entry->run.worker];
 		*slot = (struct slot){.run = entry->run, .begun = entry->at, .paused = before};

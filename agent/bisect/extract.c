@@ -3,14 +3,11 @@
  * if it is unambiguous: the last number is refused if it may be part of something else, as of
  * "1,234", of a date or of a version.
  */
-#define PCRE2_CODE_UNIT_WIDTH 8
-
 #include "agent/bisect/extract.h"
 
 #include <ctype.h>
 #include <jansson.h>
 #include <math.h>
-#include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,20 +16,10 @@
 
 enum {
 	MOST_TRIES = 1000, /* beginnings of JSON documents */
-	STEPS_MOST = 5000000,
-	DEPTH_MOST = 10000,
-	HEAP_KIB = 20000,
 	SHOWN = 40,
 };
 
-enum extract_kind { EXTRACT_LAST, EXTRACT_JSON, EXTRACT_REGEX };
-
-struct extract {
-	enum extract_kind kind;
-	char *path; /* of JSON */
-	pcre2_code *code;
-	pcre2_match_context *limits;
-};
+static const char json[] = "json:"; /* and a path */
 
 /* One step of a path: a key, or an index (`key` is NULL then). */
 struct segment {
@@ -68,74 +55,26 @@ static bool next_segment(const char **path, bool first, struct segment *out, boo
 	return !*wrong;
 }
 
-static bool check_path(const char *path, struct error *error)
+bool extract_check(const char *text, struct error *error)
 {
-	const char *at = path;
 	struct segment segment;
-	bool wrong = !*path;
+	bool wrong;
 
+	if (!text || strcmp(text, "last") == 0)
+		return true;
+	if (strncmp(text, json, strlen(json)) != 0)
+		return error_set(
+			error, ERROR_USAGE, "\"%.200s\" is neither last nor json:PATH", text);
+	text += strlen(json);
+	const char *at = text;
+
+	wrong = !*text;
 	for (bool first = true; !wrong && next_segment(&at, first, &segment, &wrong);)
 		first = false;
 	return !wrong || error_set(error, ERROR_USAGE,
 				 "\"json:%.200s\" is not a path: json:p99, json:results[0].p99, "
 				 "json:[\"a.b\"]",
-				 path);
-}
-
-static bool compile(struct extract *extract, const char *pattern, struct error *error)
-{
-	PCRE2_SIZE where = 0;
-	PCRE2_UCHAR text[160];
-	int problem = 0;
-
-	extract->code = pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern),
-		PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &problem, &where, NULL);
-	if (!extract->code) {
-		pcre2_get_error_message(problem, text, sizeof text);
-		return error_set(error, ERROR_USAGE,
-			"\"regex:%.200s\" is not a regular expression: %s (at character %zu)",
-			pattern, (const char *)text, (size_t)where + 1);
-	}
-	extract->limits = pcre2_match_context_create(NULL);
-	if (!extract->limits)
-		abort();
-	pcre2_set_match_limit(extract->limits, STEPS_MOST);
-	pcre2_set_depth_limit(extract->limits, DEPTH_MOST);
-	pcre2_set_heap_limit(extract->limits, HEAP_KIB);
-	return true;
-}
-
-struct extract *extract_new(const char *text, struct error *error)
-{
-	struct extract *extract = memory_new(1, sizeof *extract);
-	bool good = true;
-
-	*extract = (struct extract){0};
-	if (text && strncmp(text, "json:", 5) == 0) {
-		extract->kind = EXTRACT_JSON;
-		extract->path = memory_strdup(text + 5);
-		good = check_path(extract->path, error);
-	} else if (text && strncmp(text, "regex:", 6) == 0) {
-		extract->kind = EXTRACT_REGEX;
-		good = compile(extract, text + 6, error);
-	} else if (text && strcmp(text, "last") != 0) {
-		good = error_set(error, ERROR_USAGE,
-			"\"%.200s\" is none of last, json:PATH, regex:PATTERN", text);
-	}
-	if (good)
-		return extract;
-	extract_free(extract);
-	return NULL;
-}
-
-void extract_free(struct extract *extract)
-{
-	if (!extract)
-		return;
-	pcre2_code_free(extract->code);
-	pcre2_match_context_free(extract->limits);
-	free(extract->path);
-	free(extract);
+				 text);
 }
 
 static bool is_digit(const char *at, const char *end)
@@ -221,26 +160,12 @@ static bool last_number(const char *text, size_t length, double *value, struct e
 	if (is_part(last_start, last, last_end, end))
 		return error_set(error, ERROR_DATA,
 			"the last number of its output, at \"%.*s\", is ambiguous: give --extract "
-			"json:PATH or regex:PATTERN",
+			"json:PATH",
 			(int)(last_end - last < SHOWN ? last_end - last : SHOWN), last);
 	if (!number_parse(last, (size_t)(last_end - last), value) || !isfinite(*value))
 		return error_set(
 			error, ERROR_DATA, "the last number of its output is out of range");
 	return true;
-}
-
-/* The document's value, or NULL. */
-static const json_t *value_at(const json_t *document, const char *path)
-{
-	const char *at = path;
-	struct segment segment;
-	bool wrong;
-
-	for (bool first = true; document && next_segment(&at, first, &segment, &wrong);
-		first = false)
-		document = segment.key ? json_object_getn(document, segment.key, segment.length)
-				       : json_array_get(document, segment.index);
-	return document;
 }
 
 /* The last document that begins at the beginning of a line, preferably one that nothing follows. */
@@ -264,15 +189,23 @@ static json_t *last_document(const char *text, size_t length)
 	return NULL;
 }
 
-static bool json_value(
-	const char *path, const char *text, size_t length, double *value, struct error *error)
+bool extract_value(
+	const char *how, const char *output, size_t length, double *value, struct error *error)
 {
-	json_t *document = last_document(text, length);
-	const json_t *found = value_at(document, path);
-	const char *words = json_string_value(found);
-	bool good = json_is_number(found) ||
-		    (words && number_parse(words, strlen(words), value) && isfinite(*value));
+	if (!how || strcmp(how, "last") == 0)
+		return last_number(output, length, value, error);
+	json_t *document = last_document(output, length);
+	const char *path = how + strlen(json), *at = path, *words;
+	const json_t *found = document;
+	struct segment segment;
+	bool wrong, good;
 
+	for (bool first = true; found && next_segment(&at, first, &segment, &wrong); first = false)
+		found = segment.key ? json_object_getn(found, segment.key, segment.length)
+				    : json_array_get(found, segment.index);
+	words = json_string_value(found);
+	good = json_is_number(found) ||
+	       (words && number_parse(words, strlen(words), value) && isfinite(*value));
 	if (json_is_number(found))
 		*value = json_number_value(found);
 	if (!good)
@@ -284,47 +217,4 @@ static bool json_value(
 			path);
 	json_decref(document);
 	return good;
-}
-
-static bool regex_value(const struct extract *extract, const char *text, size_t length,
-	double *value, struct error *error)
-{
-	pcre2_match_data *data = pcre2_match_data_create_from_pattern(extract->code, NULL);
-	const char *found = NULL;
-	size_t found_length = 0, at = 0;
-	int result;
-
-	if (!data)
-		abort();
-	while (at <= length && (result = pcre2_match(extract->code, (PCRE2_SPTR)text, length, at, 0,
-					data, extract->limits)) > 0) {
-		const PCRE2_SIZE *places = pcre2_get_ovector_pointer(data);
-		size_t group = result > 1 && places[2] != PCRE2_UNSET ? 1 : 0;
-
-		found = text + places[2 * group];
-		found_length = places[2 * group + 1] - places[2 * group];
-		at = places[1] > at ? places[1] : at + 1;
-	}
-	pcre2_match_data_free(data);
-	if (at <= length && result != PCRE2_ERROR_NOMATCH)
-		return error_set(
-			error, ERROR_DATA, "the regular expression is too slow on its output");
-	if (!found)
-		return error_set(error, ERROR_DATA, "no match of the expression in its output");
-	if (!number_parse(found, found_length, value) || !isfinite(*value))
-		return error_set(error, ERROR_DATA,
-			"the match \"%.*s\" of the expression is not a number",
-			(int)(found_length < SHOWN ? found_length : SHOWN), found);
-	return true;
-}
-
-bool extract_value(const struct extract *extract, const char *output, size_t length, double *value,
-	struct error *error)
-{
-	switch (extract->kind) {
-	case EXTRACT_LAST: return last_number(output, length, value, error);
-	case EXTRACT_JSON: return json_value(extract->path, output, length, value, error);
-	case EXTRACT_REGEX: return regex_value(extract, output, length, value, error);
-	}
-	return false;
 }

@@ -338,27 +338,23 @@ static bool read_line(
 	return !wrong || error_set(error, ERROR_DATA, "\"%s\" is missing or wrong", wrong);
 }
 
-/* The begun run of that id, or NULL; begun runs have rising ids. */
-static const struct bisect_run *find_run(
-	const struct journal_entry *const *begun, size_t count, uint64_t id)
+/* The latest begun run, or the one of that id; NULL: there is none. */
+static const struct bisect_run *find_run(const struct journal *journal, uint64_t id)
 {
-	size_t low = 0, high = count;
+	for (size_t i = journal->count; i-- > 0;) {
+		const struct journal_entry *entry = &journal->entries[i];
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (begun[middle]->run.id < id)
-			low = middle + 1;
-		else
-			high = middle;
+		if (entry->kind == JOURNAL_BEGIN && (id == 0 || entry->run.id == id))
+			return &entry->run;
 	}
-	return low < count && begun[low]->run.id == id ? &begun[low]->run : NULL;
+	return NULL;
 }
 
 /* Checks an event against the setup and earlier events. */
-static bool check_entry(const struct journal_setup *setup, const struct journal_entry *entry,
-	const struct journal_entry *const *begun, size_t count, struct error *error)
+static bool check_entry(
+	const struct journal *journal, const struct journal_entry *entry, struct error *error)
 {
+	const struct journal_setup *setup = journal->setup;
 	const struct bisect_run *run;
 
 	switch (entry->kind) {
@@ -367,10 +363,11 @@ static bool check_entry(const struct journal_setup *setup, const struct journal_
 		if (entry->run.position > setup->candidates.count ||
 			entry->run.worker >= setup->options.workers)
 			return error_set(error, ERROR_DATA, "no such position or worker");
-		return count == 0 || begun[count - 1]->run.id < entry->run.id ||
+		run = find_run(journal, 0);
+		return !run || run->id < entry->run.id ||
 		       error_set(error, ERROR_DATA, "this run has begun before");
 	case JOURNAL_RESULT:
-		run = find_run(begun, count, entry->result.id);
+		run = find_run(journal, entry->result.id);
 		return (run && run->worker == entry->result.worker &&
 			       run->position == entry->result.position) ||
 		       error_set(error, ERROR_DATA, "no run with this id has begun");
@@ -381,7 +378,7 @@ static bool check_entry(const struct journal_setup *setup, const struct journal_
 }
 
 static bool add_line(struct arena *arena, const char *line, size_t length, struct journal *out,
-	const struct journal_entry **begun, size_t *begun_count, struct error *error)
+	struct error *error)
 {
 	struct journal_entry *entry = &out->entries[out->count];
 	json_error_t problem;
@@ -403,10 +400,8 @@ static bool add_line(struct arena *arena, const char *line, size_t length, struc
 		return entry->kind == JOURNAL_SETUP ||
 		       error_set(error, ERROR_DATA, "the setup is missing");
 	}
-	if (!check_entry(out->setup, entry, begun, *begun_count, error))
+	if (!check_entry(out, entry, error))
 		return false;
-	if (entry->kind == JOURNAL_BEGIN)
-		begun[(*begun_count)++] = entry;
 	out->count++;
 	return true;
 }
@@ -415,16 +410,14 @@ bool journal_read(struct arena *arena, const char *content, size_t length, struc
 	struct error *error)
 {
 	const char *end = content + length, *line = content, *stop;
-	const struct journal_entry **begun;
-	size_t lines = 0, begun_count = 0;
+	size_t lines = 0;
 
 	*out = (struct journal){0};
 	for (const char *at = content; at < end; at++)
 		lines += *at == '\n';
 	out->entries = arena_array(arena, lines + 1, sizeof *out->entries);
-	begun = arena_array(arena, lines, sizeof *begun);
 	for (size_t i = 1; line < end && (stop = memchr(line, '\n', (size_t)(end - line))); i++) {
-		if (!add_line(arena, line, (size_t)(stop - line), out, begun, &begun_count, error))
+		if (!add_line(arena, line, (size_t)(stop - line), out, error))
 			return error_prefix(error, "line %zu: ", i);
 		line = stop + 1;
 	}
@@ -478,7 +471,8 @@ void journal_close(struct journal_file *file)
 {
 	if (!file)
 		return;
-	close(file->fd);
+	if (file->fd >= 0)
+		close(file->fd);
 	free(file->path);
 	free(file);
 }
@@ -505,21 +499,22 @@ bool journal_write(struct journal_file *file, const struct buf *line, struct err
 	return false;
 }
 
-static struct journal_file *file_new(int fd, const char *path)
+/* Opens a file, for other programs only to be read. */
+static struct journal_file *open_file(
+	const char *path, const char *name, int flags, struct error *error)
 {
 	struct journal_file *file = memory_new(1, sizeof *file);
 
-	*file = (struct journal_file){.fd = fd, .path = memory_strdup(path)};
-	return file;
-}
-
-static bool lock(int fd, const char *path, struct error *error)
-{
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return true;
-	if (errno == EWOULDBLOCK)
-		return error_set(error, ERROR_STATE, "%s: in use by another hunter-c", path);
-	return file_error(error, path);
+	*file = (struct journal_file){
+		.fd = open(name, flags | O_RDWR | O_CLOEXEC, 0666), .path = memory_strdup(path)};
+	if (file->fd >= 0 && flock(file->fd, LOCK_EX | LOCK_NB) == 0)
+		return file;
+	if (file->fd >= 0 && errno == EWOULDBLOCK)
+		error_set(error, ERROR_STATE, "%s: in use by another hunter-c", path);
+	else
+		file_error(error, path);
+	journal_close(file);
+	return NULL;
 }
 
 static bool sync_folder(const char *path)
@@ -534,61 +529,29 @@ static bool sync_folder(const char *path)
 	return done;
 }
 
-/* Whether the name still refers to this file, which another program may have renamed. */
-static bool is_named(int fd, const char *name)
-{
-	struct stat here, there;
-
-	return fstat(fd, &here) == 0 && stat(name, &there) == 0 && here.st_ino == there.st_ino &&
-	       here.st_dev == there.st_dev;
-}
-
-static bool begin_file(struct journal_file *file, const char *name,
-	const struct journal_setup *setup, struct error *error)
-{
-	struct buf line = {0};
-	bool done;
-
-	if (ftruncate(file->fd, 0) != 0)
-		return file_error(error, name);
-	journal_put_setup(&line, setup);
-	done = journal_write(file, &line, error);
-	buf_free(&line);
-	if (done && renameat2(AT_FDCWD, name, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0 &&
-		sync_folder(file->path))
-		return true;
-	if (done)
-		file_error(error, file->path);
-	unlink(name);
-	return false;
-}
-
 /* Uses a temporary name until the setup is on disk, so that a journal always has one. */
 struct journal_file *journal_create(
 	const char *path, const struct journal_setup *setup, struct error *error)
 {
-	struct journal_file *file = NULL;
-	struct buf name = {0};
+	struct buf name = {0}, line = {0};
+	struct journal_file *file;
 	bool done;
-	int fd;
 
-	buf_printf(&name, "%s.new", path);
-	fd = open(name.data, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (fd < 0) {
-		file_error(error, name.data);
-		buf_free(&name);
-		return NULL;
+	buf_printf(&name, "%s.%ld.new", path, (long)getpid());
+	journal_put_setup(&line, setup);
+	file = open_file(path, name.data, O_CREAT | O_TRUNC, error);
+	done = file && journal_write(file, &line, error);
+	if (done && (renameat2(AT_FDCWD, name.data, AT_FDCWD, path, RENAME_NOREPLACE) != 0 ||
+			    !sync_folder(path)))
+		done = file_error(error, path);
+	if (!done) {
+		unlink(name.data);
+		journal_close(file);
+		file = NULL;
 	}
-	file = file_new(fd, path);
-	done = lock(fd, path, error);
-	if (done && !is_named(fd, name.data))
-		done = error_set(error, ERROR_STATE, "%s: in use by another hunter-c", path);
-	done = done && begin_file(file, name.data, setup, error);
 	buf_free(&name);
-	if (done)
-		return file;
-	journal_close(file);
-	return NULL;
+	buf_free(&line);
+	return file;
 }
 
 /* Reads it all; *length: its bytes. */
@@ -623,17 +586,11 @@ static bool read_all(struct arena *arena, int fd, const char *path, struct journ
 struct journal_file *journal_open(
 	struct arena *arena, const char *path, struct journal *out, struct error *error)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	struct journal_file *file;
+	struct journal_file *file = open_file(path, path, 0, error);
 
-	if (fd < 0) {
-		file_error(error, path);
-		return NULL;
-	}
-	file = file_new(fd, path);
-	if (lock(fd, path, error) && read_all(arena, fd, path, out, &file->length, error)) {
+	if (file && read_all(arena, file->fd, path, out, &file->length, error)) {
 		file->length -= (off_t)out->torn;
-		if (out->torn == 0 || ftruncate(fd, file->length) == 0)
+		if (out->torn == 0 || ftruncate(file->fd, file->length) == 0)
 			return file;
 		file_error(error, path);
 	}

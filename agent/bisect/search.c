@@ -114,15 +114,6 @@ void bisect_search_add(struct bisect_search *search, const struct search_run *ru
 
 enum choice { CHOOSE_ALL, CHOOSE_ENDS, CHOOSE_VERIFYING };
 
-static bool is_chosen(
-	const struct bisect_search *search, const struct search_run *run, enum choice choice)
-{
-	if (choice == CHOOSE_ALL)
-		return true;
-	return choice == CHOOSE_VERIFYING ? run->verifies
-					  : run->position == 0 || run->position == search->count;
-}
-
 /* Copies the chosen runs into the work arrays, worker by worker. */
 static void choose(struct bisect_search *search, enum choice choice)
 {
@@ -131,7 +122,9 @@ static void choose(struct bisect_search *search, enum choice choice)
 		search->first[worker] = search->n;
 		for (size_t i = 0; i < search->run_count; i++) {
 			const struct search_run *run = &search->runs[i];
-			if (run->worker != worker || !is_chosen(search, run, choice))
+			bool end = run->position == 0 || run->position == search->count;
+			if (run->worker != worker || (choice == CHOOSE_ENDS && !end) ||
+				(choice == CHOOSE_VERIFYING && !run->verifies))
 				continue;
 			search->position[search->n] = run->position;
 			search->x[search->n++] = search->positive ? log(run->value) : run->value;
@@ -257,12 +250,6 @@ static void smooth(struct bisect_search *search, double drift, double step)
 	}
 }
 
-static double log_gamma(double x)
-{
-	int sign;
-	return lgamma_r(x, &sign);
-}
-
 /* The likelihood of the outliers and of their weights. */
 static double outlier_likelihood(const struct bisect_search *search, double outlier_level)
 {
@@ -298,6 +285,7 @@ static struct fit fit_step(
 			smooth(search, options->drift, step);
 	}
 	double n = df - options->prior_df;
+	int sign;
 	return (struct fit){.step = {.size = step,
 				    .error = spread / sqrt(sums.zz + 1 / step_variance),
 				    .spread = spread,
@@ -305,7 +293,7 @@ static struct fit fit_step(
 				    .pairs = after < search->n - after ? after : search->n - after},
 		.likelihood = outlier_likelihood(search, options->outlier_level) -
 			      0.5 * sums.log_variance - 0.5 * log1p(step_variance * sums.zz) +
-			      log_gamma(fmax(0.5 * df, 0.25)) - 0.5 * df * log(squares) -
+			      lgamma_r(fmax(0.5 * df, 0.25), &sign) - 0.5 * df * log(squares) -
 			      0.5 * n * log(M_PI)};
 }
 
@@ -360,22 +348,16 @@ static struct search_step fit_chosen(struct bisect_search *search, enum choice c
 	return best.step;
 }
 
-/* Marks the positions that have runs, in `probability`. */
-static void mark_measured(struct bisect_search *search)
-{
-	for (size_t position = 0; position <= search->count; position++)
-		search->probability[position] = 0;
-	for (size_t i = 0; i < search->n; i++)
-		search->probability[search->position[i]] = 1;
-	search->probability[search->count] = 1;
-}
-
-/* Fits the step at each place; their likelihoods are left at the candidates. */
+/* Fits the step at each place; their likelihoods are left at the candidates, in `probability`,
+ * which first marks the positions that have runs. */
 static double try_places(
 	struct bisect_search *search, const struct fit_options *options, size_t *best)
 {
 	double most = -HUGE_VAL;
-	mark_measured(search);
+	memset(search->probability, 0, search->count * sizeof *search->probability);
+	for (size_t i = 0; i < search->n; i++)
+		search->probability[search->position[i]] = 1;
+	search->probability[search->count] = 1;
 	for (size_t place = search->count, last = place; place > 0; place = last) {
 		struct fit fit = fit_step(search, place, options);
 		if (fit.likelihood > most) {
@@ -388,13 +370,6 @@ static double try_places(
 		search->probability[place] = fit.likelihood;
 	}
 	return most;
-}
-
-/* The logarithm of e^a + e^b. */
-static double log_sum(double a, double b)
-{
-	double most = fmax(a, b);
-	return most + log1p(exp(fmin(a, b) - most));
 }
 
 /* Tries all drifts that explain the runs nearly as well as the likeliest; the likelihoods of the
@@ -412,9 +387,11 @@ static double try_drifts(struct bisect_search *search, struct fit_options *optio
 		double found = try_places(search, options, &best) - drifts[i].cost;
 		for (size_t position = 1; position <= search->count; position++) {
 			double likelihood = search->probability[position] - drifts[i].cost;
-			search->likelihood[position] =
-				i == 0 ? likelihood
-				       : log_sum(search->likelihood[position], likelihood);
+			double *sum = &search->likelihood[position],
+			       larger = fmax(*sum, likelihood);
+			/* the logarithm of the sum of both */
+			*sum = i == 0 ? likelihood
+				      : larger + log1p(exp(fmin(*sum, likelihood) - larger));
 		}
 		if (found < most)
 			search->fitted = likeliest;
@@ -425,37 +402,21 @@ static double try_drifts(struct bisect_search *search, struct fit_options *optio
 	return most;
 }
 
-static void normalise(struct bisect_search *search, double most)
-{
-	double sum = 0;
-	search->probability[0] = 0;
-	for (size_t position = 1; position <= search->count; position++)
-		sum += search->probability[position] = exp(search->probability[position] - most);
-	for (size_t position = 1; position <= search->count; position++)
-		search->probability[position] /= sum;
-}
-
-static void find_base(struct bisect_search *search)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < search->run_count; i++)
-		if (search->runs[i].position == 0)
-			search->scratch[n++] = search->runs[i].value;
-	search->base = n > 0 ? sort_median(search->scratch, n) : 0;
-}
-
 static void update(struct bisect_search *search)
 {
 	if (search->fresh)
 		return;
 	search->fresh = true;
 	search->fitted = (struct search_step){0};
-	double most = 0;
+	double most = 0, sum = 0;
 	if (search->run_count == 0) {
-		for (size_t position = 0; position <= search->count; position++)
-			search->probability[position] = 0;
+		memset(search->probability, 0, (search->count + 1) * sizeof *search->probability);
 	} else {
-		find_base(search);
+		size_t n = 0;
+		for (size_t i = 0; i < search->run_count; i++)
+			if (search->runs[i].position == 0)
+				search->scratch[n++] = search->runs[i].value;
+		search->base = n > 0 ? sort_median(search->scratch, n) : 0;
 		choose(search, CHOOSE_ENDS);
 		if (search->n == 0)
 			choose(search, CHOOSE_ALL);
@@ -463,7 +424,12 @@ static void update(struct bisect_search *search)
 		choose(search, CHOOSE_ALL);
 		most = try_drifts(search, &options);
 	}
-	normalise(search, most);
+	double *probability = search->probability;
+	probability[0] = 0;
+	for (size_t position = 1; position <= search->count; position++)
+		sum += probability[position] = exp(probability[position] - most);
+	for (size_t position = 1; position <= search->count; position++)
+		probability[position] /= sum;
 }
 
 const double *bisect_search_probability(struct bisect_search *search)

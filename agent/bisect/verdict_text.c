@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/base/utf8.h"
 #include "agent/model/json_put.h"
 
 enum {
@@ -20,24 +19,18 @@ enum {
 
 static const double worth_a_row = .005;
 
-static bool is_shared(const struct journal_setup *setup, const char *id, size_t length)
-{
-	for (size_t i = 0; i <= setup->candidates.count; i++) {
-		const char *other = journal_commit(setup, i);
-
-		if (strncmp(other, id, length) == 0 && strcmp(other, id) != 0)
-			return true;
-	}
-	return false;
-}
-
 const char *verdict_short(const struct journal_setup *setup, size_t position, char out[VERDICT_ID])
 {
 	const char *id = journal_commit(setup, position);
 	size_t length = SHORTEST;
 
-	while (length < strlen(id) && is_shared(setup, id, length))
-		length++;
+	for (size_t i = 0; i <= setup->candidates.count; i++) {
+		const char *other = journal_commit(setup, i);
+
+		while (length < strlen(id) && strncmp(other, id, length) == 0 &&
+			strcmp(other, id) != 0)
+			length++;
+	}
 	snprintf(out, VERDICT_ID, "%.*s", (int)length, id);
 	return out;
 }
@@ -65,11 +58,15 @@ static void put_estimate(struct buf *out, const struct bisect_estimate *estimate
 	buf_printf(out, "%s%zu pair%s", after, estimate->pairs, estimate->pairs == 1 ? "" : "s");
 }
 
-static void put_commit(struct buf *out, const struct journal_setup *setup, size_t position)
+/* "4f2c91a (97%)" */
+static void put_commit(struct buf *out, const struct journal_setup *setup,
+	const struct bisect_candidate *candidate)
 {
 	char id[VERDICT_ID];
 
-	buf_text(out, verdict_short(setup, position, id));
+	buf_printf(out, "%s (", verdict_short(setup, candidate->position, id));
+	put_percent(out, candidate->probability);
+	buf_text(out, candidate->broken ? ", cannot be tested)" : ")");
 }
 
 static void put_set(
@@ -77,30 +74,20 @@ static void put_set(
 {
 	for (size_t i = 0; i < status->set_count && i < NAMED; i++) {
 		buf_text(out, i ? ", " : "");
-		put_commit(out, setup, status->set[i].position);
-		buf_text(out, " (");
-		put_percent(out, status->set[i].probability);
-		buf_text(out, status->set[i].broken ? ", cannot be tested)" : ")");
+		put_commit(out, setup, &status->set[i]);
 	}
 	if (status->set_count > NAMED)
 		buf_printf(out, " and %zu others", status->set_count - NAMED);
-}
-
-static size_t count_broken(const struct bisect_status *status)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < status->set_count; i++)
-		count += status->set[i].broken;
-	return count;
 }
 
 /* "one of 3, of which 2 cannot be tested: ..." */
 static void put_left(
 	struct buf *out, const struct bisect_status *status, const struct journal_setup *setup)
 {
-	size_t broken = count_broken(status);
+	size_t broken = 0;
 
+	for (size_t i = 0; i < status->set_count; i++)
+		broken += status->set[i].broken;
 	buf_printf(out, "first bad: one of %zu", status->set_count);
 	if (broken > 0)
 		buf_printf(out, ", %zu of them untestable", broken);
@@ -123,10 +110,8 @@ static void put_found(
 			second = i;
 	if (status->set_count == 1 && second > 0 && status->probability[second] >= worth_a_row) {
 		buf_text(out, ", ");
-		put_commit(out, setup, second);
-		buf_text(out, " (");
-		put_percent(out, status->probability[second]);
-		buf_char(out, ')');
+		put_commit(out, setup,
+			&(struct bisect_candidate){second, status->probability[second], false});
 	}
 	buf_text(out, "; verified against its parent: ");
 	put_estimate(out, &status->verified, ", ");
@@ -160,7 +145,7 @@ static void put_over(
 	}
 }
 
-static void put_progress(
+void verdict_text(
 	struct buf *out, const struct bisect_status *status, const struct journal_setup *setup)
 {
 	switch (status->phase) {
@@ -185,12 +170,6 @@ static void put_progress(
 		break;
 	case BISECT_OVER: put_over(out, status, setup); break;
 	}
-}
-
-void verdict_text(
-	struct buf *out, const struct bisect_status *status, const struct journal_setup *setup)
-{
-	put_progress(out, status, setup);
 	if (status->more_steps)
 		buf_text(out, "; the range seems to have more than one step, this is the largest");
 }
@@ -308,21 +287,6 @@ static void put_bar(struct buf *out, double probability)
 		buf_char(out, ' ');
 }
 
-static void put_subject(struct buf *out, const char *subject, size_t columns)
-{
-	const char *end = subject + strlen(subject);
-
-	for (size_t i = 0; subject < end && i < columns; i++) {
-		size_t size = utf8_length(subject, (size_t)(end - subject));
-
-		if (size == 0 || utf8_is_control(subject, size))
-			buf_char(out, '?');
-		else
-			buf_append(out, subject, size);
-		subject += size ? size : 1;
-	}
-}
-
 static void put_row(struct buf *out, const struct bisect_status *status,
 	const struct journal_setup *setup, const struct level *level, size_t position, size_t width,
 	int columns)
@@ -351,22 +315,10 @@ static void put_row(struct buf *out, const struct bisect_status *status,
 	used = width + 20 + BAR + 6;
 	if (setup->subjects.count > 0 && (size_t)columns > used + 8) {
 		buf_char(out, ' ');
-		put_subject(out, setup->subjects.items[position], (size_t)columns - used);
+		buf_clean(out, setup->subjects.items[position], (size_t)columns - used);
 	}
 	while (out->length > 0 && out->data[out->length - 1] == ' ')
 		out->data[--out->length] = '\0';
-	buf_char(out, '\n');
-}
-
-static void put_gap(struct buf *out, size_t count, double probability)
-{
-	if (count == 0)
-		return;
-	buf_printf(out, "... %zu commit%s", count, count == 1 ? "" : "s");
-	if (probability > 0) {
-		buf_text(out, ", ");
-		put_percent(out, probability);
-	}
 	buf_char(out, '\n');
 }
 
@@ -390,7 +342,13 @@ void verdict_plot(struct buf *out, const struct bisect_status *status,
 			sum += status->probability[i];
 			continue;
 		}
-		put_gap(out, hidden, sum);
+		if (hidden > 0)
+			buf_printf(out, "... %zu commit%s", hidden, hidden == 1 ? "" : "s");
+		if (hidden > 0 && sum > 0) {
+			buf_text(out, ", ");
+			put_percent(out, sum);
+		}
+		buf_text(out, hidden > 0 ? "\n" : "");
 		hidden = 0;
 		sum = 0;
 		put_row(out, status, setup, &levels[i], i, width,

@@ -1,6 +1,6 @@
 /*
  * A run is a checkout, a command and the extraction of its value. The extraction runs on a worker
- * of the engine, as an expression may be slow.
+ * of the engine, as the output may be long.
  */
 #include "agent/bisect/workers.h"
 
@@ -21,6 +21,7 @@
 #include "agent/base/arena.h"
 #include "agent/base/log.h"
 #include "agent/base/when.h"
+#include "agent/bisect/extract.h"
 #include "agent/bisect/worktrees.h"
 #include "agent/io/engine.h"
 #include "agent/io/execution.h"
@@ -62,7 +63,6 @@ struct workers {
 	struct workers_options options;
 	const struct journal_setup *setup; /* of the options */
 	const char *logs;
-	struct extract *extract;
 	struct worktrees *trees;
 	struct slot *slots;
 	size_t failures; /* logs of failed runs that were kept */
@@ -135,11 +135,10 @@ struct workers *workers_new(const struct workers_options *options, workers_done 
 {
 	const struct journal_setup *setup = options->setup;
 	size_t count = setup->options.workers, local = count - setup->lines.count;
-	struct extract *extract = extract_new(setup->extract, error);
 	struct workers *all;
 	struct arena *arena;
 
-	if (!extract)
+	if (!extract_check(setup->extract, error))
 		return NULL;
 	all = memory_new(1, sizeof *all);
 	arena = arena_new();
@@ -147,7 +146,6 @@ struct workers *workers_new(const struct workers_options *options, workers_done 
 		.options = *options,
 		.setup = setup,
 		.logs = arena_printf(arena, "%s/logs", options->folder),
-		.extract = extract,
 		.trees = worktrees_new(options->engine, setup->repository, options->folder, count,
 			options->by_hand),
 		.slots = arena_array(arena, count, sizeof *all->slots),
@@ -183,7 +181,6 @@ void workers_free(struct workers *all)
 	for (size_t i = 0; i < all->setup->options.workers; i++)
 		rest(&all->slots[i]);
 	worktrees_free(all->trees);
-	extract_free(all->extract);
 	arena_free(all->arena);
 	free(all);
 }
@@ -256,21 +253,15 @@ static void hopeless(struct slot *slot, const char *problem)
 	finish(slot, BISECT_LOST, problem);
 }
 
-static bool disk_is_full(const char *folder)
-{
-	struct statvfs space;
-
-	return statvfs(folder, &space) == 0 &&
-	       ((uint64_t)space.f_bavail * space.f_frsize < LEAST_SPACE ||
-		       (space.f_files > 0 && space.f_favail == 0));
-}
-
 /* Reports a failed run, unless the disk is full. */
 static void failed(struct slot *slot, const char *problem)
 {
 	const char *folder = slot->all->options.folder;
+	struct statvfs space;
 
-	if (disk_is_full(folder))
+	if (statvfs(folder, &space) == 0 &&
+		((uint64_t)space.f_bavail * space.f_frsize < LEAST_SPACE ||
+			(space.f_files > 0 && space.f_favail == 0)))
 		hopeless(slot, arena_printf(slot->arena, "the disk of %s is full", folder));
 	else
 		finish(slot, BISECT_FAILED, problem);
@@ -281,8 +272,9 @@ static void extract(void *context)
 	struct slot *slot = context;
 	const struct buf *output = &slot->execution.output;
 
-	slot->extracted = extract_value(slot->all->extract, output->length ? output->data : "",
-		output->length, &slot->report.result.value, &slot->error);
+	slot->extracted =
+		extract_value(slot->all->setup->extract, output->length ? output->data : "",
+			output->length, &slot->report.result.value, &slot->error);
 }
 
 static void extracted(void *context)
@@ -295,19 +287,15 @@ static void extracted(void *context)
 		failed(slot, slot->error.text);
 }
 
-static void no_answer(struct slot *slot)
-{
-	slot->unanswered++;
-	finish(slot, BISECT_LOST,
-		"the worker did not answer: its command line ended with status 255");
-}
-
 static void ended(struct execution *execution)
 {
 	struct slot *slot = (struct slot *)((char *)execution - offsetof(struct slot, execution));
 	const struct reply *reply = &execution->reply;
 	char time[WHEN_TEXT];
 
+	if (reply->kind == REPLY_ANSWER && !slot->stopping)
+		slot->unanswered =
+			slot->line && reply->status == NO_ANSWER ? slot->unanswered + 1 : 0;
 	if (slot->stopping) {
 		finish(slot, BISECT_LOST, NULL);
 	} else if (reply->kind == REPLY_UNREACHABLE) {
@@ -315,19 +303,17 @@ static void ended(struct execution *execution)
 	} else if (reply->kind == REPLY_AMBIGUOUS) {
 		failed(slot, arena_printf(slot->arena, "timed out after %s",
 				     when_format_duration(slot->all->setup->timeout, time)));
-	} else if (slot->line && reply->status == NO_ANSWER) {
-		no_answer(slot);
+	} else if (slot->unanswered > 0) {
+		finish(slot, BISECT_LOST,
+			"the worker did not answer: its command line ended with status 255");
 	} else if (reply->status == UNTESTABLE) {
-		slot->unanswered = 0;
 		finish(slot, BISECT_UNTESTABLE, "exit status 125");
 	} else if (reply->status != 0) {
-		slot->unanswered = 0;
 		failed(slot, reply->status > 128 && reply->problem
 				     ? arena_printf(slot->arena, "exit status %d: %s",
 					       reply->status, reply->problem)
 				     : arena_printf(slot->arena, "exit status %d", reply->status));
 	} else {
-		slot->unanswered = 0;
 		engine_compute(slot->all->options.engine, extract, extracted, slot);
 	}
 }
@@ -390,24 +376,11 @@ static const char *script(const struct slot *slot)
 	return buf_keep(&out, slot->arena);
 }
 
-/* The secrets, which that shell reads first. */
-static void give_secrets(struct slot *slot)
-{
-	const struct pairs *secrets = &slot->all->options.secrets;
-	struct buf out = {.secret = true};
-
-	for (size_t i = 0; i < secrets->count; i++) {
-		buf_printf(&out, "export %s=", secrets->items[i].key);
-		put_quoted(&out, secrets->items[i].value);
-		buf_char(&out, '\n');
-	}
-	slot->transfer.body_length = out.length;
-	slot->transfer.body = buf_keep(&out, slot->arena);
-}
-
 static void run_command(struct slot *slot)
 {
 	const struct workers_options *options = &slot->all->options;
+	const struct pairs *secrets = &options->secrets;
+	struct buf exports = {.secret = true};
 	const char **command = arena_array(slot->arena, 6, sizeof *command);
 	int log = open(slot->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 
@@ -426,11 +399,18 @@ static void run_command(struct slot *slot)
 		.body = "",
 		.most_output = MOST_OUTPUT,
 		.timeout = slot->all->setup->timeout,
-		.environment = options->secrets,
+		.environment = *secrets,
 		.options = &slot->command_options};
 	add_variables(slot);
-	if (slot->line)
-		give_secrets(slot);
+	for (size_t i = 0; slot->line && i < secrets->count; i++) {
+		buf_printf(&exports, "export %s=", secrets->items[i].key);
+		put_quoted(&exports, secrets->items[i].value);
+		buf_char(&exports, '\n');
+	}
+	if (slot->line) { /* that shell reads the secrets first */
+		slot->transfer.body_length = exports.length;
+		slot->transfer.body = buf_keep(&exports, slot->arena);
+	}
 	command[0] = "/bin/sh";
 	command[1] = "-c";
 	command[2] = slot->line ? arena_printf(slot->arena, "%s \"$@\"", slot->line)

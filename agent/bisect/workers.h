@@ -19,7 +19,6 @@
 
 #include "agent/base/field.h"
 #include "agent/bisect/driver.h"
-#include "agent/bisect/extract.h"
 
 struct engine;
 struct workers;

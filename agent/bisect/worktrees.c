@@ -188,18 +188,6 @@ static void git(struct tree *tree, const char *folder, const char *const *argume
 	execute(tree);
 }
 
-static void delete_folder(struct tree *tree)
-{
-	const char **command = arena_array(tree->arena, 5, sizeof *command);
-
-	command[0] = "rm";
-	command[1] = "-rf";
-	command[2] = "--";
-	command[3] = tree->path;
-	tree->transfer = (struct transfer){.kind = TRANSFER_EXEC, .command = command, .body = ""};
-	execute(tree);
-}
-
 static void start(struct tree *tree)
 {
 	const char *repository = tree->all->repository, *path = tree->path;
@@ -208,6 +196,7 @@ static void start(struct tree *tree)
 		path, tree->commit, NULL};
 	const char *const clean[] = {
 		"clean", "-q", "-ffd", tree->remove_ignored ? "-x" : NULL, NULL};
+	const char **command;
 
 	switch (tree->stage) {
 	case STAGE_FILTERS: git(tree, path, git_filters); break;
@@ -217,7 +206,14 @@ static void start(struct tree *tree)
 		break;
 	case STAGE_FORGET:
 	case STAGE_FORGET_AGAIN: git(tree, repository, forget); break;
-	case STAGE_DELETE: delete_folder(tree); break;
+	case STAGE_DELETE:
+		command = arena_array(tree->arena, 5, sizeof *command);
+		memcpy(command, (const char *const[]){"rm", "-rf", "--", path},
+			4 * sizeof *command);
+		tree->transfer =
+			(struct transfer){.kind = TRANSFER_EXEC, .command = command, .body = ""};
+		execute(tree);
+		break;
 	case STAGE_ADD: git(tree, repository, add); break;
 	case STAGE_CLEAN: git(tree, path, clean); break;
 	case STAGE_IDLE: break;
@@ -236,15 +232,6 @@ static void enter(struct tree *tree, enum stage stage)
 	if (lists)
 		all->lister = tree;
 	start(tree);
-}
-
-static void note_problem(struct tree *tree)
-{
-	bool forgets = tree->stage == STAGE_FORGET || tree->stage == STAGE_FORGET_AGAIN;
-	bool none = tree->stage == STAGE_FILTERS && git_listed_filters(&tree->execution.reply);
-
-	if (!forgets && !none && tree->stage != STAGE_KNOWN) /* those may fail */
-		tree->problem = git_problem(tree->arena, &tree->execution);
 }
 
 /* After the tree has gone. */
@@ -286,11 +273,14 @@ static void take_filters(struct tree *tree)
 /* Goes to the next stage. */
 static void next_stage(struct tree *tree, bool good)
 {
-	if (!good)
-		note_problem(tree);
+	bool forgets = tree->stage == STAGE_FORGET || tree->stage == STAGE_FORGET_AGAIN;
+	bool listed = tree->stage == STAGE_FILTERS && git_listed_filters(&tree->execution.reply);
+
+	if (!good && !forgets && !listed && tree->stage != STAGE_KNOWN) /* those may fail */
+		tree->problem = git_problem(tree->arena, &tree->execution);
 	switch (tree->stage) {
 	case STAGE_FILTERS:
-		if (git_listed_filters(&tree->execution.reply))
+		if (listed)
 			take_filters(tree);
 		else
 			enter(tree, STAGE_KNOWN);

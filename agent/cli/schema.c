@@ -19,14 +19,6 @@ static void notifier_events(const struct plugin *plugin, unsigned *able, unsigne
 	*defaults = notifier->defaults;
 }
 
-static bool check_extract(const char *text, struct error *error)
-{
-	struct extract *extract = extract_new(text, error);
-
-	extract_free(extract);
-	return extract != NULL;
-}
-
 const struct schema cli_schema = {.sources = sources,
 	.notifiers = notifiers,
 	.detectors = detectors,
@@ -35,4 +27,4 @@ const struct schema cli_schema = {.sources = sources,
 	.event_count = MESSAGE_TEST,
 	.notifier_events = notifier_events,
 	.cluster = &cluster_plugin,
-	.extract_check = check_extract};
+	.extract_check = extract_check};

@@ -44,7 +44,7 @@ static const struct field bisect_fields[] = {
 		"command that builds and measures, run in a work tree of $HUNTER_COMMIT",
 		.metavar = "COMMAND"),
 	OPTION_STRING(struct bisect_flags, extract, "last",
-		"how to read the value from its output: last (number), json:PATH or regex:PATTERN",
+		"how to read the value from its output: last (number) or json:PATH",
 		.metavar = "HOW"),
 	OPTION_DURATION(
 		struct bisect_flags, timeout, "1h", 1000, 30.0 * 86400000, "timeout of a run"),
@@ -308,11 +308,9 @@ static bool is_new(const struct bisect_flags *flags)
 static bool check_flags(const struct bisect_flags *flags, struct error *error)
 {
 	size_t workers = (size_t)flags->workers + flags->worker.count;
-	struct extract *extract = extract_new(flags->extract, error);
 
-	if (!extract)
+	if (!extract_check(flags->extract, error))
 		return error_prefix(error, "--extract: ");
-	extract_free(extract);
 	if (!flags->good && !flags->change)
 		return error_set(error, ERROR_USAGE,
 			"--good COMMIT or --change ID is required: the start of the range");

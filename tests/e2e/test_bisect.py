@@ -139,7 +139,7 @@ def test_down_and_json(bisect, tmp_path):
     result = bisect(clone, "--extract", 'json:r[0]["p.99"]', "--direction", "down", "--output", "json")
     assert culprit(result) == clone.ids[4], result
     assert verdict(result)["verified"]["percent"] < -5
-    wrong = bisect(clone, "--direction", "up", "--extract", 'regex:99.*?([0-9.]+)}', work=tmp_path / "up", more=("--run",))
+    wrong = bisect(clone, "--direction", "up", "--extract", 'json:r[0]["p.99"]', work=tmp_path / "up", more=("--run",))
     assert wrong.code == 1 and wrong.out.startswith("not reproduced: "), wrong
 
 
@@ -356,7 +356,7 @@ def test_names_that_are_no_commits(bisect, hunter, tmp_path):
     touched = tmp_path / "touched"
     for name in ("--output=/tmp/x", f"$(touch {touched})", f"HEAD; touch {touched}", "nothing", "HEAD..HEAD", "a\nb", "\x1b[31mred", "v1" * 1000):
         result = bisect(clone, "--bad", name)
-        refused(result, "--bad needs a value" if name.startswith("--") else "no commit" if len(name) < 1000 else "a commit name is empty or too long")
+        refused(result, "--bad needs a value" if name.startswith("--") else "no commit")
         assert "\x1b" not in result.err
     assert not touched.exists()
     clone.git("tag", "v1.2", clone.ids[0])
@@ -686,8 +686,8 @@ def test_untracked_files(bisect, tmp_path):
 
 @pytest.mark.parametrize("arguments, text", [
     ((), "--good COMMIT or --change ID is required"), (("--good", "a"), "--run COMMAND is required"), (("--good", "a", "--run", "x", "y"), "takes flags only"),
-    (("--good", "a", "--run", "x", "--extract", "p99"), "none of last, json:PATH, regex:PATTERN"),
-    (("--good", "a", "--run", "x", "--extract", "regex:("), "not a regular expression"), (("--resume", "--run", "x"), "--resume keeps the range"),
+    (("--good", "a", "--run", "x", "--extract", "p99"), "neither last nor json:PATH"),
+    (("--good", "a", "--run", "x", "--extract", "json:a["), "is not a path"), (("--resume", "--run", "x"), "--resume keeps the range"),
     (("--good", "a", "--run", "\udcff"), "--run is not UTF-8"), (("--show",), "has no bisection"), (("--change", "x", "--run", "y"), "--change takes the id"),
 ])
 def test_flags(hunter, tmp_path, arguments, text):

@@ -352,7 +352,7 @@ def test_so_many_a_day(agents, tmp_path):
 def test_mistakes_in_the_configuration(hunter, tmp_path):
     """What cannot work is said when the file is loaded, with the place, and secrets are in no message."""
     for bisect, words in (
-            (["run: make", "extract: 'regex:('"], "extract: "), (["run: make", "extract: 'xml:a'"], "is none of last, json:PATH, regex:PATTERN"),
+            (["run: make", "extract: 'json:a['"], "extract: "), (["run: make", "extract: 'xml:a'"], "is neither last nor json:PATH"),
             (["url: 'ftp://lab'"], "url: it must begin with"), (["url: 'http://u:secret@lab/'"], "url: put user and password into"),
             (["url: 'http://lab/'", "run: make"], "run and url are mutually exclusive"), (["url: 'http://lab/'", "worker: [ssh a]"], "worker: is for"),
             (["url: 'http://lab/'", "extract: last"], "extract: is for"), (["url: 'http://lab/'", "headers: {'a b': x}"], "not a valid header name"),

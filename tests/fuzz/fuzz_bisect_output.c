@@ -13,20 +13,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t *end = memchr(data, '\n', size);
 	struct arena *arena = arena_new();
-	struct extract *extract;
 	struct error error;
 	double value;
 
 	if (end) {
 		size_t length = (size_t)(end - data);
 
-		extract = extract_new(arena_strndup(arena, (const char *)data, length), &error);
-		if (extract &&
-			extract_value(extract, (const char *)end + 1, size - length - 1, &value,
-				&error) &&
+		const char *how = arena_strndup(arena, (const char *)data, length);
+
+		if (extract_check(how, &error) &&
+			extract_value(
+				how, (const char *)end + 1, size - length - 1, &value, &error) &&
 			!isfinite(value))
 			abort();
-		extract_free(extract);
 	}
 	arena_free(arena);
 	return 0;
