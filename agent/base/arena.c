@@ -161,6 +161,12 @@ char *arena_strndup(struct arena *arena, const char *text, size_t length)
 	return copy;
 }
 
+void *arena_copy(struct arena *arena, const void *items, size_t count, size_t size)
+{
+	void *copy = items ? arena_array(arena, count, size) : NULL;
+	return count > 0 && items ? memcpy(copy, items, count * size) : copy;
+}
+
 char *arena_strdup(struct arena *arena, const char *text)
 {
 	return text ? arena_strndup(arena, text, strlen(text)) : NULL;

@@ -42,6 +42,9 @@ void arena_take(struct arena *arena, void *memory, size_t size);
 /* Moves everything in `other` into this arena; `other` is gone. */
 void arena_join(struct arena *arena, struct arena *other);
 
+/* A copy of items; NULL stays NULL. */
+void *arena_copy(struct arena *arena, const void *items, size_t count, size_t size);
+
 /* Bytes taken from the system so far (blocks, not pieces). */
 size_t arena_size(const struct arena *arena);
 

@@ -130,22 +130,6 @@ static bool read_season(struct work *work, struct error *error)
 	return true;
 }
 
-/* A cycle requested by name needs times. */
-static bool check_times(struct work *work, struct error *error)
-{
-	const struct contender *first = &work->contenders[0];
-	for (size_t i = 0; i < work->set.count; i++) {
-		if (!work->set.series[i].times &&
-			(first->season == SEASON_DAY || first->season == SEASON_WEEK))
-			return error_set(error, ERROR_DATA,
-				"--season %s: series \"%.200s\" has no \"times\", nor \"start\" "
-				"and "
-				"\"step\"",
-				work->options->season, work->set.series[i].id);
-	}
-	return true;
-}
-
 static bool read_contenders(struct work *work, struct error *error)
 {
 	static const char *const usual[] = {"edivisive"};
@@ -167,22 +151,51 @@ static bool read_contenders(struct work *work, struct error *error)
 	return true;
 }
 
-static bool check_flags(const struct work *work, struct error *error)
+/* Where the labels come from. */
+enum mode { TRUTH = 1, TRIAGE = 2, LABEL = 4 };
+
+/* Flags exclude the same choice by the configuration, and what a person could not answer. */
+static bool check_flags(const struct work *work, enum mode mode, struct error *error)
 {
 	const struct evaluate_options *options = work->options;
-	if (work->cli->arguments.count > 0)
-		return error_set(error, ERROR_USAGE,
-			"evaluate takes no arguments (give the file with --truth)");
-	if (options->truth.count == 0)
+	const struct strings *arguments = &work->cli->arguments;
+	const struct {
+		const char *name;
+		bool given;
+		unsigned modes; /* that have it */
+	} flags[] = {
+		{"truth", options->truth.count > 0, TRUTH},
+		{"from-triage", options->from_triage, TRIAGE},
+		{"series", options->series.count > 0, LABEL},
+		{"detector", options->detector.count > 0, TRUTH | LABEL},
+		{"season", options->season != NULL, TRUTH | LABEL},
+		{"zone", options->zone != NULL, TRUTH | LABEL},
+		{"holidays", options->holidays != NULL, TRUTH | LABEL},
+		{"confirm", options->confirm != NULL, TRUTH},
+		{"whole", options->whole, TRUTH},
+		{"tune", options->tune, TRUTH | TRIAGE},
+		{"state-file", options->state_file != NULL, TRIAGE},
+	};
+	if (mode == TRUTH && options->truth.count == 0)
 		return error_set(error, ERROR_USAGE,
 			"--truth FILE (labelled series) or --from-triage (triaged changes) is "
 			"required");
-	if (options->state_file)
-		return error_set(error, ERROR_USAGE, "--state-file requires --from-triage");
-	if (options->series.count > 0)
-		return error_set(error, ERROR_USAGE, "--series requires --label");
-	if (options->tune && work->contender_count > 1)
-		return error_set(error, ERROR_USAGE, "--tune takes one --detector");
+	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+		if (flags[i].given && !(flags[i].modes & mode))
+			return error_set(error, ERROR_USAGE, "--%s does not apply to %s",
+				flags[i].name,
+				mode == TRUTH    ? "--truth"
+				: mode == TRIAGE ? "--from-triage, which scores the detection as "
+						   "configured"
+						 : "--label");
+	if (options->series.count > 0 && arguments->count > 0)
+		return error_set(error, ERROR_USAGE,
+			"--series and a test (\"%.200s\") are mutually exclusive",
+			arguments->items[0]);
+	for (size_t i = 0; i < options->series.count; i++)
+		if (strcmp(options->series.items[i], "-") == 0)
+			return error_set(error, ERROR_USAGE,
+				"--series -: standard input is used for the answers");
 	return true;
 }
 
@@ -213,23 +226,6 @@ static size_t arrange(struct work *work)
 	return searched;
 }
 
-static void print(struct work *work, struct buf *text)
-{
-	const struct evaluate_options *options = work->options;
-
-	buf_text(text, "}\n");
-	if (options->output == EVALUATE_JSON)
-		text_flush(text, work->cli->out);
-	else
-		evaluate_print(text, !options->whole, options->by_class, work->cli->out);
-	fflush(work->cli->out);
-}
-
-static const char *rule_text(const struct evaluate_options *options)
-{
-	return options->confirm ? options->confirm : "auto";
-}
-
 /* Scores every contender on the series of the evaluation and appends the result to `text`. */
 static bool compare(struct work *work, struct buf *text, struct error *error)
 {
@@ -244,171 +240,109 @@ static bool compare(struct work *work, struct buf *text, struct error *error)
 		good = evaluate_contender(
 			evaluation, &work->contenders[done], &results[done], error);
 	if (good)
-		evaluate_put_json(
-			text, results, work->contender_count, evaluation, rule_text(options));
+		evaluate_put_json(text, results, work->contender_count, evaluation,
+			options->confirm ? options->confirm : "auto");
 	for (size_t i = 0; i < done; i++)
 		result_free(&results[i]);
 	free(results);
 	return good;
 }
 
-static bool evaluate_all(struct work *work, struct error *error)
+/* Scores the contenders; with --tune the given options and the best ones found, on the series not
+ * searched on. */
+static bool score(struct work *work, struct error *error)
 {
-	struct buf text = {0};
-
-	arrange(work);
-	work->evaluation.series = work->series;
-	work->evaluation.count = work->set.count;
-	buf_char(&text, '{');
-	bool good = compare(work, &text, error);
-	if (good)
-		print(work, &text);
-	buf_free(&text);
-	return good;
-}
-
-/* Scores the given options and the best ones found, on the series not searched on. */
-static bool compare_best(
-	struct work *work, const struct trials *trials, struct buf *text, struct error *error)
-{
-	struct contender both[] = {work->contenders[0], trials->items[trials->best].contender};
-	work->contenders = both;
-	work->contender_count = trials->best == 0 ? 1 : 2;
-	return compare(work, text, error);
-}
-
-static void print_search(struct work *work, const struct trials *trials, size_t searched)
-{
-	struct buf text = {0};
-
-	buf_printf(&text, "searched on %zu series: ", searched);
-	tune_put_text(&text, trials);
-	buf_text(&text, "\nvalidated on the remaining series:\n");
-	text_flush(&text, work->cli->out);
-}
-
-static bool tune(struct work *work, struct error *error)
-{
-	struct trials trials;
-	struct buf text = {0};
-	bool json = work->options->output == EVALUATE_JSON;
-	size_t searched = arrange(work);
+	const struct evaluate_options *options = work->options;
 	struct evaluation *evaluation = &work->evaluation;
+	struct contender both[2];
+	struct trials trials;
+	struct buf text = {0}, found = {0};
+	size_t searched = arrange(work);
+	bool json = options->output == EVALUATE_JSON;
+	buf_char(&text, '{');
 	evaluation->series = work->series;
 	evaluation->count = searched;
-	if (searched == 0 || searched == work->set.count)
-		return error_set(error, ERROR_DATA,
-			"--tune: %zu series are too few to split into halves", work->set.count);
-	if (!tune_search(evaluation, work->contenders, work->cli->arena, &trials, error))
-		return false;
+	if (options->tune) {
+		if (searched == 0 || searched == work->set.count)
+			return error_set(error, ERROR_DATA,
+				"--tune: %zu series are too few to split into halves",
+				work->set.count);
+		if (!tune_search(evaluation, work->contenders, work->cli->arena, &trials, error))
+			return false;
+		buf_printf(&text, "\"tuned_on\": %zu, \"tried_on\": %zu, ", searched,
+			work->set.count - searched);
+		tune_put_json(&text, &trials);
+		both[0] = work->contenders[0];
+		both[1] = trials.items[trials.best].contender;
+		work->contenders = both;
+		work->contender_count = trials.best == 0 ? 1 : 2;
+	}
 	evaluation->series = work->series + searched;
 	evaluation->count = work->set.count - searched;
-	buf_printf(&text, "{\"tuned_on\": %zu, \"tried_on\": %zu, ", searched, evaluation->count);
-	tune_put_json(&text, &trials);
-	bool good = compare_best(work, &trials, &text, error);
-	if (good && !json)
-		print_search(work, &trials, searched);
-	if (good)
-		print(work, &text);
+	bool good = compare(work, &text, error);
+	buf_text(&text, "}\n");
+	if (good && options->tune && !json) {
+		buf_printf(&found, "searched on %zu series: ", searched);
+		tune_put_text(&found, &trials);
+		buf_text(&found, "\nvalidated on the remaining series:\n");
+		text_flush(&found, work->cli->out);
+	}
+	if (good && json)
+		text_flush(&text, work->cli->out);
+	else if (good)
+		evaluate_print(&text, !options->whole, options->by_class, work->cli->out);
+	fflush(work->cli->out);
 	buf_free(&text);
 	return good;
 }
 
-static bool read_rules(struct work *work, struct error *error)
+/* Reads the labelled series. */
+static bool load(struct work *work, struct error *error)
 {
+	const struct evaluate_options *options = work->options;
 	struct evaluation *evaluation = &work->evaluation;
+	struct confirm_rule *rule = &evaluation->rules[LIVE_CONFIRMED].rule;
+	enum season_mode season = work->contenders[0].season;
+	if (work->cli->arguments.count > 0)
+		return error_set(error, ERROR_USAGE,
+			"evaluate takes no arguments (give the file with --truth)");
+	if (options->tune && work->contender_count > 1)
+		return error_set(error, ERROR_USAGE, "--tune takes one --detector");
 	evaluation->rules[LIVE_CONFIRMED].tracked = true;
 	evaluation->rules[LIVE_AT_ONCE].rule.mode = CONFIRM_OFF;
 	evaluation->rule_count = LIVES;
-	return confirm_parse(
-		rule_text(work->options), &evaluation->rules[LIVE_CONFIRMED].rule, error);
-}
-
-struct flag {
-	const char *name;
-	bool given;
-};
-
-static bool refuse(const char *mode, const struct flag *flags, size_t count, struct error *error)
-{
-	for (size_t i = 0; i < count; i++)
-		if (flags[i].given)
-			return error_set(
-				error, ERROR_USAGE, "%s, without --%s", mode, flags[i].name);
-	return true;
-}
-
-/* Flags exclude the same choice by the configuration. */
-static bool check_triage_flags(const struct cli *cli, struct error *error)
-{
-	const struct evaluate_options *options = cli->options;
-	const struct flag flags[] = {
-		{"truth", options->truth.count > 0},
-		{"detector", options->detector.count > 0},
-		{"confirm", options->confirm != NULL},
-		{"season", options->season != NULL},
-		{"zone", options->zone != NULL},
-		{"holidays", options->holidays != NULL},
-		{"whole", options->whole},
-	};
-	return refuse("--from-triage scores the detection as configured", flags,
-		sizeof flags / sizeof *flags, error);
-}
-
-static bool check_label_flags(const struct cli *cli, struct error *error)
-{
-	const struct evaluate_options *options = cli->options;
-	const struct flag flags[] = {
-		{"truth", options->truth.count > 0},
-		{"from-triage", options->from_triage},
-		{"tune", options->tune},
-		{"confirm", options->confirm != NULL},
-	};
-	for (size_t i = 0; i < options->series.count; i++)
-		if (strcmp(options->series.items[i], "-") == 0)
-			return error_set(error, ERROR_USAGE,
-				"--series -: standard input is used for the answers");
-	if (options->series.count > 0 && cli->arguments.count > 0)
-		return error_set(error, ERROR_USAGE,
-			"--series and a test (\"%.200s\") are mutually exclusive",
-			cli->arguments.items[0]);
-	return refuse("--label is interactive", flags, sizeof flags / sizeof *flags, error);
-}
-
-static bool prepare(struct work *work, struct error *error)
-{
-	const struct evaluate_options *options = work->options;
-	if (!read_contenders(work, error) || !read_season(work, error) ||
-		!check_flags(work, error) || !read_rules(work, error))
+	if (!confirm_parse(options->confirm ? options->confirm : "auto", rule, error) ||
+		!labelled_load(&options->truth, (size_t)options->max_line, work->cli->arena,
+			&work->set, error))
 		return false;
-	if (!labelled_load(&options->truth, (size_t)options->max_line, work->cli->arena, &work->set,
-		    error))
-		return false;
-	if (!check_times(work, error))
-		return false;
-	work->evaluation.unlabelled = work->set.unlabelled;
+	evaluation->unlabelled = work->set.unlabelled;
+	/* A cycle requested by name needs times. */
+	for (size_t i = 0; i < work->set.count; i++)
+		if (!work->set.series[i].times && (season == SEASON_DAY || season == SEASON_WEEK))
+			return error_set(error, ERROR_DATA,
+				"--season %s: series \"%.200s\" has no \"times\", nor \"start\" "
+				"and \"step\"",
+				options->season, work->set.series[i].id);
 	return true;
 }
 
 static int run(struct cli *cli)
 {
 	const struct evaluate_options *options = cli->options;
+	enum mode mode = options->label ? LABEL : options->from_triage ? TRIAGE : TRUTH;
 	struct error error;
-	if (options->from_triage && !options->label)
-		return check_triage_flags(cli, &error) ? evaluate_triage(cli) : cli_fail(&error);
 	struct work work = {.cli = cli,
 		.options = options,
 		.evaluation = {.jobs = (size_t)options->jobs, .progress = cli->progress}};
-	if (options->label)
-		return check_label_flags(cli, &error) && read_contenders(&work, &error) &&
-				       read_season(&work, &error)
-			       ? evaluate_label(cli, work.contenders, work.contender_count)
-			       : cli_fail(&error);
-	bool good = prepare(&work, &error);
-	if (good && options->tune)
-		good = tune(&work, &error);
-	else if (good)
-		good = evaluate_all(&work, &error);
+	if (!check_flags(&work, mode, &error))
+		return cli_fail(&error);
+	if (mode == TRIAGE)
+		return evaluate_triage(cli);
+	if (!read_contenders(&work, &error) || !read_season(&work, &error))
+		return cli_fail(&error);
+	if (mode == LABEL)
+		return evaluate_label(cli, work.contenders, work.contender_count);
+	bool good = load(&work, &error) && score(&work, &error);
 	free(work.set.series);
 	return good ? EXIT_NOTHING : cli_fail(&error);
 }

@@ -120,9 +120,6 @@ double per_thousand(double part, size_t whole);
 /* The quantile of the delays at so many tenths, which sorts them; 0 if there are none. */
 size_t live_delay(struct live *live, size_t tenths);
 
-/* Points found that are not labelled, per 1,000 points of all series. */
-double standing_wrong(const struct standing *standing);
-
 /* The outcomes of the triaged changes. */
 struct judged {
 	size_t said[TRIAGE_STATES], announced[TRIAGE_STATES];

@@ -63,11 +63,6 @@ static void put_change(struct buf *out, const struct change_record *record)
 	buf_printf(out, ") #%lld", (long long)item->id);
 }
 
-static bool is_false(enum triage_state state)
-{
-	return state == TRIAGE_FALSE;
-}
-
 static void put_unplaced(struct buf *out, const struct triaged *triaged)
 {
 	size_t count = triaged->unplaced_count;
@@ -86,29 +81,17 @@ static void put_unplaced(struct buf *out, const struct triaged *triaged)
 	buf_char(out, '\n');
 }
 
-static void put_change_json(struct buf *out, const struct change_record *record, const char *state)
+static void put_change_json(
+	struct buf *out, const struct change_record *record, enum triage_state state)
 {
 	const struct announcement *item = &record->item;
+	json_line(out);
 	buf_printf(out, "{\"id\": %lld", (long long)item->id);
 	json_put_text(out, "test", item->test);
 	json_put_text(out, "metric", item->metric);
 	json_put_time(out, "time", item->time);
 	json_put_number(out, "size", item->change.size);
-	json_put_text(out, "state", state);
-}
-
-static void put_outcomes(struct buf *out, const struct live *live)
-{
-	for (size_t i = 0; i < live->outcome_count; i++) {
-		const struct judged_outcome *outcome = &live->outcomes[i];
-		json_line(out);
-		put_change_json(out, outcome->judgement->record,
-			triage_state_names[outcome->judgement->state]);
-		json_put_bool(out, "announced", outcome->announced);
-		json_put_number(
-			out, "delay", outcome->announced ? (double)outcome->delay : (double)NAN);
-		buf_char(out, '}');
-	}
+	json_put_text(out, "state", triage_state_names[state]);
 }
 
 static void put_json(struct work *work, struct buf *out, struct result *results, size_t count)
@@ -121,12 +104,18 @@ static void put_json(struct work *work, struct buf *out, struct result *results,
 	buf_text(out, ",\n \"triage\": {");
 	judged_put_json(out, &judged);
 	buf_text(out, ", \"changes\": [");
-	put_outcomes(out, live);
+	for (size_t i = 0; i < live->outcome_count; i++) {
+		const struct judged_outcome *outcome = &live->outcomes[i];
+		put_change_json(out, outcome->judgement->record, outcome->judgement->state);
+		json_put_bool(out, "announced", outcome->announced);
+		json_put_number(
+			out, "delay", outcome->announced ? (double)outcome->delay : (double)NAN);
+		buf_char(out, '}');
+	}
 	buf_text(out, "], \"not_scored\": [");
 	for (size_t i = 0; i < triaged->unplaced_count; i++) {
 		const struct unplaced *unplaced = &triaged->unplaced[i];
-		json_line(out);
-		put_change_json(out, unplaced->record, triage_state_names[unplaced->state]);
+		put_change_json(out, unplaced->record, unplaced->state);
 		json_put_text(out, "reason", unplaced->why);
 		buf_char(out, '}');
 	}
@@ -159,12 +148,11 @@ static bool score(struct work *work, struct buf *out, struct error *error)
 	return good;
 }
 
-static size_t count_state(
-	const struct labelled_series *series, bool (*wanted)(enum triage_state state))
+static size_t count_false(const struct labelled_series *series)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < series->judgement_count; i++)
-		count += wanted(series->judgements[i].state);
+		count += series->judgements[i].state == TRIAGE_FALSE;
 	return count;
 }
 
@@ -196,7 +184,7 @@ static size_t deal(const struct settings_group *group, const struct labelled_ser
 	for (size_t i = 0; i < group->count; i++) {
 		const struct labelled_series *series = group->series[i];
 		dealt[i].series = series;
-		dealt[i].bad = count_state(series, is_false) > 0;
+		dealt[i].bad = count_false(series) > 0;
 		dealt[i].hash = hash_keyed((struct hash_key){0}, series->id, strlen(series->id));
 	}
 	qsort(dealt, group->count, sizeof *dealt, by_hash);
@@ -210,8 +198,9 @@ static bool are_enough(const struct labelled_series *const *series, size_t count
 {
 	size_t bad = 0, real = 0;
 	for (size_t i = 0; i < count; i++) {
-		bad += count_state(series[i], is_false);
-		real += count_state(series[i], judged_real);
+		bad += count_false(series[i]);
+		for (size_t k = 0; k < series[i]->judgement_count; k++)
+			real += judged_real(series[i]->judgements[k].state);
 	}
 	return bad >= LEAST && real >= LEAST;
 }
@@ -281,27 +270,6 @@ static bool is_chosen(void *context, const struct test *test, const struct detec
 				   choice->group->text) == 0;
 }
 
-/* Adds the best settings to the proposal. */
-static void propose(struct work *work, struct search *one, struct proposal *proposal)
-{
-	struct choice choice = {work, one->group};
-	struct error error;
-	if (one->why)
-		return;
-	one->proposed = proposal_set(
-		proposal, one->tuned.settings, one->tuned.count, is_chosen, &choice, &error);
-	if (!one->proposed)
-		one->why = arena_strdup(work->cli->arena, error.text);
-}
-
-static bool was_found(const struct live *live, const struct judgement *judgement)
-{
-	for (size_t i = 0; i < live->outcome_count; i++)
-		if (live->outcomes[i].judgement == judgement)
-			return live->outcomes[i].announced;
-	return false;
-}
-
 /* "; missed: a/p99 2026-03-02 00:00 (+4.1%) #7": those the given settings find, or those they do
  * not. */
 static void put_missed(struct buf *out, const char *title, const struct search *one, bool before)
@@ -310,8 +278,12 @@ static void put_missed(struct buf *out, const char *title, const struct search *
 	size_t count = 0;
 	for (size_t i = 0; i < best->outcome_count; i++) {
 		const struct judged_outcome *outcome = &best->outcomes[i];
+		bool found = false;
+		for (size_t k = 0; k < given->outcome_count; k++)
+			found |= given->outcomes[k].judgement == outcome->judgement &&
+				 given->outcomes[k].announced;
 		if (outcome->announced || !judged_real(outcome->judgement->state) ||
-			was_found(given, outcome->judgement) != before)
+			found != before)
 			continue;
 		if (count++ < NAMES_SHOWN) {
 			buf_text(out, count == 1 ? title : ", ");
@@ -403,35 +375,31 @@ static void put_searches(struct work *work, struct search *searches,
 	const struct proposal *proposal, struct buf *out)
 {
 	size_t count = work->triaged.group_count;
-	bool json = work->options->output == EVALUATE_JSON;
 	struct buf diff = {0};
 	proposal_put_diff(proposal, &diff);
-	if (json)
+	if (work->options->output == EVALUATE_JSON) {
 		buf_text(out, "{\"tuned\": [");
-	else
-		put_unplaced(out, &work->triaged);
-	for (size_t i = 0; i < count; i++) {
-		if (json)
-			buf_text(out, i ? ",\n " : "\n ");
-		if (json)
+		for (size_t i = 0; i < count; i++) {
+			json_line(out);
 			put_search_json(out, &searches[i]);
-		else
-			put_search_text(out, &searches[i]);
-	}
-	if (json)
+		}
 		buf_text(out, "]");
-	else if (diff.length > 0)
+		json_put_text(out, "diff", diff.data);
+		buf_text(out, "}\n");
+		buf_free(&diff);
+		return;
+	}
+	put_unplaced(out, &work->triaged);
+	for (size_t i = 0; i < count; i++)
+		put_search_text(out, &searches[i]);
+	if (diff.length > 0)
 		buf_printf(out, "\n%s\nthe price\n", diff.data);
-	for (size_t i = 0; i < count && !json; i++)
+	for (size_t i = 0; i < count; i++)
 		if (searches[i].proposed) {
 			if (count > 1)
 				buf_printf(out, "%s\n", searches[i].group->text);
 			put_price(out, &searches[i]);
 		}
-	if (json) {
-		json_put_text(out, "diff", diff.data);
-		buf_text(out, "}\n");
-	}
 	buf_free(&diff);
 }
 
@@ -450,8 +418,16 @@ static bool tune(struct work *work, struct buf *out, struct error *error)
 	}
 	if (good && few == count)
 		good = error_set(error, ERROR_DATA, "--tune: %s", searches[0].why);
-	for (size_t i = 0; i < count && good; i++)
-		propose(work, &searches[i], proposal);
+	for (size_t i = 0; i < count && good; i++) {
+		struct choice choice = {work, searches[i].group};
+		struct error problem;
+		if (searches[i].why)
+			continue;
+		searches[i].proposed = proposal_set(proposal, searches[i].tuned.settings,
+			searches[i].tuned.count, is_chosen, &choice, &problem);
+		if (!searches[i].proposed)
+			searches[i].why = arena_strdup(work->cli->arena, problem.text);
+	}
 	if (good)
 		put_searches(work, searches, proposal, out);
 	for (size_t i = 0; i < count; i++)

@@ -24,7 +24,7 @@
 #include "agent/monitor/plotting.h"
 #include "agent/report/table.h"
 
-enum { LETTERS = 26, ANSWER_TEXT = 1024, ZOOMED = 40, LEAST_POINTS = 2, COLUMNS = 80 };
+enum { LETTERS = 26, ANSWER_TEXT = 1024, LEAST_POINTS = 2, COLUMNS = 80 };
 
 struct entry {
 	struct labelled_series series; /* as labelled, if it is */
@@ -52,19 +52,17 @@ struct session {
 	size_t at; /* the entry that is shown */
 	struct mark marks[LETTERS];
 	size_t mark_count, found; /* places found, with and without a letter */
-	size_t zoom;              /* the place in the middle of the view; 0: all is shown */
 	bool shown;               /* the entry is on the screen */
 	int code;
 };
 
-enum request { ANSWER, SKIP, BACK, QUIT, HELP, ZOOM };
+enum request { ANSWER, SKIP, BACK, QUIT, HELP };
 
 static const char *const requests[] = {
 	[SKIP] = "skip",
 	[BACK] = "back",
 	[QUIT] = "quit",
 	[HELP] = "help",
-	[ZOOM] = "zoom",
 };
 
 static const char help[] =
@@ -73,7 +71,6 @@ static const char help[] =
 	"  -            nothing changed\n"
 	"  117          the point of that index is the first of a new level, also 2026-01-14 or\n"
 	"               \"2026-01-14 03:00\"; 117? may be one\n"
-	"  zoom a       show the points around a place; zoom: show all again\n"
 	"  skip         no answer for now\n"
 	"  back         show the series before, to answer again; Enter keeps its answer\n"
 	"  quit         stop; the next start goes on here\n";
@@ -85,25 +82,13 @@ static uint64_t hash_of(const char *text)
 
 /* Series to label. */
 
-static struct entry *add_entry(struct session *session, const char *test)
+static void add_entry(
+	struct session *session, const char *test, const struct labelled_series *series)
 {
 	session->entries = memory_grow(
 		session->entries, &session->capacity, session->count + 1, sizeof *session->entries);
-	struct entry *entry = &session->entries[session->count++];
-	*entry = (struct entry){.test = hash_of(test)};
-	return entry;
-}
-
-static bool load_files(struct session *session, struct error *error)
-{
-	const struct evaluate_options *options = session->options;
-	struct labelled_set set = {.lines = true};
-	bool good = labelled_load(
-		&options->series, (size_t)options->max_line, session->cli->arena, &set, error);
-	for (size_t i = 0; good && i < set.count; i++)
-		add_entry(session, set.series[i].id)->series = set.series[i];
-	free(set.series);
-	return good;
+	session->entries[session->count++] = (struct entry){
+		.series = *series, .test = hash_of(test), .name = hash_of(series->id)};
 }
 
 static void prepare(void *context, struct task *task)
@@ -130,7 +115,7 @@ static void ready(void *context, struct task *const *tasks)
 			session->code = cli_fail(&error);
 			return;
 		}
-		add_entry(session, task->test->name)->series = (struct labelled_series){
+		const struct labelled_series one = {
 			.id = arena_printf(arena, "%s/%s", task->test->name, series->name),
 			.group = arena_strdup(arena, task->test->name),
 			.values = series->values,
@@ -138,6 +123,7 @@ static void ready(void *context, struct task *const *tasks)
 			.hashes = sampling.hashes,
 			.times = series->axis->times,
 			.labels.n = series->axis->n};
+		add_entry(session, one.group, &one);
 	}
 	arena_join(arena, task->query.arena);
 	task->query.arena = arena_new();
@@ -205,8 +191,6 @@ static bool choose(struct session *session, struct error *error)
 			entries[count++] = entries[i];
 	if (count == 0)
 		return error_set(error, ERROR_DATA, "no series to label");
-	for (size_t i = 0; i < count; i++)
-		entries[i].name = hash_of(entries[i].series.id);
 	qsort(entries, count, sizeof *entries, by_test);
 	for (size_t i = 1; i < count; i++) {
 		if (strcmp(entries[i].series.id, entries[i - 1].series.id) == 0)
@@ -223,26 +207,13 @@ static bool choose(struct session *session, struct error *error)
 
 /* The file of labels. */
 
-/* Its number. */
+/* Returns its number. */
 static size_t add_line(struct session *session, const char *line)
 {
 	session->lines = memory_grow(session->lines, &session->line_capacity,
 		session->line_count + 1, sizeof *session->lines);
 	session->lines[session->line_count++] = line;
 	return session->line_count;
-}
-
-/* Takes a labelled series over from the file. */
-static void resume(struct session *session, const struct labelled_series *labelled)
-{
-	size_t line = add_line(session, labelled->line);
-	for (size_t i = 0; i < session->count; i++) {
-		struct entry *entry = &session->entries[i];
-		if (strcmp(entry->series.id, labelled->id) != 0)
-			continue;
-		entry->series = *labelled;
-		entry->line = line;
-	}
 }
 
 static bool load_labels(struct session *session, struct error *error)
@@ -255,26 +226,20 @@ static bool load_labels(struct session *session, struct error *error)
 	bool good =
 		labelled_load(&files, (size_t)options->max_line, session->cli->arena, &set, error);
 	for (size_t i = 0; good && i < set.count; i++) {
-		if (!set.series[i].labels.annotators)
+		const struct labelled_series *labelled = &set.series[i];
+		size_t line = add_line(session, labelled->line);
+		if (!labelled->labels.annotators)
 			good = error_set(error, ERROR_USAGE,
 				"--label: %s has series without labels (\"%.200s\"): use a "
 				"separate file for labels, and --series for the series",
-				options->label, set.series[i].id);
-		else
-			resume(session, &set.series[i]);
+				options->label, labelled->id);
+		for (size_t e = 0; e < session->count; e++)
+			if (strcmp(session->entries[e].series.id, labelled->id) == 0) {
+				session->entries[e].series = *labelled;
+				session->entries[e].line = line;
+			}
 	}
 	free(set.series);
-	return good;
-}
-
-static bool save(struct session *session, struct error *error)
-{
-	struct buf text = {0};
-	for (size_t i = 0; i < session->line_count; i++)
-		buf_printf(&text, "%s\n", session->lines[i]);
-	bool good = output_write(
-		session->options->label, text.data ? text.data : "", text.length, error);
-	buf_free(&text);
 	return good;
 }
 
@@ -286,62 +251,50 @@ static void put_places(struct buf *out, const char *name, struct places places)
 	buf_char(out, ']');
 }
 
-static void put_number(struct buf *out, const struct labelled_series *series, size_t i)
+/* One number, run, hash or time of the series. */
+static void put_point(
+	struct buf *out, const struct labelled_series *series, const void *points, size_t i)
 {
-	buf_json_number(out, series->values[i]);
-}
-
-static void put_run(struct buf *out, const struct labelled_series *series, size_t i)
-{
-	buf_printf(out, "%zu", series->runs[i]);
-}
-
-static void put_hash(struct buf *out, const struct labelled_series *series, size_t i)
-{
-	if (series->hashes[i])
+	char text[WHEN_TEXT];
+	if (points == series->values)
+		buf_json_number(out, series->values[i]);
+	else if (points == series->runs)
+		buf_printf(out, "%zu", series->runs[i]);
+	else if (points == series->times)
+		buf_printf(out, "\"%s\"", when_format_iso(series->times[i], text));
+	else if (series->hashes[i])
 		buf_printf(out, "\"%016llx\"", (unsigned long long)series->hashes[i]);
 	else
 		buf_text(out, "null");
 }
 
-static void put_when(struct buf *out, const struct labelled_series *series, size_t i)
-{
-	char text[WHEN_TEXT];
-	buf_printf(out, "\"%s\"", when_format_iso(series->times[i], text));
-}
-
-static void put_points(struct buf *out, const struct labelled_series *series, const char *name,
-	const void *there,
-	void (*put)(struct buf *out, const struct labelled_series *series, size_t i))
-{
-	if (!there)
-		return;
-	buf_printf(out, ", \"%s\": [", name);
-	for (size_t i = 0; i < series->labels.n; i++) {
-		json_next(out);
-		put(out, series, i);
-	}
-	buf_char(out, ']');
-}
-
 /* The series and its labels, as labelled.h has them. */
 static const char *line_of(const struct labelled_series *series, struct arena *arena)
 {
+	const struct {
+		const char *name;
+		const void *points;
+	} lists[] = {{"series", series->values}, {"times", series->times}, {"runs", series->runs},
+		{"hashes", series->hashes}};
 	struct buf out = {0};
 	buf_text(&out, "{\"id\": ");
 	buf_json_text(&out, series->id);
 	if (*series->group)
 		json_put_text(&out, "class", series->group);
-	put_points(&out, series, "series", series->values, put_number);
-	put_points(&out, series, "times", series->times, put_when);
-	put_points(&out, series, "runs", series->runs, put_run);
-	put_points(&out, series, "hashes", series->hashes, put_hash);
+	for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+		if (!lists[k].points)
+			continue;
+		buf_printf(&out, ", \"%s\": [", lists[k].name);
+		for (size_t i = 0; i < series->labels.n; i++) {
+			json_next(&out);
+			put_point(&out, series, lists[k].points, i);
+		}
+		buf_char(&out, ']');
+	}
 	put_places(&out, "true", series->labels.all);
 	put_places(&out, "maybe", series->labels.maybe);
 	buf_char(&out, '}');
-	const char *line = arena_strndup(arena, out.data, out.length);
-	buf_free(&out);
-	return line;
+	return buf_keep(&out, arena);
 }
 
 /* Candidates. */
@@ -403,21 +356,6 @@ static void find_marks(struct session *session, const struct labelled_series *se
 
 /* What is shown. */
 
-static int64_t time_at(const struct labelled_series *series, size_t at)
-{
-	return series->times ? series->times[at] : (int64_t)at;
-}
-
-static void set_view(
-	const struct session *session, const struct labelled_series *series, struct plot *plot)
-{
-	size_t at = session->zoom, n = series->labels.n;
-	if (at == 0)
-		return;
-	plot->from = time_at(series, at > ZOOMED ? at - ZOOMED : 0);
-	plot->to = time_at(series, at + ZOOMED < n ? at + ZOOMED : n - 1);
-}
-
 static void show_plot(const struct session *session, const struct labelled_series *series)
 {
 	struct arena *arena = arena_new();
@@ -425,7 +363,7 @@ static void show_plot(const struct session *session, const struct labelled_serie
 	struct plot_change *changes = arena_array(arena, session->mark_count, sizeof *changes);
 	int64_t *times = arena_array(arena, n, sizeof *times);
 	for (size_t i = 0; i < n; i++)
-		times[i] = time_at(series, i);
+		times[i] = series->times ? series->times[i] : (int64_t)i;
 	for (size_t i = 0; i < session->mark_count; i++)
 		changes[i] = (struct plot_change){.time = times[session->marks[i].at],
 			.before = (double)NAN,
@@ -437,12 +375,11 @@ static void show_plot(const struct session *session, const struct labelled_serie
 		.values = series->values,
 		.changes = changes,
 		.change_count = session->mark_count};
-	struct plot plot = {.title = arena_printf(arena, "%zu of %zu  %s", session->at + 1,
-				    session->count, series->id),
+	const struct plot plot = {.title = arena_printf(arena, "%zu of %zu  %s", session->at + 1,
+					  session->count, series->id),
 		.lines = &line,
 		.line_count = 1,
 		.numbered = !series->times};
-	set_view(session, series, &plot);
 	plot_print(session->cli, &plot);
 	arena_free(arena);
 }
@@ -505,7 +442,6 @@ static void show_answer(const struct session *session, const struct labelled_ser
 struct answer {
 	enum request request;
 	size_t *sure, *maybe, sure_count, maybe_count;
-	size_t place; /* to zoom to; 0: show all */
 };
 
 static bool read_date(
@@ -572,7 +508,7 @@ static void add_place(struct answer *answer, size_t at, bool maybe)
 static bool read_word(
 	const struct session *session, char *word, struct answer *answer, struct error *error)
 {
-	size_t length = strlen(word), at;
+	size_t length = strlen(word), at = 0;
 	bool maybe = word[length - 1] == '?';
 	if (word[strspn(word, "abcdefghijklmnopqrstuvwxyz?")] != '\0') {
 		word[length - maybe] = '\0';
@@ -604,21 +540,16 @@ static char *next_word(char **text)
 	return *word ? word : NULL;
 }
 
-static bool read_request(const struct session *session, const char *word, char *rest,
-	struct answer *answer, struct error *error)
+static bool read_request(const char *word, char *rest, struct answer *answer, struct error *error)
 {
-	for (size_t i = SKIP; i <= ZOOM; i++)
+	for (size_t i = SKIP; i <= HELP; i++)
 		if (strcmp(word, requests[i]) == 0)
 			answer->request = (enum request)i;
 	if (strcmp(word, "?") == 0)
 		answer->request = HELP;
-	if (answer->request != ANSWER && (word = next_word(&rest))) {
-		if (answer->request != ZOOM)
-			return error_set(error, ERROR_USAGE, "%s must be the only answer",
-				requests[answer->request]);
-		return read_place(session, word, &answer->place, error);
-	}
-	return true;
+	return answer->request == ANSWER || !next_word(&rest) ||
+	       error_set(
+		       error, ERROR_USAGE, "%s must be the only answer", requests[answer->request]);
 }
 
 static bool read_answer(
@@ -642,7 +573,7 @@ static bool read_answer(
 			return error_set(error, ERROR_USAGE, "\"-\" must be the only answer");
 		return true;
 	}
-	if (!read_request(session, word, text, answer, error))
+	if (!read_request(word, text, answer, error))
 		return false;
 	for (; word && answer->request == ANSWER; word = next_word(&text))
 		if (!read_word(session, word, answer, error))
@@ -655,7 +586,6 @@ static bool read_answer(
 static void go_to(struct session *session, size_t at)
 {
 	session->at = at;
-	session->zoom = 0;
 	session->shown = false;
 }
 
@@ -681,15 +611,12 @@ static bool write_answer(struct session *session, struct answer *answer, struct 
 	session->lines[entry->line - 1] = line_of(&entry->series, session->cli->arena);
 	show_answer(session, &entry->series);
 	go_on(session);
-	return save(session, error);
-}
-
-static bool back(struct session *session, struct error *error)
-{
-	if (session->at == 0)
-		return error_set(error, ERROR_USAGE, "this is the first series");
-	go_to(session, session->at - 1);
-	return true;
+	struct buf text = {0};
+	for (size_t i = 0; i < session->line_count; i++)
+		buf_printf(&text, "%s\n", session->lines[i]);
+	bool good = output_write(session->options->label, text.data, text.length, error);
+	buf_free(&text);
+	return good;
 }
 
 /* False and an error if the answer makes no sense or, of another kind, could not be written. */
@@ -701,13 +628,13 @@ static bool carry_out(struct session *session, char *text, bool *quit, struct er
 	switch (answer.request) {
 	case ANSWER: return write_answer(session, &answer, error);
 	case SKIP: go_on(session); return true;
-	case BACK: return back(session, error);
+	case BACK:
+		if (session->at == 0)
+			return error_set(error, ERROR_USAGE, "this is the first series");
+		go_to(session, session->at - 1);
+		return true;
 	case QUIT: *quit = true; return true;
 	case HELP: fputs(help, session->cli->out); return true;
-	case ZOOM:
-		session->zoom = answer.place;
-		session->shown = false;
-		return true;
 	}
 	return true;
 }
@@ -758,25 +685,20 @@ static bool ask(struct session *session, struct error *error)
 	return true;
 }
 
-static void show_end(const struct session *session)
-{
-	size_t labelled = 0;
-	for (size_t i = 0; i < session->count; i++)
-		labelled += session->entries[i].line > 0;
-	fprintf(session->cli->out, "%zu of %zu series are labelled in %s\n", labelled,
-		session->count, session->options->label);
-	if (labelled == session->count)
-		fprintf(session->cli->out,
-			"score with: hunter-c evaluate --truth %s; label more with --count %zu\n",
-			session->options->label, 2 * session->count);
-}
-
 static bool load(struct session *session, struct error *error)
 {
 	if (!output_check(session->options->label, error))
 		return error_prefix(error, "--label: ");
-	if (session->options->series.count > 0)
-		return load_files(session, error);
+	if (session->options->series.count > 0) {
+		const struct evaluate_options *options = session->options;
+		struct labelled_set set = {.lines = true};
+		bool good = labelled_load(&options->series, (size_t)options->max_line,
+			session->cli->arena, &set, error);
+		for (size_t i = 0; good && i < set.count; i++)
+			add_entry(session, set.series[i].id, &set.series[i]);
+		free(set.series);
+		return good;
+	}
 	if (cli_config(session->cli))
 		return load_tests(session, session->cli->config, error);
 	session->code = EXIT_USAGE; /* and its problems are printed */
@@ -797,7 +719,16 @@ int evaluate_label(struct cli *cli, const struct contender *proposers, size_t co
 		session.at = SIZE_MAX;
 		go_on(&session);
 		good = ask(&session, &error);
-		show_end(&session);
+		size_t labelled = 0;
+		for (size_t i = 0; i < session.count; i++)
+			labelled += session.entries[i].line > 0;
+		fprintf(cli->out, "%zu of %zu series are labelled in %s\n", labelled, session.count,
+			session.options->label);
+		if (labelled == session.count)
+			fprintf(cli->out,
+				"score with: hunter-c evaluate --truth %s; label more with --count "
+				"%zu\n",
+				session.options->label, 2 * session.count);
 	}
 	int code = good ? session.code : *error.text ? cli_fail(&error) : session.code;
 	free(session.entries);

@@ -37,19 +37,6 @@ struct parts {
 	const char *names[PARTS]; /* as spelled on the line */
 };
 
-/* `at`: where each spelling's value is on the line. */
-static bool read_line(struct line_reader *reader, const char *text, size_t length,
-	struct line *line, struct line_part at[SPELLINGS], struct error *error)
-{
-	struct line_wanted wanted[SPELLINGS];
-	for (size_t i = 0; i < SPELLINGS; i++)
-		wanted[i] = (struct line_wanted){spellings[i].name, &at[i]};
-	line_reader_want(reader, wanted, SPELLINGS);
-	bool read = line_read(reader, text, length, line, error);
-	line_reader_want(reader, NULL, 0);
-	return read;
-}
-
 static bool make_trees(
 	const struct line_part at[SPELLINGS], struct parts *parts, struct error *error)
 {
@@ -113,25 +100,11 @@ static bool read_places(
 	return true;
 }
 
-static struct places join(
-	const struct places *annotators, size_t annotator_count, struct arena *arena)
-{
-	size_t total = 0, count = 0, *at;
-	for (size_t a = 0; a < annotator_count; a++)
-		total += annotators[a].count;
-	at = arena_array(arena, total + 1, sizeof *at);
-	for (size_t a = 0; a < annotator_count; a++)
-		for (size_t i = 0; i < annotators[a].count; i++)
-			at[count++] = annotators[a].at[i];
-	labelled_arrange(at, &count);
-	return (struct places){at, count};
-}
-
 static bool read_points(
 	json_t *points, struct arena *arena, struct labels *labels, struct error *error)
 {
 	bool several = json_is_object(points);
-	size_t count = several ? json_object_size(points) : 1, a = 0;
+	size_t count = several ? json_object_size(points) : 1, a = 0, total = 0, *all;
 	struct places *annotators = arena_array(arena, count + 1, sizeof *annotators);
 	const char *name;
 	json_t *list;
@@ -146,16 +119,16 @@ static bool read_points(
 	}
 	labels->annotators = annotators;
 	labels->annotator_count = count;
-	labels->all = join(annotators, count, arena);
+	for (a = 0; a < count; a++)
+		total += annotators[a].count;
+	all = arena_array(arena, total + 1, sizeof *all);
+	total = 0;
+	for (a = 0; a < count; a++)
+		for (size_t i = 0; i < annotators[a].count; i++)
+			all[total++] = annotators[a].at[i];
+	labelled_arrange(all, &total);
+	labels->all = (struct places){all, total};
 	return true;
-}
-
-static bool read_span(const json_t *pair, size_t n, struct score_span *out, struct error *error)
-{
-	if (json_array_size(pair) != 2)
-		return error_set(error, ERROR_DATA, "contains an entry that is not [from, to]");
-	return read_index(json_array_get(pair, 0), 0, n, &out->from, error) &&
-	       read_index(json_array_get(pair, 1), out->from, n, &out->to, error);
 }
 
 static bool read_spans(
@@ -165,9 +138,16 @@ static bool read_spans(
 	struct score_span *spans = arena_array(arena, count + 1, sizeof *spans);
 	if (list && !json_is_array(list))
 		return error_set(error, ERROR_DATA, "is not a list");
-	for (size_t i = 0; i < count; i++)
-		if (!read_span(json_array_get(list, i), labels->n, &spans[i], error))
+	for (size_t i = 0; i < count; i++) {
+		const json_t *pair = json_array_get(list, i);
+		if (json_array_size(pair) != 2)
+			return error_set(
+				error, ERROR_DATA, "contains an entry that is not [from, to]");
+		if (!read_index(json_array_get(pair, 0), 0, labels->n, &spans[i].from, error) ||
+			!read_index(json_array_get(pair, 1), spans[i].from, labels->n, &spans[i].to,
+				error))
 			return false;
+	}
 	labels->spans = spans;
 	labels->span_count = count;
 	return true;
@@ -190,16 +170,6 @@ static bool read_labels(const struct parts *parts, struct arena *arena, struct l
 	return true;
 }
 
-static const void *copy(struct arena *arena, const void *items, size_t count, size_t size)
-{
-	if (!items)
-		return NULL;
-	void *kept = arena_array(arena, count, size);
-	if (count > 0)
-		memcpy(kept, items, count * size);
-	return kept;
-}
-
 /* The id, else the name. */
 static const char *read_name(
 	const struct line *line, const struct parts *parts, struct arena *arena)
@@ -217,19 +187,25 @@ bool labelled_read(struct line_reader *reader, const char *text, size_t length, 
 	struct labelled_series *out, struct error *error)
 {
 	struct line line;
-	struct line_part at[SPELLINGS];
+	struct line_part at[SPELLINGS]; /* of each spelling's value */
+	struct line_wanted wanted[SPELLINGS];
 	struct parts parts = {0};
-	if (!read_line(reader, text, length, &line, at, error))
+	for (size_t i = 0; i < SPELLINGS; i++)
+		wanted[i] = (struct line_wanted){spellings[i].name, &at[i]};
+	line_reader_want(reader, wanted, SPELLINGS);
+	bool read = line_read(reader, text, length, &line, error);
+	line_reader_want(reader, NULL, 0);
+	if (!read)
 		return false;
 	if (line.n == 0)
 		return error_set(error, ERROR_DATA, "\"series\" is empty");
 	*out = (struct labelled_series){
-		.values = copy(arena, line.values, line.n, sizeof *line.values),
-		.runs = copy(arena, line.runs, line.n, sizeof *line.runs),
-		.hashes = copy(arena, line.hashes, line.n, sizeof *line.hashes),
-		.times = copy(arena, line.times, line.n, sizeof *line.times),
+		.values = arena_copy(arena, line.values, line.n, sizeof *line.values),
+		.runs = arena_copy(arena, line.runs, line.n, sizeof *line.runs),
+		.hashes = arena_copy(arena, line.hashes, line.n, sizeof *line.hashes),
+		.times = arena_copy(arena, line.times, line.n, sizeof *line.times),
 		.labels.n = line.n};
-	bool read = make_trees(at, &parts, error) && read_labels(&parts, arena, out, error);
+	read = make_trees(at, &parts, error) && read_labels(&parts, arena, out, error);
 	out->id = read_name(&line, &parts, arena);
 	for (size_t i = 0; i < PARTS; i++)
 		json_decref(parts.trees[i]);

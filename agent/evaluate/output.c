@@ -77,19 +77,6 @@ static const struct document_section triage_scores[] = {
 	{0},
 };
 
-static void print_classes(const json_t *document, struct arena *arena, FILE *out)
-{
-	json_t *all = json_object_get(document, "detectors");
-
-	for (size_t i = 0; i < json_array_size(all); i++) {
-		const json_t *detector = json_array_get(all, i);
-
-		fprintf(out, "\n%s by class:\n",
-			json_string_value(json_object_get(detector, "detector")));
-		document_table(arena, json_object_get(detector, "classes"), classes, out);
-	}
-}
-
 void evaluate_print(const struct buf *text, bool live, bool by_class, FILE *out)
 {
 	json_t *document = json_loadb(text->data, text->length, 0, NULL);
@@ -104,8 +91,14 @@ void evaluate_print(const struct buf *text, bool live, bool by_class, FILE *out)
 		putc('\n', out);
 		document_print(arena, document, triage_scores, out);
 	}
-	if (by_class)
-		print_classes(document, arena, out);
+	json_t *all = json_object_get(document, "detectors");
+	for (size_t i = 0; by_class && i < json_array_size(all); i++) {
+		const json_t *detector = json_array_get(all, i);
+
+		fprintf(out, "\n%s by class:\n",
+			json_string_value(json_object_get(detector, "detector")));
+		document_table(arena, json_object_get(detector, "classes"), classes, out);
+	}
 	arena_free(arena);
 	json_decref(document);
 }

@@ -28,16 +28,7 @@ struct edited {
 	const struct line *lines, *original;
 	size_t count, original_count;
 	bool unended, was_unended; /* the last line has no end */
-	const bool *closed; /* of each original line: part of a section that may hold secrets */
-};
-
-struct proposal {
-	struct arena *arena;
-	const char *path;
-	struct config_source source;
-	struct config *config; /* the configuration of the edited files */
-	struct edited *files;
-	size_t file_count;
+	bool *closed; /* of each original line: part of a section that may hold secrets */
 };
 
 /* A place for a setting: a map in one of the files, by the keys that lead to it. */
@@ -47,19 +38,23 @@ struct place {
 	size_t depth;
 };
 
-struct places {
-	struct place items[PLACES_MOST];
-	size_t count;
-	bool failed; /* more places needed than allowed, or a part has none */
-};
+struct proposal {
+	struct arena *arena;
+	const char *path;
+	struct config_source source;
+	struct config *config; /* the configuration of the edited files */
+	struct edited *files;
+	size_t file_count;
 
-/* The arguments of one call. */
-struct request {
-	struct proposal *proposal;
+	/* Of the call that adds settings */
 	const struct setting *settings;
-	size_t count;
+	size_t setting_count;
 	proposal_choice *chosen;
 	void *context;
+	const struct yaml_node **roots; /* of each file, before it */
+	struct place places[PLACES_MOST];
+	size_t place_count;
+	bool failed; /* more places needed than allowed, or a part has none */
 };
 
 static const struct line *split(struct arena *arena, const char *text, size_t length, size_t *count)
@@ -77,24 +72,28 @@ static const struct line *split(struct arena *arena, const char *text, size_t le
 	return lines;
 }
 
-static void join(const struct edited *file, struct buf *out)
+/* The file as it is now. */
+static const char *text_of(const struct proposal *proposal, size_t number, size_t *length)
 {
+	const struct edited *file = &proposal->files[number];
+	struct buf out = {.secret = true};
 	for (size_t i = 0; i < file->count; i++) {
-		buf_append(out, file->lines[i].text, file->lines[i].length);
+		buf_append(&out, file->lines[i].text, file->lines[i].length);
 		if (i + 1 < file->count || !file->unended)
-			buf_char(out, '\n');
+			buf_char(&out, '\n');
 	}
+	*length = out.length;
+	return buf_keep(&out, proposal->arena);
 }
 
-/* The tree of the file as it is now; NULL if it has none. */
+/* Its tree; NULL if it has none. */
 static const struct yaml_node *parse(const struct proposal *proposal, size_t file)
 {
 	struct problems problems = {.arena = proposal->arena};
-	struct buf text = {.secret = true};
-	join(&proposal->files[file], &text);
-	const struct yaml_node *root = yaml_parse(proposal->arena, proposal->files[file].name,
-		text.data ? text.data : "", text.length, &problems);
-	buf_free(&text);
+	size_t length;
+	const char *text = text_of(proposal, file, &length);
+	const struct yaml_node *root =
+		yaml_parse(proposal->arena, proposal->files[file].name, text, length, &problems);
 	return root && root->kind == YAML_MAP && problems.errors == 0 ? root : NULL;
 }
 
@@ -109,42 +108,26 @@ static bool is_open(const char *section)
 	return false;
 }
 
-static const bool *find_closed(
-	struct arena *arena, const struct yaml_node *root, const struct edited *file)
-{
-	bool *closed = arena_array(arena, file->count + 1, sizeof *closed);
-	for (size_t i = 0; root && i < root->count; i++) {
-		const struct yaml_node *key = root->entries[i].key;
-		for (size_t k = (size_t)key->line; k <= file->count && !is_open(key->text); k++)
-			closed[k - 1] = true;
-		for (size_t k = (size_t)key->line; k <= file->count && is_open(key->text); k++)
-			closed[k - 1] = false;
-	}
-	return closed;
-}
-
 static bool read_file(struct proposal *proposal, size_t number, struct problems *problems)
 {
 	struct edited *file = &proposal->files[number];
 	struct buf content = {.secret = true};
-	bool read = config_read_file(file->name, CONFIG_BYTES_MAX, &content, problems);
+	if (!config_read_file(file->name, CONFIG_BYTES_MAX, &content, problems))
+		return false;
 	size_t length = content.length;
-	const char *text =
-		arena_strndup(proposal->arena, content.data ? content.data : "", read ? length : 0);
-	buf_free(&content);
-	file->lines = file->original =
-		split(proposal->arena, text, read ? length : 0, &file->count);
+	const char *text = buf_keep(&content, proposal->arena);
+	file->lines = file->original = split(proposal->arena, text, length, &file->count);
 	file->original_count = file->count;
 	file->unended = file->was_unended = length > 0 && text[length - 1] != '\n';
-	if (read)
-		file->closed = find_closed(proposal->arena, parse(proposal, number), file);
-	return read;
-}
-
-static bool fail(const struct problems *problems, struct error *error)
-{
-	return error_set(error, ERROR_USAGE, "%s",
-		problems->count > 0 ? problems->items[0].text : "the configuration has errors");
+	const struct yaml_node *root = parse(proposal, number);
+	file->closed = arena_array(proposal->arena, file->count + 1, sizeof *file->closed);
+	for (size_t i = 0; root && i < root->count; i++) {
+		const struct yaml_node *key = root->entries[i].key;
+		bool closed = !is_open(key->text);
+		for (size_t k = (size_t)key->line; k <= file->count; k++)
+			file->closed[k - 1] = closed;
+	}
+	return true;
 }
 
 struct proposal *proposal_new(
@@ -166,7 +149,8 @@ struct proposal *proposal_new(
 	}
 	if (good)
 		return proposal;
-	(void)fail(&problems, error);
+	error_set(error, ERROR_USAGE, "%s",
+		problems.count > 0 ? problems.items[0].text : "the configuration has errors");
 	proposal_free(proposal);
 	return NULL;
 }
@@ -179,35 +163,39 @@ void proposal_free(struct proposal *proposal)
 	arena_free(proposal->arena);
 }
 
+/* Puts a line with that text in the place of the line, or, if it `inserts`, before it. */
+static void put_line(
+	struct proposal *proposal, size_t file, size_t line, bool inserts, const char *text)
+{
+	struct edited *edited = &proposal->files[file];
+	struct line *lines = arena_array(proposal->arena, edited->count + 1, sizeof *lines);
+	size_t next = line + !inserts;
+	memcpy(lines, edited->lines, line * sizeof *lines);
+	lines[line] = (struct line){text, strlen(text), 0};
+	memcpy(lines + line + 1, edited->lines + next, (edited->count - next) * sizeof *lines);
+	edited->lines = lines;
+	edited->count += inserts;
+}
+
 /* Puts `with` in the place of `length` bytes at `at` in the line. */
 static void replace(struct proposal *proposal, size_t file, size_t line, size_t at, size_t length,
 	const char *with)
 {
-	struct edited *edited = &proposal->files[file];
-	struct line *lines = arena_array(proposal->arena, edited->count, sizeof *lines);
-	memcpy(lines, edited->lines, edited->count * sizeof *lines);
-	const struct line *old = &lines[line];
-	const char *text = arena_printf(proposal->arena, "%.*s%s%.*s", (int)at, old->text, with,
-		(int)(old->length - at - length), old->text + at + length);
-	lines[line] = (struct line){text, strlen(text), 0};
-	edited->lines = lines;
+	const struct line *old = &proposal->files[file].lines[line];
+	put_line(proposal, file, line, false,
+		arena_printf(proposal->arena, "%.*s%s%.*s", (int)at, old->text, with,
+			(int)(old->length - at - length), old->text + at + length));
 }
 
 /* Adds a line before the given one, with the same line end. */
 static void insert(struct proposal *proposal, size_t file, size_t before, const char *text)
 {
-	struct edited *edited = &proposal->files[file];
-	struct line *lines = arena_array(proposal->arena, edited->count + 1, sizeof *lines);
-	size_t tail = edited->count - before;
+	const struct edited *edited = &proposal->files[file];
 	const struct line *like = &edited->lines[before > 0 ? before - 1 : 0];
 	bool returns =
 		edited->count > 0 && like->length > 0 && like->text[like->length - 1] == '\r';
-	memcpy(lines, edited->lines, before * sizeof *lines);
-	memcpy(lines + before + 1, edited->lines + before, tail * sizeof *lines);
-	text = arena_printf(proposal->arena, "%s%s", text, returns ? "\r" : "");
-	lines[before] = (struct line){text, strlen(text), 0};
-	edited->lines = lines;
-	edited->count++;
+	put_line(proposal, file, before, true,
+		returns ? arena_printf(proposal->arena, "%s\r", text) : text);
 }
 
 /* At the end of the file, whose last line gets an end. */
@@ -270,12 +258,6 @@ static const struct yaml_entry *find_entry(
 	return NULL;
 }
 
-/* Only white space is before this place of the line. */
-static bool begins_line(const struct line *line, size_t at)
-{
-	return strspn(line->text, " ") >= at;
-}
-
 /*
  * Adds "key: value" to a map: in braces as its first entry; else on a line of its own behind a
  * first entry of one line, or before the first entry that begins one.
@@ -295,7 +277,7 @@ static bool add_to_map(
 	for (size_t i = 0; i < map->count; i++) {
 		const struct yaml_entry *entry = &map->entries[i];
 		if (!find_column(edited, entry->key, &line, &at) ||
-			!begins_line(&edited->lines[line], at))
+			strspn(edited->lines[line].text, " ") < at)
 			continue;
 		bool one_line = entry->value->kind == YAML_SCALAR &&
 				entry->value->line == entry->key->line &&
@@ -307,32 +289,25 @@ static bool add_to_map(
 	return false;
 }
 
-/* Gives the key a value where it has none: "key:" becomes "key: value". */
-static bool fill(
-	struct proposal *proposal, size_t file, const struct yaml_entry *entry, const char *text)
+/* Gives a key another value; one without a value, if it `fills`: "key:" becomes "key: value". */
+static bool change_value(struct proposal *proposal, size_t file, const struct yaml_entry *entry,
+	bool fills, const char *text)
 {
 	const struct edited *edited = &proposal->files[file];
-	size_t line, at;
-	if (!find_column(edited, entry->key, &line, &at))
+	const struct yaml_node *node = fills ? entry->key : entry->value;
+	size_t line, at, length;
+	if (node->kind != YAML_SCALAR || !find_column(edited, node, &line, &at))
 		return false;
-	at += written(proposal, &edited->lines[line], at, entry->key);
+	length = written(proposal, &edited->lines[line], at, node);
+	if (!fills) {
+		if (length > 0)
+			replace(proposal, file, line, at, length, text);
+		return length > 0;
+	}
+	at += length;
 	if (!starts_with(&edited->lines[line], at, ":") || *entry->value->text)
 		return false;
 	replace(proposal, file, line, at + 1, 0, arena_printf(proposal->arena, " %s", text));
-	return true;
-}
-
-static bool change_value(
-	struct proposal *proposal, size_t file, const struct yaml_node *value, const char *text)
-{
-	const struct edited *edited = &proposal->files[file];
-	size_t line, at, length;
-	if (value->kind != YAML_SCALAR || !find_column(edited, value, &line, &at))
-		return false;
-	length = written(proposal, &edited->lines[line], at, value);
-	if (length == 0)
-		return false;
-	replace(proposal, file, line, at, length, text);
 	return true;
 }
 
@@ -354,7 +329,7 @@ static bool edit(struct proposal *proposal, const struct place *place, const cha
 		return false;
 	if (depth == place->depth) {
 		entry = find_entry(node, name, alias);
-		return entry ? change_value(proposal, place->file, entry->value, value)
+		return entry ? change_value(proposal, place->file, entry, false, value)
 			     : add_to_map(proposal, place->file, node, text);
 	}
 	if (depth == 0 && !entry) {
@@ -365,11 +340,11 @@ static bool edit(struct proposal *proposal, const struct place *place, const cha
 	}
 	for (size_t i = place->depth; i-- > depth + 1;)
 		text = arena_printf(proposal->arena, "%s: {%s}", place->keys[i], text);
+	text = arena_printf(proposal->arena, "{%s}", text);
 	if (entry)
-		return fill(
-			proposal, place->file, entry, arena_printf(proposal->arena, "{%s}", text));
+		return change_value(proposal, place->file, entry, true, text);
 	return add_to_map(proposal, place->file, node,
-		arena_printf(proposal->arena, "%s: {%s}", place->keys[depth], text));
+		arena_printf(proposal->arena, "%s: %s", place->keys[depth], text));
 }
 
 static struct config *load(const struct proposal *proposal)
@@ -379,12 +354,8 @@ static struct config *load(const struct proposal *proposal)
 	struct config_text *texts =
 		arena_array(proposal->arena, proposal->file_count, sizeof *texts);
 	for (size_t i = 0; i < proposal->file_count; i++) {
-		struct buf text = {.secret = true};
-		join(&proposal->files[i], &text);
-		texts[i] = (struct config_text){proposal->files[i].name,
-			arena_strndup(proposal->arena, text.data ? text.data : "", text.length),
-			text.length};
-		buf_free(&text);
+		texts[i].file = proposal->files[i].name;
+		texts[i].text = text_of(proposal, i, &texts[i].length);
 	}
 	source.texts = texts;
 	source.text_count = proposal->file_count;
@@ -402,169 +373,142 @@ static const struct detection *detection_at(const struct test *test, size_t i)
 	return test->metric_count > 0 ? &test->detections[i] : &test->detection;
 }
 
-/* The detection with the settings, as text; NULL if its detector refuses them. */
-static const char *expected(const struct request *request, const struct detection *detection)
+static bool is_chosen(const struct proposal *proposal, const struct test *test, size_t i)
 {
-	const struct proposal *proposal = request->proposal;
+	return proposal->chosen(proposal->context, test, detection_at(test, i));
+}
+
+/* How many of the test's detections are chosen. */
+static size_t chosen_of(const struct proposal *proposal, const struct test *test)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < detections(test); i++)
+		count += is_chosen(proposal, test, i);
+	return count;
+}
+
+/* The detection with the settings, as text; NULL if its detector refuses them. */
+static const char *expected(const struct proposal *proposal, const struct detection *detection)
+{
 	const struct schema *schema = proposal->source.schema;
 	struct detection out = *detection;
-	struct confirm_rule rule;
 	struct error error;
-	for (size_t i = 0; i < request->count; i++) {
-		const struct setting *setting = &request->settings[i];
-		if (strcmp(setting->name, "confirm") != 0) {
-			const struct detection base = out;
-			if (!detection_overlay(
-				    schema, &base, setting, 1, proposal->arena, &out, &error))
-				return NULL;
-			continue;
-		}
-		if (!confirm_parse(setting->value, &rule, &error))
+	for (size_t i = 0; i < proposal->setting_count; i++) {
+		const struct setting *setting = &proposal->settings[i];
+		const struct detection base = out;
+		if (!(strcmp(setting->name, "confirm") == 0
+				    ? confirm_parse(setting->value, &out.confirm, &error)
+				    : detection_overlay(schema, &base, setting, 1, proposal->arena,
+					      &out, &error)))
 			return NULL;
-		out.confirm = rule;
 	}
 	return detection_text(schema, &out, proposal->arena);
 }
 
-static bool test_holds(
-	const struct request *request, const struct test *was, const struct test *test)
+/* Whether the new configuration has the settings, and nothing else differs. */
+static bool holds(const struct proposal *proposal, const struct config *config)
 {
-	const struct schema *schema = request->proposal->source.schema;
-	struct arena *arena = request->proposal->arena;
-	if (!test || test->metric_count != was->metric_count)
+	const struct config *before = proposal->config;
+	const struct schema *schema = proposal->source.schema;
+	struct arena *arena = proposal->arena;
+	if (!config || config->test_count != before->test_count)
 		return false;
-	for (size_t i = 0; i < detections(was); i++) {
-		const struct detection *before = detection_at(was, i);
-		const char *now = detection_text(schema, detection_at(test, i), arena);
-		const char *then = request->chosen(request->context, was, before)
-					   ? expected(request, before)
-					   : detection_text(schema, before, arena);
-		if (!then || strcmp(now, then) != 0)
+	for (size_t t = 0; t < before->test_count; t++) {
+		const struct test *was = &before->tests[t], *is = config_test(config, was->name);
+		if (!is || is->metric_count != was->metric_count)
 			return false;
+		for (size_t i = 0; i < detections(was); i++) {
+			const struct detection *old = detection_at(was, i);
+			const char *now = detection_text(schema, detection_at(is, i), arena);
+			const char *then = is_chosen(proposal, was, i)
+						   ? expected(proposal, old)
+						   : detection_text(schema, old, arena);
+			if (!then || strcmp(now, then) != 0)
+				return false;
+		}
 	}
 	return true;
 }
 
-/* Whether the new configuration has the settings, and nothing else differs. */
-static bool holds(const struct request *request, const struct config *config)
+static const char *alias_of(const struct proposal *proposal, const char *name)
 {
-	const struct config *was = request->proposal->config;
-	if (!config || config->test_count != was->test_count)
-		return false;
-	for (size_t i = 0; i < was->test_count; i++)
-		if (!test_holds(request, &was->tests[i], config_test(config, was->tests[i].name)))
-			return false;
-	return true;
-}
-
-static const char *alias_of(const struct request *request, const char *name)
-{
-	const struct config *config = request->proposal->config;
-	for (size_t i = 0; i < config->test_count; i++)
-		for (size_t d = 0; d < detections(&config->tests[i]); d++) {
-			const struct detection *detection = detection_at(&config->tests[i], d);
+	const struct config *config = proposal->config;
+	for (size_t t = 0; t < config->test_count; t++)
+		for (size_t i = 0; i < detections(&config->tests[t]); i++) {
+			const struct detection *detection = detection_at(&config->tests[t], i);
 			const struct field *field = field_find(detection->detector->fields, name);
-			if (field &&
-				request->chosen(request->context, &config->tests[i], detection))
+			if (field && is_chosen(proposal, &config->tests[t], i))
 				return field->alias;
 		}
 	return NULL;
 }
 
 /* Makes the edits at all places; drops them if the result is not the one wanted. */
-static bool try_places(const struct request *request, const struct places *places)
+static bool try_places(struct proposal *proposal)
 {
-	struct proposal *proposal = request->proposal;
 	struct edited *kept = arena_array(proposal->arena, proposal->file_count, sizeof *kept);
-	bool good = !places->failed && places->count > 0;
+	bool good = !proposal->failed && proposal->place_count > 0;
 	memcpy(kept, proposal->files, proposal->file_count * sizeof *kept);
-	for (size_t i = 0; i < places->count && good; i++)
-		for (size_t s = 0; s < request->count && good; s++)
-			good = edit(proposal, &places->items[i], request->settings[s].name,
-				alias_of(request, request->settings[s].name),
-				request->settings[s].value);
+	for (size_t i = 0; i < proposal->place_count && good; i++)
+		for (size_t s = 0; s < proposal->setting_count && good; s++)
+			good = edit(proposal, &proposal->places[i], proposal->settings[s].name,
+				alias_of(proposal, proposal->settings[s].name),
+				proposal->settings[s].value);
 	struct config *config = good ? load(proposal) : NULL;
-	if (holds(request, config)) {
-		config_free(proposal->config);
+	good = holds(proposal, config);
+	config_free(good ? proposal->config : config);
+	if (good)
 		proposal->config = config;
-		return true;
-	}
-	config_free(config);
-	memcpy(proposal->files, kept, proposal->file_count * sizeof *kept);
-	return false;
+	else
+		memcpy(proposal->files, kept, proposal->file_count * sizeof *kept);
+	return good;
 }
 
-static void add_place(struct places *places, const struct place *place)
+static void add_place(struct proposal *proposal, const struct place *place)
 {
-	for (size_t i = 0; i < places->count; i++) {
-		const struct place *known = &places->items[i];
+	for (size_t i = 0; i < proposal->place_count; i++) {
+		const struct place *known = &proposal->places[i];
 		bool same = known->file == place->file && known->depth == place->depth;
 		for (size_t k = 0; k < place->depth && same; k++)
 			same = strcmp(known->keys[k], place->keys[k]) == 0;
 		if (same)
 			return;
 	}
-	places->failed = places->failed || places->count == PLACES_MOST;
-	if (!places->failed)
-		places->items[places->count++] = *place;
+	proposal->failed = proposal->failed || proposal->place_count == PLACES_MOST ||
+			   place->file == proposal->file_count;
+	if (!proposal->failed)
+		proposal->places[proposal->place_count++] = *place;
 }
 
-/* The trees of all files, to search for places. */
-struct trees {
-	const struct yaml_node **roots;
-	size_t count;
-};
-
-static struct trees parse_all(const struct proposal *proposal)
-{
-	struct trees trees = {
-		arena_array(proposal->arena, proposal->file_count, sizeof *trees.roots),
-		proposal->file_count};
-	for (size_t i = 0; i < trees.count; i++)
-		trees.roots[i] = parse(proposal, i);
-	return trees;
-}
-
-/* The file that has the section, and the entry in it if that is named; its count if none has. */
-static size_t find_file(const struct trees *trees, const char *section, const char *name,
+/* The file that has the section, and the entry in it if that is named; their number if none has. */
+static size_t find_file(const struct proposal *proposal, const char *section, const char *name,
 	const struct yaml_node **found)
 {
-	for (size_t i = 0; i < trees->count; i++) {
-		*found = yaml_get(trees->roots[i], section);
+	for (size_t i = 0; i < proposal->file_count; i++) {
+		*found = yaml_get(proposal->roots[i], section);
 		if (name)
 			*found = yaml_get(*found, name);
 		if (*found)
 			return i;
 	}
-	return trees->count;
+	return proposal->file_count;
 }
 
-/* How many of the test's detections are chosen. */
-static size_t chosen_of(const struct request *request, const struct test *test)
+static void file_places(struct proposal *proposal)
 {
-	size_t count = 0;
-	for (size_t i = 0; i < detections(test); i++)
-		count += request->chosen(request->context, test, detection_at(test, i));
-	return count;
-}
-
-static void file_places(
-	const struct request *request, const struct trees *trees, struct places *places)
-{
-	const struct config *config = request->proposal->config;
+	const struct config *config = proposal->config;
 	const struct yaml_node *found;
 	struct place place = {.keys = {"detection"}, .depth = 1};
-	place.file = find_file(trees, "detection", NULL, &found);
-	for (size_t i = 0; i < config->test_count && place.file == trees->count; i++)
-		if (chosen_of(request, &config->tests[i]) > 0)
-			place.file = find_file(trees, "tests", config->tests[i].name, &found);
-	places->failed = place.file == trees->count;
-	add_place(places, &place);
+	place.file = find_file(proposal, "detection", NULL, &found);
+	for (size_t i = 0; i < config->test_count && place.file == proposal->file_count; i++)
+		if (chosen_of(proposal, &config->tests[i]) > 0)
+			place.file = find_file(proposal, "tests", config->tests[i].name, &found);
+	add_place(proposal, &place);
 }
 
 /* The last template that the test inherits itself and that has a detection; NULL: none. */
 static const char *template_of(
-	const struct trees *trees, const struct yaml_node *test, size_t *file)
+	const struct proposal *proposal, const struct yaml_node *test, size_t *file)
 {
 	const struct yaml_node *inherit = yaml_get(test, "inherit"), *found;
 	size_t count = !inherit ? 0 : inherit->kind == YAML_LIST ? inherit->count : 1;
@@ -573,8 +517,8 @@ static const char *template_of(
 			inherit->kind == YAML_LIST ? inherit->items[i] : inherit;
 		if (name->kind != YAML_SCALAR)
 			continue;
-		*file = find_file(trees, "templates", name->text, &found);
-		if (*file < trees->count && yaml_get(found, "detection"))
+		*file = find_file(proposal, "templates", name->text, &found);
+		if (*file < proposal->file_count && yaml_get(found, "detection"))
 			return name->text;
 	}
 	return NULL;
@@ -582,93 +526,89 @@ static const char *template_of(
 
 enum way { WAY_FILE, WAY_TEMPLATES, WAY_TESTS, WAY_METRICS, WAYS };
 
-static const int widest_first[WAYS] = {WAY_FILE, WAY_TEMPLATES, WAY_TESTS, WAY_METRICS};
-static const int file_last[WAYS] = {WAY_TEMPLATES, WAY_TESTS, WAY_METRICS, WAY_FILE};
-
-static void metric_places(const struct request *request, const struct test *test,
-	const struct yaml_node *node, const struct place *whole, struct places *places)
+static void metric_places(struct proposal *proposal, const struct test *test,
+	const struct yaml_node *node, const struct place *whole)
 {
-	bool all = chosen_of(request, test) == detections(test);
+	bool all = chosen_of(proposal, test) == detections(test);
 	if (all)
-		add_place(places, whole);
+		add_place(proposal, whole);
 	for (size_t i = 0; i < test->metric_count; i++) {
 		const char *name = test->metrics[i].name;
 		const struct yaml_node *metric = yaml_get(yaml_get(node, "metrics"), name);
 		const struct place place = {whole->file,
 			{"tests", test->name, "metrics", name, "detection"}, PATH_MOST};
-		if (!request->chosen(request->context, test, &test->detections[i]) ||
-			(all && !yaml_get(metric, "detection")))
+		if (!is_chosen(proposal, test, i) || (all && !yaml_get(metric, "detection")))
 			continue;
-		places->failed = places->failed || !yaml_get(node, "metrics");
-		add_place(places, &place);
+		proposal->failed = proposal->failed || !yaml_get(node, "metrics");
+		add_place(proposal, &place);
 	}
 }
 
-static void test_places(const struct request *request, const struct trees *trees, enum way way,
-	struct places *places)
+static void test_places(struct proposal *proposal, enum way way)
 {
-	const struct config *config = request->proposal->config;
-	for (size_t i = 0; i < config->test_count && !places->failed; i++) {
+	const struct config *config = proposal->config;
+	for (size_t i = 0; i < config->test_count && !proposal->failed; i++) {
 		const struct test *test = &config->tests[i];
-		const struct yaml_node *node;
-		if (chosen_of(request, test) == 0)
-			continue;
-		struct place place = {.keys = {"tests", test->name, "detection"}, .depth = 3};
-		place.file = find_file(trees, "tests", test->name, &node);
-		places->failed = place.file == trees->count;
-		if (places->failed)
-			continue;
+		const struct yaml_node *node = NULL;
 		size_t file;
+		if (chosen_of(proposal, test) == 0)
+			continue;
+		struct place place = {.file = find_file(proposal, "tests", test->name, &node),
+			.keys = {"tests", test->name, "detection"},
+			.depth = 3};
 		const char *template = way == WAY_TEMPLATES && !yaml_get(node, "detection")
-					       ? template_of(trees, node, &file)
+					       ? template_of(proposal, node, &file)
 					       : NULL;
 		if (template)
 			place = (struct place){file, {"templates", template, "detection"}, 3};
 		if (way == WAY_METRICS)
-			metric_places(request, test, node, &place, places);
+			metric_places(proposal, test, node, &place);
 		else
-			add_place(places, &place);
+			add_place(proposal, &place);
 	}
 }
 
-/* Whether most detections are chosen, so that the file's own `detection:` comes first. */
-static bool most_are_chosen(const struct request *request)
-{
-	const struct config *config = request->proposal->config;
-	size_t all = 0, count = 0;
-	for (size_t i = 0; i < config->test_count; i++) {
-		all += detections(&config->tests[i]);
-		count += chosen_of(request, &config->tests[i]);
-	}
-	return 2 * count >= all;
-}
-
+/* The file's own `detection:` comes first if it is that of most detections, else last. */
 bool proposal_set(struct proposal *proposal, const struct setting *settings, size_t count,
 	proposal_choice *chosen, void *context, struct error *error)
 {
-	const struct request request = {proposal, settings, count, chosen, context};
-	const struct trees trees = parse_all(proposal);
-	const int *way = most_are_chosen(&request) ? widest_first : file_last;
-	struct places places;
+	static const enum way widest_first[WAYS] = {
+		WAY_FILE, WAY_TEMPLATES, WAY_TESTS, WAY_METRICS};
+	static const enum way file_last[WAYS] = {WAY_TEMPLATES, WAY_TESTS, WAY_METRICS, WAY_FILE};
+	const struct config *config = proposal->config;
+	size_t all = 0, wanted = 0;
+	proposal->settings = settings;
+	proposal->setting_count = count;
+	proposal->chosen = chosen;
+	proposal->context = context;
+	proposal->roots =
+		arena_array(proposal->arena, proposal->file_count, sizeof *proposal->roots);
+	for (size_t i = 0; i < proposal->file_count; i++)
+		proposal->roots[i] = parse(proposal, i);
+	for (size_t i = 0; i < config->test_count; i++) {
+		all += detections(&config->tests[i]);
+		wanted += chosen_of(proposal, &config->tests[i]);
+	}
 	for (size_t i = 0; i < WAYS; i++) {
-		places = (struct places){0};
-		if (way[i] == WAY_FILE)
-			file_places(&request, &trees, &places);
+		enum way way = 2 * wanted >= all ? widest_first[i] : file_last[i];
+		proposal->place_count = 0;
+		proposal->failed = false;
+		if (way == WAY_FILE)
+			file_places(proposal);
 		else
-			test_places(&request, &trees, (enum way)way[i], &places);
-		if (try_places(&request, &places))
+			test_places(proposal, way);
+		if (try_places(proposal))
 			return true;
 	}
 	return error_set(error, ERROR_USAGE, "%s cannot set this for these metrics only%s",
-		proposal->path, places.failed ? ", or too many of them" : "");
+		proposal->path, proposal->failed ? ", or too many of them" : "");
 }
 
 /* A line of a diff: old, new or both. */
 struct diff_line {
 	char mark; /* ' ', '-' or '+' */
 	bool unended, closed;
-	const char *text;
-	size_t length;
+	const struct line *line;
 };
 
 struct diff {
@@ -684,8 +624,8 @@ static void add_lines(
 	size_t last = old ? file->original_count : file->count;
 	bool unended = old ? file->was_unended : file->unended;
 	for (size_t i = from; i < to; i++)
-		diff->lines[diff->count++] = (struct diff_line){mark, i + 1 == last && unended,
-			mark == ' ' && file->closed[i], lines[i].text, lines[i].length};
+		diff->lines[diff->count++] = (struct diff_line){
+			mark, i + 1 == last && unended, mark == ' ' && file->closed[i], &lines[i]};
 }
 
 /* All lines of both, in order. */
@@ -746,7 +686,7 @@ static void put_hunk(const struct diff *diff, size_t from, size_t to, struct buf
 	for (size_t i = from; i < to; i++) {
 		const struct diff_line *line = &diff->lines[i];
 		buf_char(out, line->mark);
-		buf_append(out, line->text, line->length);
+		buf_append(out, line->line->text, line->line->length);
 		buf_text(out, line->unended ? "\n\\ No newline at end of file\n" : "\n");
 	}
 }

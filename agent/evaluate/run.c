@@ -121,17 +121,6 @@ static bool detect_first(struct arrival *arrival, size_t seen, size_t more, stru
 	return arrival->changes != NULL;
 }
 
-static void remove_cycles(struct arrival *arrival, size_t from, size_t to)
-{
-	const struct labelled_series *series = arrival->series;
-	size_t n = to - from;
-	if (series->times)
-		season_remove(&arrival->refit.season, series->times + from, series->values + from,
-			n, arrival->adjusted + from);
-	else if (n > 0)
-		memcpy(arrival->adjusted + from, series->values + from, n * sizeof(double));
-}
-
 static void renew_stream(struct arrival *arrival)
 {
 	const struct contender *contender = arrival->contender;
@@ -153,8 +142,13 @@ static bool look(struct arrival *arrival, size_t before, size_t seen,
 	bool other =
 		series->times && refit_season(&arrival->refit, contender->season, contender->clock,
 					 series->values, series->times, seen, arrival->scratch);
-	size_t more = seen - before;
-	remove_cycles(arrival, other ? 0 : before, seen);
+	size_t more = seen - before, from = other ? 0 : before;
+	if (series->times)
+		season_remove(&arrival->refit.season, series->times + from, series->values + from,
+			seen - from, arrival->adjusted + from);
+	else
+		memcpy(arrival->adjusted + from, series->values + from,
+			(seen - from) * sizeof(double));
 	if (other) {
 		renew_stream(arrival);
 		if (before > 0 && !detect_first(arrival, before, before, error))
@@ -220,54 +214,38 @@ static bool score_live(const struct shift *shift, const struct labelled_series *
 	return good;
 }
 
-/* The whole series without its cycles; `room` holds the values. */
-static struct samples adjust(const struct contender *contender,
-	const struct labelled_series *series, struct scratch *scratch, double *room, bool *seasonal)
-{
-	size_t n = series->labels.n;
-	struct samples samples = {
-		.values = series->values, .n = n, .runs = series->runs, .hashes = series->hashes};
-	*seasonal = false;
-	if (!series->times)
-		return samples;
-	struct season season = season_fit(
-		contender->season, contender->clock, 0, series->values, series->times, n, scratch);
-	*seasonal = season.cycles != 0;
-	season_remove(&season, series->times, series->values, n, room);
-	samples.values = room;
-	samples.excursion = season.excursion;
-	season_free(&season);
-	return samples;
-}
-
 bool evaluate_find(const struct contender *contender, const struct labelled_series *series,
 	struct scratch *scratch, struct change *room, size_t *count, bool *seasonal,
 	struct error *error)
 {
-	double *adjusted = memory_new(series->labels.n, sizeof *adjusted);
-	const struct samples samples = adjust(contender, series, scratch, adjusted, seasonal);
+	size_t n = series->labels.n;
+	double *adjusted = memory_new(n, sizeof *adjusted);
+	struct samples samples = {
+		.values = series->values, .n = n, .runs = series->runs, .hashes = series->hashes};
+	*seasonal = false;
+	if (series->times) {
+		struct season season = season_fit(contender->season, contender->clock, 0,
+			series->values, series->times, n, scratch);
+		*seasonal = season.cycles != 0;
+		season_remove(&season, series->times, series->values, n, adjusted);
+		samples.values = adjusted;
+		samples.excursion = season.excursion;
+		season_free(&season);
+	}
 	bool good = detector_run(
 		contender->detector, &samples, contender->options, scratch, room, count, error);
 	free(adjusted);
 	return good;
 }
 
-static void note_failure(
-	struct shift *shift, const struct labelled_series *series, struct error *error)
-{
-	error_prefix(error, "series \"%.200s\": ", series->id);
-	pthread_mutex_lock(&shift->lock);
-	if (!shift->failed)
-		shift->error = *error;
-	shift->failed = true;
-	pthread_mutex_unlock(&shift->lock);
-}
-
 /* Prints progress at intervals. */
-static void note_done(struct shift *shift, int64_t took)
+static void note_done(struct shift *shift, int64_t took, const struct error *error)
 {
 	struct evaluation *evaluation = shift->evaluation;
 	pthread_mutex_lock(&shift->lock);
+	if (error && !shift->failed)
+		shift->error = *error;
+	shift->failed |= error != NULL;
 	evaluation->done++;
 	shift->busy += took;
 	if (evaluation->progress && clock_monotonic() >= shift->next_word) {
@@ -299,10 +277,10 @@ static void do_series(void *argument, size_t index)
 	if (good && shift->evaluation->live)
 		good = score_live(shift, series, scratch, room, standing, &error);
 	if (!good)
-		note_failure(shift, series, &error);
+		error_prefix(&error, "series \"%.200s\": ", series->id);
 	free(room);
 	scratch_free(scratch);
-	note_done(shift, clock_monotonic_ns() - start);
+	note_done(shift, clock_monotonic_ns() - start, good ? NULL : &error);
 }
 
 static void add_tally(struct score_tally *sum, const struct score_tally *one)
@@ -419,11 +397,6 @@ void result_free(struct result *result)
 double per_thousand(double part, size_t whole)
 {
 	return whole > 0 ? 1000 * part / (double)whole : 0;
-}
-
-double standing_wrong(const struct standing *standing)
-{
-	return per_thousand(standing->all.found - standing->all.right, standing->points);
 }
 
 size_t live_delay(struct live *live, size_t tenths)

@@ -21,13 +21,13 @@ enum { MOST_CHANGES = 1000000 };
 /* The records of one test's changes, which are adjacent. */
 struct topic {
 	const struct change_record *records;
-	size_t count, said;
+	size_t count;
 	int64_t from; /* ms, the first that was judged */
 	bool fetched;
 	struct labelled_series *series;      /* made by its task */
 	const struct detection **detections; /* of each series */
 	size_t series_count;
-	struct unplaced *unplaced;
+	struct unplaced *unplaced; /* room for all */
 	size_t unplaced_count;
 };
 
@@ -38,18 +38,15 @@ struct loading {
 	size_t topic_count;
 };
 
+static int by_test(const void *name, const void *topic)
+{
+	return strcmp(name, ((const struct topic *)topic)->records->item.test);
+}
+
 static struct topic *find_topic(const struct loading *loading, const char *test)
 {
-	size_t low = 0, high = loading->topic_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		int order = strcmp(loading->topics[middle].records->item.test, test);
-		if (order == 0)
-			return &loading->topics[middle];
-		low = order < 0 ? middle + 1 : low;
-		high = order > 0 ? middle : high;
-	}
-	return NULL;
+	return bsearch(
+		test, loading->topics, loading->topic_count, sizeof *loading->topics, by_test);
 }
 
 bool judged_real(enum triage_state state)
@@ -74,11 +71,19 @@ static int by_series(const void *a, const void *b)
 	return order ? order : (x->item.id > y->item.id) - (x->item.id < y->item.id);
 }
 
-static void leave_out(struct topic *topic, const struct change_record *record,
-	enum triage_state state, const char *why)
+static void leave_out(
+	struct topic *topic, const struct change_record *record, int64_t now, const char *why)
 {
+	enum triage_state state = state_of(record, now);
 	if (state != TRIAGE_OPEN)
 		topic->unplaced[topic->unplaced_count++] = (struct unplaced){record, state, why};
+}
+
+static void leave_out_all(struct topic *topic, int64_t now, const char *why)
+{
+	topic->unplaced_count = 0;
+	for (size_t i = 0; i < topic->count; i++)
+		leave_out(topic, &topic->records[i], now, why);
 }
 
 /* The nearest point to the change's time. NULL, or why there is none. */
@@ -131,7 +136,7 @@ static bool label(struct arena *arena, struct topic *topic, const struct series 
 		size_t at;
 		const char *why = find_point(series, &records[i], &at);
 		if (why) {
-			leave_out(topic, &records[i], state, why);
+			leave_out(topic, &records[i], now, why);
 			continue;
 		}
 		said += state != TRIAGE_OPEN;
@@ -147,14 +152,6 @@ static bool label(struct arena *arena, struct topic *topic, const struct series 
 	out->labels.annotator_count = 1;
 	out->labels.n = series->axis->n;
 	return said > 0;
-}
-
-static size_t count_said(const struct change_record *records, size_t count, int64_t now)
-{
-	size_t said = 0;
-	for (size_t i = 0; i < count; i++)
-		said += state_of(&records[i], now) != TRIAGE_OPEN;
-	return said;
 }
 
 /* The topic's records of the series, which are adjacent; those without a branch are the first. */
@@ -176,40 +173,34 @@ static const struct change_record *find_records(
 	return topic->records + low;
 }
 
-/* The values to search for changes: the part explained by a control is removed. */
-static bool adjust(struct task *task, const struct series *series,
-	const struct detection *detection, struct scratch *scratch, const double **values,
-	struct error *error)
-{
-	const struct control_rule *rule;
-	const struct series *other;
-	struct findings findings;
-	if (!analysis_other(task->query.arena, task->test, &task->query.data, task->companions,
-		    series, detection, &rule, &other, error))
-		return false;
-	findings = analysis_adjust(task->query.arena, series, detection, rule, other, scratch);
-	*values = findings_points(&findings);
-	return true;
-}
-
 static bool add_series(struct task *task, struct topic *topic, const struct series *series,
 	struct scratch *scratch, struct error *error)
 {
 	struct arena *arena = task->query.arena;
-	size_t count;
+	int64_t now = task->query.now;
+	size_t count, said = 0;
 	const struct change_record *records = find_records(topic, series->identity, &count);
 	const struct detection *detection = analysis_configured(task->test, series->metric);
+	const struct control_rule *rule;
+	const struct series *other;
+	struct findings findings;
 	struct sampling sampling;
-	series = hourly_series(arena, detection, series, WHEN_ALWAYS, scratch);
 	struct labelled_series *out = &topic->series[topic->series_count];
-	if (count_said(records, count, task->query.now) == 0)
+	for (size_t i = 0; i < count; i++)
+		said += state_of(&records[i], now) != TRIAGE_OPEN;
+	if (said == 0)
 		return true;
+	series = hourly_series(arena, detection, series, WHEN_ALWAYS, scratch);
 	*out = (struct labelled_series){0};
-	if (!label(arena, topic, series, records, count, task->query.now, out))
+	if (!label(arena, topic, series, records, count, now, out))
 		return true;
 	if (!sampling_read(arena, task->test, series->axis, &sampling, error) ||
-		!adjust(task, series, detection, scratch, &out->values, error))
+		!analysis_other(arena, task->test, &task->query.data, task->companions, series,
+			detection, &rule, &other, error))
 		return error_prefix(error, "test \"%s\": ", task->test->name);
+	/* The part explained by a control is removed. */
+	findings = analysis_adjust(arena, series, detection, rule, other, scratch);
+	out->values = findings_points(&findings);
 	out->id = arena_printf(arena, "%s/%s", task->test->name, series->name);
 	out->group = task->test->name;
 	out->runs = sampling.runs;
@@ -229,11 +220,9 @@ static void leave_out_rest(
 	for (size_t i = 0; i < topic->count; i++) {
 		const struct change_record *record = &topic->records[i];
 		if (*record->branch)
-			leave_out(topic, record, state_of(record, now),
-				"the change is of another branch");
+			leave_out(topic, record, now, "the change is of another branch");
 		else if (!dict_get(&names, record->series))
-			leave_out(topic, record, state_of(record, now),
-				"the source no longer has the series");
+			leave_out(topic, record, now, "the source no longer has the series");
 	}
 }
 
@@ -244,7 +233,6 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	const struct dataset *data = &task->query.data;
 	topic->series = arena_array(arena, data->count, sizeof *topic->series);
 	topic->detections = arena_array(arena, data->count, sizeof *topic->detections);
-	topic->unplaced = arena_array(arena, topic->count, sizeof *topic->unplaced);
 	leave_out_rest(arena, topic, data, task->query.now);
 	for (size_t s = 0; s < data->count; s++)
 		if (!add_series(task, topic, &data->series[s], scratch, error))
@@ -276,23 +264,6 @@ static struct settings_group *find_group(struct loading *loading, const struct d
 	return added;
 }
 
-static void add_unplaced(struct triaged *out, const struct unplaced *unplaced)
-{
-	out->unplaced =
-		memory_resize(out->unplaced, out->unplaced_count + 1, sizeof *out->unplaced);
-	out->unplaced[out->unplaced_count++] = *unplaced;
-}
-
-static void leave_out_topic(struct loading *loading, const struct topic *topic, const char *why)
-{
-	for (size_t i = 0; i < topic->count; i++) {
-		enum triage_state state = state_of(&topic->records[i], loading->cli->now);
-		const struct unplaced unplaced = {&topic->records[i], state, why};
-		if (state != TRIAGE_OPEN)
-			add_unplaced(loading->out, &unplaced);
-	}
-}
-
 /* Takes over the memory of the task's data, and its series. */
 static void ready(void *context, struct task *const *tasks)
 {
@@ -303,8 +274,6 @@ static void ready(void *context, struct task *const *tasks)
 	if (!gather_log(task) || task->abandoned)
 		return;
 	topic->fetched = true;
-	for (size_t i = 0; i < topic->unplaced_count; i++)
-		add_unplaced(out, &topic->unplaced[i]);
 	for (size_t i = 0; i < topic->series_count; i++) {
 		struct labelled_series *kept = arena_alloc(loading->cli->arena, sizeof *kept);
 		struct settings_group *group = find_group(loading, topic->detections[i]);
@@ -318,19 +287,6 @@ static void ready(void *context, struct task *const *tasks)
 	task->query.arena = arena_new();
 }
 
-static struct topic topic_of(const struct change_record *records, size_t count, int64_t now)
-{
-	struct topic topic = {.records = records, .count = count, .from = WHEN_NEVER};
-	for (size_t i = 0; i < count; i++) {
-		if (state_of(&records[i], now) == TRIAGE_OPEN)
-			continue;
-		topic.said++;
-		if (records[i].item.time < topic.from)
-			topic.from = records[i].item.time;
-	}
-	return topic;
-}
-
 /* Makes the topics of the records: tests of which people have judged a change. */
 static void sort_topics(struct loading *loading, struct record_rows rows)
 {
@@ -342,31 +298,26 @@ static void sort_topics(struct loading *loading, struct record_rows rows)
 		for (end = first + 1; end < rows.count; end++)
 			if (strcmp(rows.items[end].item.test, test) != 0)
 				break;
-		struct topic topic = topic_of(&rows.items[first], end - first, loading->cli->now);
-		if (topic.said == 0)
+		struct topic topic = {
+			.records = &rows.items[first], .count = end - first, .from = WHEN_NEVER};
+		for (size_t i = first; i < end; i++)
+			if (state_of(&rows.items[i], loading->cli->now) != TRIAGE_OPEN &&
+				rows.items[i].item.time < topic.from)
+				topic.from = rows.items[i].item.time;
+		if (topic.from == WHEN_NEVER)
 			continue;
+		topic.unplaced =
+			arena_array(loading->cli->arena, topic.count, sizeof *topic.unplaced);
 		loading->topics = memory_grow(
 			loading->topics, &room, loading->topic_count + 1, sizeof *loading->topics);
 		loading->topics[loading->topic_count++] = topic;
 	}
 }
 
-/* Those of clusters, and of tests that are gone. */
-static void leave_out_unknown(struct loading *loading)
-{
-	const struct config *config = loading->out->config;
-	for (size_t i = 0; i < loading->topic_count; i++) {
-		const char *name = loading->topics[i].records->item.test;
-		if (!config_test(config, name))
-			leave_out_topic(loading, &loading->topics[i],
-				config_group(config, name) ? "the change is of a cluster"
-							   : "the configuration has no such test");
-	}
-}
-
 static bool fetch(struct loading *loading, struct error *error)
 {
 	struct triaged *out = loading->out;
+	size_t room = 0;
 	const struct test **tests =
 		arena_array(loading->cli->arena, out->test_count, sizeof *tests);
 	struct gather gather = {.tests = tests,
@@ -382,10 +333,20 @@ static bool fetch(struct loading *loading, struct error *error)
 		return false;
 	gather_print_failed(&gather);
 	out->code = gather.code;
-	for (size_t i = 0; i < gather.count; i++) {
-		const struct topic *topic = find_topic(loading, tests[i]->name);
+	for (size_t i = 0; i < loading->topic_count; i++) {
+		struct topic *topic = &loading->topics[i];
+		const char *name = topic->records->item.test;
 		if (!topic->fetched)
-			leave_out_topic(loading, topic, "cannot read the test's data");
+			leave_out_all(topic, loading->cli->now,
+				config_test(out->config, name) ? "cannot read the test's data"
+				: config_group(out->config, name)
+					? "the change is of a cluster"
+					: "the configuration has no such test");
+		for (size_t k = 0; k < topic->unplaced_count; k++) {
+			out->unplaced = memory_grow(out->unplaced, &room, out->unplaced_count + 1,
+				sizeof *out->unplaced);
+			out->unplaced[out->unplaced_count++] = topic->unplaced[k];
+		}
 	}
 	return true;
 }
@@ -442,7 +403,6 @@ static bool load(struct loading *loading, const char *state, struct error *error
 		return error_set(error, ERROR_DATA,
 			"none of the %zu changes%s is triaged: see hunter-c triage", rows.count,
 			cli->arguments.count > 0 ? " of these tests" : "");
-	leave_out_unknown(loading);
 	if (!fetch(loading, error))
 		return false;
 	if (out->group_count > 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/evaluate/evaluate.h"
+#include "agent/model/json_put.h"
 
 enum { TUNED = TUNED_MOST - 1, VALUES_MOST = 5, NUMBER_TEXT = 32, BAR = 40 };
 
@@ -33,19 +34,6 @@ struct axis_values {
 	size_t count;
 };
 
-static double number_of(const struct field *field, const void *options)
-{
-	const char *at = (const char *)options + field->offset;
-	if (field->type == FIELD_INT) {
-		int64_t whole;
-		memcpy(&whole, at, sizeof whole);
-		return (double)whole;
-	}
-	double number;
-	memcpy(&number, at, sizeof number);
-	return number;
-}
-
 /* Adds a value, unless present; rounded for an integer option. */
 static void add_value(struct axis_values *axis, double value)
 {
@@ -69,7 +57,9 @@ static size_t make_axes(const struct contender *contender, struct axis_values ax
 		if (!field || (field->type != FIELD_INT && field->type != FIELD_DOUBLE))
 			continue;
 		struct axis_values *axis = &axes[count++];
-		double given = number_of(field, contender->options);
+		const void *at = (const char *)contender->options + field->offset;
+		double given = field->type == FIELD_INT ? (double)*(const int64_t *)at
+							: *(const double *)at;
 		*axis = (struct axis_values){.field = field};
 		add_value(axis, given);
 		for (size_t i = 0; i < range->count; i++)
@@ -107,18 +97,6 @@ static bool make_trial(const struct contender *given, const struct axis_values *
 	return fine;
 }
 
-static bool run_trial(struct evaluation *evaluation, struct trial *trial, struct error *error)
-{
-	struct result result;
-	bool good = evaluate_contender(evaluation, &trial->contender, &result, error);
-	trial->precision = score_precision(&result.whole.all);
-	trial->recall = score_recall(&result.whole.all);
-	trial->f1 = score_f1(&result.whole.all);
-	trial->wrong = standing_wrong(&result.whole);
-	result_free(&result);
-	return good || error_prefix(error, "%.200s: ", trial->contender.name);
-}
-
 static void mark_frontier(struct trials *trials)
 {
 	for (size_t i = 0; i < trials->count; i++) {
@@ -153,8 +131,16 @@ bool tune_search(struct evaluation *evaluation, const struct contender *contende
 			evaluation->total -= evaluation->count;
 			continue;
 		}
-		if (!run_trial(evaluation, trial, error))
-			return false;
+		struct result result;
+		bool good = evaluate_contender(evaluation, &trial->contender, &result, error);
+		const struct score_tally *all = &result.whole.all;
+		trial->precision = score_precision(all);
+		trial->recall = score_recall(all);
+		trial->f1 = score_f1(all);
+		trial->wrong = per_thousand(all->found - all->right, result.whole.points);
+		result_free(&result);
+		if (!good)
+			return error_prefix(error, "%.200s: ", trial->contender.name);
 		if (trial->f1 > out->items[out->best].f1)
 			out->best = out->count;
 		out->count++;
@@ -303,21 +289,19 @@ static const struct trial **frontier(const struct trials *trials, size_t *count)
 	return list;
 }
 
-static const char *mark_of(const struct trials *trials, const struct trial *trial)
-{
-	bool best = trial == &trials->items[trials->best], given = trial == trials->items;
-	return best && given ? "given and best" : best ? "best" : given ? "given" : "";
-}
-
 static void put_trial(struct buf *out, const struct trials *trials, const struct trial *trial)
 {
+	bool best = trial == &trials->items[trials->best], given = trial == trials->items;
 	char bar[BAR + 1];
 	size_t length = (size_t)lrint(trial->recall * BAR);
 	memset(bar, '#', length);
 	bar[length] = '\0';
-	buf_printf(out, "%10.2f  %6.3f  %5.3f  %-*s  %s%s%s\n", trial->wrong, trial->recall,
-		trial->f1, BAR, bar, trial->contender.name, *mark_of(trials, trial) ? "  <- " : "",
-		mark_of(trials, trial));
+	buf_printf(out, "%10.2f  %6.3f  %5.3f  %-*s  %s%s\n", trial->wrong, trial->recall,
+		trial->f1, BAR, bar, trial->contender.name,
+		best && given ? "  <- given and best"
+		: best        ? "  <- best"
+		: given       ? "  <- given"
+			      : "");
 }
 
 void tune_put_text(struct buf *out, const struct trials *trials)
@@ -350,15 +334,12 @@ void tune_put_json(struct buf *out, const struct trials *trials)
 		const struct trial *trial = &trials->items[i];
 		buf_text(out, i ? ",\n {\"detector\": " : "\n {\"detector\": ");
 		buf_json_text(out, trial->contender.name);
-		buf_text(out, ", \"precision\": ");
-		buf_json_number(out, trial->precision);
-		buf_text(out, ", \"recall\": ");
-		buf_json_number(out, trial->recall);
-		buf_text(out, ", \"f1\": ");
-		buf_json_number(out, trial->f1);
-		buf_text(out, ", \"false_per_1000\": ");
-		buf_json_number(out, trial->wrong);
-		buf_printf(out, ", \"frontier\": %s}", trial->frontier ? "true" : "false");
+		json_put_number(out, "precision", trial->precision);
+		json_put_number(out, "recall", trial->recall);
+		json_put_number(out, "f1", trial->f1);
+		json_put_number(out, "false_per_1000", trial->wrong);
+		json_put_bool(out, "frontier", trial->frontier);
+		buf_char(out, '}');
 	}
 	buf_char(out, ']');
 }

@@ -109,9 +109,6 @@ def test_places_by_letter_index_and_date(sit, tmp_path, rows):
                         ("x" * 2000, "no candidate \"x\"")]:
         assert says in person.type(wrong) and not (tmp_path / "l.jsonl").exists()
     assert "a and c are changes" in person.type("?") == person.type("help").replace("help\n", "?\n", 1)
-    zoomed = person.type(f"zoom {mark}")
-    assert shown(zoomed) == ("1", "1", "two") and picture(zoomed) != picture(screen)
-    assert picture(person.type("zoom")) == picture(screen)
     screen = person.type(f"  {mark} 77?, 2026-02-14 2026-03-01 12:00? 40 40")
     assert "labelled: change at " in screen and "maybe at 56 (2026-03-02 00:00), 77 (2026-03-23 00:00)" in screen
     assert labels(tmp_path / "l.jsonl") == {"two": (sorted({place, 40}), [56, 77])} and person.code() == 0
@@ -190,9 +187,9 @@ def test_configured_tests(hunter, sit, tmp_path):
 @pytest.mark.parametrize("arguments, code, says", [
     (["--label", "l.jsonl", "--series", "-"], 2, "--series -: standard input is used for the answers"),
     (["--label", "l.jsonl", "--series", "s.jsonl", "db"], 2, '--series and a test ("db") are mutually exclusive'),
-    (["--label", "l.jsonl", "--series", "s.jsonl", "--truth", "t"], 2, "--label is interactive, without --truth"),
-    (["--label", "l.jsonl", "--series", "s.jsonl", "--tune"], 2, "without --tune"),
-    (["--truth", "l.jsonl", "--series", "s.jsonl"], 2, "--series requires --label"),
+    (["--label", "l.jsonl", "--series", "s.jsonl", "--truth", "t"], 2, "--truth does not apply to --label"),
+    (["--label", "l.jsonl", "--series", "s.jsonl", "--tune"], 2, "--tune does not apply to --label"),
+    (["--truth", "l.jsonl", "--series", "s.jsonl"], 2, "--series does not apply to --truth"),
     (["--label", "s.jsonl", "--series", "s.jsonl"], 2, "--label: s.jsonl has series without labels"),
     (["--label", "nowhere/l.jsonl", "--series", "s.jsonl"], 2, "--label: nowhere/l.jsonl: cannot write the file: No such file or directory"),
     (["--label", "/proc/l.jsonl", "--series", "none.jsonl"], 2, "--label: /proc/l.jsonl: cannot write the file"),
