@@ -154,7 +154,7 @@ static const char *adopt(void *context)
 	renames_apply(&run->parts.agent);
 	scheduler_adopt(run->parts.scheduler);
 	delivery_manager_adopt(run->parts.delivery_manager);
-	dispatcher_adopt(run->parts.dispatcher);
+	silences_adopt(dispatcher_silences(run->parts.dispatcher));
 	file_trigger_follow(run->files);
 	letters_look(run->letters);
 	expected_sweep(run->parts.expected);
@@ -193,7 +193,7 @@ static void silenced(void *context, const struct silence *silence)
 {
 	struct run *run = context;
 
-	dispatcher_silence(run->parts.dispatcher, silence);
+	silences_note(dispatcher_silences(run->parts.dispatcher), silence);
 }
 
 /* The parts of an agent that --once does not need. */

@@ -412,7 +412,7 @@ static void end(struct cluster_run *run, const char *problem)
 	}
 	scheduled_job_ended(&cluster->job, &report);
 	free_run(run);
-	dispatcher_look(dispatcher);
+	dispatcher_again(dispatcher);
 	agent_ended(agent);
 }
 

@@ -146,7 +146,7 @@ static void notify_receivers(const struct health *health, const struct condition
 
 	if (health->agent->simulation)
 		health->agent->simulation->notice(health->agent, &notice);
-	dispatcher_notice(health->dispatcher, &notice, receivers, condition, test);
+	notices_queue(dispatcher_notices(health->dispatcher), &notice, receivers, condition, test);
 	arena_free(arena);
 }
 
@@ -184,7 +184,7 @@ static bool is_silenced(
 	if (about_test(condition->kind))
 		subject = (struct silence_target){
 			.test = name, .source = test && test->source ? source_of(test) : NULL};
-	return dispatcher_silences(health->dispatcher, &subject, until);
+	return silences_hold(dispatcher_silences(health->dispatcher), &subject, until);
 }
 
 static void tell_at(struct health *health, int64_t time)
@@ -203,7 +203,7 @@ static void hold(struct health *health, const struct condition *condition, int64
 	struct condition *held;
 
 	if (health->held_count == 0)
-		health->held_silences = dispatcher_silences_version(health->dispatcher);
+		health->held_silences = silences_version(dispatcher_silences(health->dispatcher));
 	else if (health->held_until < until)
 		until = health->held_until;
 	health->held = memory_resize(health->held, health->held_count + 1, sizeof *health->held);
@@ -235,7 +235,7 @@ static void tell_held(void *context)
 	struct health *health = context;
 	int64_t until, first = WHEN_NEVER;
 
-	health->held_silences = dispatcher_silences_version(health->dispatcher);
+	health->held_silences = silences_version(dispatcher_silences(health->dispatcher));
 	for (size_t i = health->held_count; i > 0 && !health->agent->stopping; i--) {
 		const struct condition *held = &health->held[i - 1];
 
@@ -253,7 +253,8 @@ static void tell_held(void *context)
 static bool may_tell_held(const struct health *health)
 {
 	return health->held_count > 0 &&
-	       (health->held_silences != dispatcher_silences_version(health->dispatcher) ||
+	       (health->held_silences !=
+			       silences_version(dispatcher_silences(health->dispatcher)) ||
 		       agent_now(health->agent) >= health->held_until);
 }
 
@@ -468,7 +469,8 @@ static void notify_lost(const struct health *health, const struct test *test, st
 			lost_add(lost, &news->series[i]);
 	if (agent->simulation)
 		agent->simulation->notice(health->agent, &notice);
-	dispatcher_notice_storing(health->dispatcher, &notice, &test->notify, request);
+	notices_queue_storing(
+		dispatcher_notices(health->dispatcher), &notice, &test->notify, request);
 }
 
 /* Whether a silence covers each of the series. The next run finds them again. */
@@ -478,7 +480,7 @@ static bool is_silenced_news(
 	int64_t until;
 
 	for (size_t i = 0; i < news->count; i++)
-		if (!dispatcher_silences(health->dispatcher,
+		if (!silences_hold(dispatcher_silences(health->dispatcher),
 			    &(struct silence_target){.test = test->name,
 				    .source = source_of(test),
 				    .series = news->series[i].series},

@@ -34,28 +34,17 @@ enum { HOLD_AGAIN = 1000, LOOK_ANYWAY = 60000 };
 enum { RECOVERY_SHARE = ENVIRONMENT_SHARE, RECOVERY_POINTS = 2 };
 #define RECOVERY_MOST INT64_C(86400000)
 
-/* When this process first saw a pending change (engine_now); the filters measure waits from it. */
-struct arrival {
-	int64_t id, time;
-};
-
-/* A receiver for which a message cannot be rendered. */
-struct unwritten {
-	const struct receiver *receiver;
-	struct error error;
-};
-
-/* A round over everything pending. Lies in the arena of `pending`. */
+/* A round over everything pending. What it has read is NULL before. */
 struct round {
 	struct dispatcher *dispatcher;
 	struct store_pending *pending;
-	struct store_incidents *incidents; /* NULL: no change is announced */
-	struct store_queue *queue;         /* the store's from the worker's end on */
+	struct store_incidents *incidents;
+	struct store_queue *queue; /* the store's from the worker's end on: NULL */
 	struct config_ref *config_ref;
 	struct publisher publisher;
 	struct routed_receivers *routed; /* of each of the pending records */
-	struct unwritten *unwritten;
-	size_t unwritten_count;
+	struct error *unwritten;         /* of each receiver: why its messages cannot be rendered */
+	bool incomplete;                 /* some receivers lack changes that no filter holds */
 };
 
 struct dispatcher {
@@ -67,22 +56,16 @@ struct dispatcher {
 	struct silences *silences;
 	struct store_backlog *backlog; /* notices, and reopened changes */
 	struct notices *notices;
-	struct round *round; /* being rendered, or queued */
+	struct round round;
 	bool busy;           /* a round is in progress ... */
 	bool again;          /* ... and another has to follow */
-	int64_t began;       /* engine_now, the round */
 	int64_t restored_at; /* engine_now, when earlier pending changes were restored */
-	struct arrival *arrivals;
-	size_t arrival_count;
-	int64_t kept;       /* recoveries that are held, ... */
-	int64_t kept_wait;  /* ... and ms until the first is due */
-	struct alarm alarm; /* of the next round */
+	int64_t kept;        /* recoveries that are held, ... */
+	int64_t kept_wait;   /* ... and ms until the first is due */
+	struct alarm alarm;  /* of the next round */
 	/* In a fleet: */
-	bool leader;             /* gained and not lost */
-	bool peeking;            /* the round only determines when the next is due */
-	struct store_call fence; /* of the round, taken before anything is read */
-	int64_t look_at;         /* engine_now: the next round planned */
-	struct fleet_news news;  /* the last */
+	bool leader;            /* gained and not lost */
+	struct fleet_news news; /* the last */
 	bool reading_silences, read_again;
 	uint64_t silences_seen; /* their version when reading them began */
 };
@@ -95,38 +78,23 @@ static void look_alarm(void *dispatcher)
 static void look_after(struct dispatcher *dispatcher, int64_t wait)
 {
 	struct engine *engine = dispatcher->agent->engine;
-	int64_t at = engine_now(engine) + wait;
 
-	if (dispatcher->agent->once)
-		return;
-	if (dispatcher->look_at <= engine_now(engine) || at < dispatcher->look_at)
-		dispatcher->look_at = at;
-	engine_alarm(engine, &dispatcher->alarm, at);
+	if (!dispatcher->agent->once)
+		engine_alarm(engine, &dispatcher->alarm, engine_now(engine) + wait);
 }
 
 /* Whether this agent announces changes. */
 static bool is_leader(const struct dispatcher *dispatcher)
 {
-	const struct agent *agent = dispatcher->agent;
-
-	return !fleet_is_shared(agent) || dispatcher->leader;
+	return !fleet_is_shared(dispatcher->agent) || dispatcher->leader;
 }
 
-/* Arrivals during a round wait for the next. */
-static void look_soon(struct dispatcher *dispatcher)
+void dispatcher_again(struct dispatcher *dispatcher)
 {
 	if (dispatcher->busy)
 		dispatcher->again = true;
-	else
+	else if (is_leader(dispatcher))
 		look_after(dispatcher, dispatcher->agent->config->agent.group_wait);
-}
-
-static void remember(struct dispatcher *dispatcher, int64_t id)
-{
-	dispatcher->arrivals = memory_resize(
-		dispatcher->arrivals, dispatcher->arrival_count + 1, sizeof *dispatcher->arrivals);
-	dispatcher->arrivals[dispatcher->arrival_count++] =
-		(struct arrival){id, engine_now(dispatcher->agent->engine)};
 }
 
 void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *recorded)
@@ -148,20 +116,11 @@ void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *r
 		return;
 	if (due->recoveries < dispatcher->kept)
 		dispatcher->kept = due->recoveries; /* some were settled otherwise */
-	for (size_t i = 0; i < recorded->records.count; i++)
-		if (recorded->records.items[i].news == NOTIFY_PENDING) {
-			remember(dispatcher, recorded->records.items[i].item.id);
-			news = true;
-		}
+	for (size_t i = 0; i < recorded->records.count && !news; i++)
+		news = recorded->records.items[i].news == NOTIFY_PENDING;
 	silences_pending(dispatcher->silences, due->changes);
 	if (news)
-		look_soon(dispatcher);
-}
-
-void dispatcher_again(struct dispatcher *dispatcher)
-{
-	if (is_leader(dispatcher))
-		look_soon(dispatcher);
+		dispatcher_again(dispatcher);
 }
 
 static int64_t count_due(const struct store_due *due)
@@ -175,7 +134,7 @@ static void resume(struct dispatcher *dispatcher, const struct store_restore *re
 	environments_restore(dispatcher->environments, &restored->environments);
 	silences_restore(dispatcher->silences, &restored->silences);
 	if (count_due(&restored->call.counts->due) > 0)
-		look_soon(dispatcher);
+		dispatcher_again(dispatcher);
 }
 
 void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restore *restored)
@@ -200,58 +159,29 @@ struct environments *dispatcher_environments(const struct dispatcher *dispatcher
 	return dispatcher->environments;
 }
 
-void dispatcher_look(struct dispatcher *dispatcher)
+struct silences *dispatcher_silences(const struct dispatcher *dispatcher)
 {
-	if (dispatcher->arrival_count > 0 || dispatcher->busy)
-		look_soon(dispatcher);
+	return dispatcher->silences;
 }
 
-static int compare_arrivals(const void *a, const void *b)
+struct notices *dispatcher_notices(const struct dispatcher *dispatcher)
 {
-	const struct arrival *left = a, *right = b;
-
-	if (left->id != right->id)
-		return left->id < right->id ? -1 : 1;
-	return (left->time > right->time) - (left->time < right->time);
+	return dispatcher->notices;
 }
 
-/* Arrival of a record that no run of this agent has recorded. */
-static int64_t arrived_at(const struct dispatcher *dispatcher, const struct change_record *record)
+/* Sets when this process could first see the records, from which the filters measure waits: it
+ * knows of no run from before it was restored. */
+static void date_records(const struct dispatcher *dispatcher, struct record_rows records)
 {
-	struct agent *agent = dispatcher->agent;
-	int64_t age = agent_now(agent) - record->updated;
-	int64_t at = engine_now(agent->engine) - (age > 0 ? age : 0);
+	const struct agent *agent = dispatcher->agent;
 
-	return agent->fleet && at > dispatcher->restored_at ? at : dispatcher->restored_at;
-}
-
-/* Sets the records' arrival times; keeps those of these records and of arrivals since the round
- * began. */
-static void date_records(struct dispatcher *dispatcher, struct record_rows records)
-{
-	struct arrival *old = dispatcher->arrivals, *fresh;
-	size_t count = 0, at = 0;
-
-	fresh = memory_new(records.count + dispatcher->arrival_count, sizeof *fresh);
-	if (dispatcher->arrival_count > 0)
-		qsort(old, dispatcher->arrival_count, sizeof *old, compare_arrivals);
 	for (size_t i = 0; i < records.count; i++) {
-		struct change_record *record = &records.items[i];
+		int64_t age = agent_now(agent) - records.items[i].updated;
+		int64_t at = engine_now(agent->engine) - (age > 0 ? age : 0);
 
-		record->handed = arrived_at(dispatcher, record);
-		for (; at < dispatcher->arrival_count && old[at].id <= record->item.id; at++)
-			if (old[at].id == record->item.id)
-				record->handed = old[at].time;
-			else if (old[at].time >= dispatcher->began)
-				fresh[count++] = old[at];
-		fresh[count++] = (struct arrival){record->item.id, record->handed};
+		records.items[i].handed =
+			at > dispatcher->restored_at ? at : dispatcher->restored_at;
 	}
-	for (; at < dispatcher->arrival_count; at++)
-		if (old[at].time >= dispatcher->began)
-			fresh[count++] = old[at];
-	free(old);
-	dispatcher->arrivals = fresh;
-	dispatcher->arrival_count = count;
 }
 
 /* Keeps the records that the filter passes and the next one judges. Those of a summary have waited
@@ -299,24 +229,6 @@ static void ask_filters(const struct dispatcher *dispatcher, struct store_pendin
 			silences_summarize(dispatcher->silences, &all.items[i]);
 }
 
-/* The event as the store knows it. */
-static const struct environment_event *stored_event(const struct store_pending *pending, int64_t id)
-{
-	for (size_t i = 0; i < pending->environments.count; i++)
-		if (pending->environments.items[i].id == id)
-			return &pending->environments.items[i];
-	return NULL;
-}
-
-/* Events that no new change can join are kept in the store only. */
-static const struct environment_event *event_of(
-	const struct dispatcher *dispatcher, const struct store_pending *pending, int64_t id)
-{
-	const struct environment_event *event = environments_event(dispatcher->environments, id);
-
-	return event || id == 0 ? event : stored_event(pending, id);
-}
-
 /* ms that a recovered change of an event still waits for the others; 0: none. */
 static int64_t recovery_wait(
 	const struct dispatcher *dispatcher, const struct change_record *record, bool straggler)
@@ -336,9 +248,8 @@ static bool is_due(struct dispatcher *dispatcher, const struct store_pending *pe
 {
 	const struct record_rows *all = &pending->recoveries;
 	const struct environment_event *event =
-		event_of(dispatcher, pending, record->environment_event);
-	const struct environment_event *stored = stored_event(pending, record->environment_event);
-	bool straggler = stored && stored->back > 0;
+		environments_find(&pending->environments, record->environment_event);
+	bool straggler = event && event->back > 0;
 	int64_t least = RECOVERY_MOST;
 	size_t over = 0;
 
@@ -351,22 +262,12 @@ static bool is_due(struct dispatcher *dispatcher, const struct store_pending *pe
 			least = left < least ? left : least;
 			over++;
 		}
-	if (least == 0 || (straggler ? stored->standing == 0 || over >= ENVIRONMENT_LEAST
+	if (least == 0 || (straggler ? event->standing == 0 || over >= ENVIRONMENT_LEAST
 				     : 100 * over >= RECOVERY_SHARE * event->hit))
 		return true;
 	if (dispatcher->kept++ == 0 || least < dispatcher->kept_wait)
 		dispatcher->kept_wait = least;
 	return false;
-}
-
-static void hold_recoveries(struct dispatcher *dispatcher, struct store_pending *pending)
-{
-	dispatcher->kept = 0;
-	for (size_t i = 0; i < pending->recoveries.count; i++) {
-		struct change_record *record = &pending->recoveries.items[i];
-
-		record->held = !is_due(dispatcher, pending, record);
-	}
 }
 
 /* Whether the receiver should get the record and has not yet. */
@@ -423,15 +324,13 @@ static void render_for(struct round *round, const struct receiver *receiver)
 	static const unsigned kinds[] = {
 		MESSAGES_OF_CHANGES, 1u << MESSAGE_NEW, 1u << MESSAGE_UPDATED};
 	struct delivery_rows *deliveries = &round->queue->deliveries;
-	struct unwritten *unwritten = &round->unwritten[round->unwritten_count];
+	struct error *problem = &round->unwritten[receiver - round->publisher.config->receivers];
 	struct record_rows rows = round->pending->records;
 	size_t before = deliveries->count;
 
-	unwritten->receiver = receiver;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (!render_kinds(round, receiver, kinds[i], &unwritten->error)) {
+		if (!render_kinds(round, receiver, kinds[i], problem)) {
 			deliveries->count = before;
-			round->unwritten_count++;
 			return;
 		}
 	for (size_t i = 0; i < rows.count; i++)
@@ -462,13 +361,20 @@ static void list_told(struct round *round)
 
 	for (size_t i = 0; i < pending->records.count; i++) {
 		const struct change_record *record = &pending->records.items[i];
+		bool nobody = !record->held && !record->covered && round->routed[i].count == 0;
 
-		if (!is_complete(round, i))
+		if (nobody)
+			log_event(LEVEL_INFO, "change matched no receiver",
+				LOG_INT("id", record->item.id), LOG_TEXT("test", record->item.test),
+				LOG_TEXT("metric", record->item.metric));
+		if (!is_complete(round, i)) {
+			round->incomplete |= !record->held;
 			continue;
+		}
 		if (record->covered)
 			reasons[queue->told_count] =
 				arena_strdup(queue->call.arena, record->reason);
-		else if (round->routed[i].count == 0 && record->told.count == 0)
+		else if (nobody && record->told.count == 0)
 			reasons[queue->told_count] = "no receiver takes it";
 		told[queue->told_count++] = record->item.id;
 	}
@@ -489,8 +395,7 @@ static void render(void *context)
 	struct round *round = context;
 	const struct config *config = round->publisher.config;
 
-	if (round->incidents)
-		incidents_assign(round->pending, round->incidents, config);
+	incidents_assign(round->pending, round->incidents, config);
 	round->publisher.router = router_new(config);
 	route(round);
 	publisher_retractions(&round->publisher, &round->pending->retractions);
@@ -504,11 +409,30 @@ static void render(void *context)
 	round->publisher.router = NULL;
 }
 
-static void round_end(struct dispatcher *dispatcher)
+/* Frees what it has read. */
+static void clear(struct round *round)
 {
-	bool again = dispatcher->again;
+	config_ref_release(round->config_ref);
+	if (round->queue)
+		store_call_free(&round->queue->call);
+	if (round->incidents)
+		store_call_free(&round->incidents->call);
+	if (round->pending)
+		store_call_free(&round->pending->call);
+	*round = (struct round){0};
+}
 
-	dispatcher->busy = dispatcher->again = dispatcher->peeking = false;
+/* `done`: nothing went wrong; `stored`: and its messages are stored. */
+static void round_end(struct dispatcher *dispatcher, bool done, bool stored)
+{
+	bool again = dispatcher->again, incomplete = dispatcher->round.incomplete;
+
+	environments_written(dispatcher->environments, stored);
+	silences_written(dispatcher->silences, done && !incomplete);
+	clear(&dispatcher->round);
+	dispatcher->busy = dispatcher->again = false;
+	if (!done || incomplete)
+		look_after(dispatcher, done ? RENDER_AGAIN : FLUSH_AGAIN);
 	if (dispatcher->kept > 0)
 		look_after(dispatcher, dispatcher->kept_wait);
 	if (dispatcher->agent->fleet && count_due(&dispatcher->news.due) > 0)
@@ -516,56 +440,22 @@ static void round_end(struct dispatcher *dispatcher)
 	if (again && dispatcher->agent->once)
 		dispatcher_flush(dispatcher);
 	else if (again)
-		look_soon(dispatcher);
-}
-
-static void round_free(struct round *round)
-{
-	if (!round)
-		return;
-	config_ref_release(round->config_ref);
-	if (round->queue)
-		store_call_free(&round->queue->call);
-	if (round->incidents)
-		store_call_free(&round->incidents->call);
-	store_call_free(&round->pending->call);
-}
-
-/* Pending changes that no filter holds, but some receivers still lack. */
-static bool has_unwritten(const struct round *round)
-{
-	struct record_rows records = round->pending->records;
-
-	for (size_t i = 0; i < records.count; i++)
-		if (!records.items[i].held && !is_complete(round, i))
-			return true;
-	return false;
+		dispatcher_again(dispatcher);
 }
 
 static void queued(struct store_queue *queue)
 {
 	struct dispatcher *dispatcher = queue->call.context;
-	struct round *round = dispatcher->round;
-	bool more = false;
+	bool stored = !queue->call.failed;
 
-	dispatcher->round = NULL;
-	environments_written(dispatcher->environments, !queue->call.failed);
-	silences_written(dispatcher->silences, !queue->call.failed && !has_unwritten(round));
-	if (queue->call.failed) {
-		dispatcher->agent->stateless |= !queue->call.fenced;
-		look_after(dispatcher, FLUSH_AGAIN);
-	} else {
+	dispatcher->agent->stateless |= !stored && !queue->call.fenced;
+	if (stored)
 		delivery_manager_send(dispatcher->delivery_manager, &queue->deliveries);
-		if (has_unwritten(round))
-			look_after(dispatcher, RENDER_AGAIN);
-		more = queue->due.recoveries > dispatcher->kept ||
-		       queue->due.retractions + queue->due.said > 0;
-	}
-	round_free(round);
-	store_call_free(&queue->call);
-	round_end(dispatcher);
-	if (more)
+	round_end(dispatcher, stored, stored);
+	if (stored && (queue->due.recoveries > dispatcher->kept ||
+			      queue->due.retractions + queue->due.said > 0))
 		dispatcher_flush(dispatcher);
+	store_call_free(&queue->call);
 }
 
 /* Replies to an event's thread when another environment changed in the same way. */
@@ -579,35 +469,22 @@ static void publish_followed(const struct round *round)
 		publisher_followed(&round->publisher, event, value);
 }
 
-static void log_untold(const struct round *round)
-{
-	struct record_rows records = round->pending->records;
-
-	for (size_t i = 0; i < records.count; i++)
-		if (!records.items[i].held && !records.items[i].covered &&
-			round->routed[i].count == 0)
-			log_event(LEVEL_INFO, "change matched no receiver",
-				LOG_INT("id", records.items[i].item.id),
-				LOG_TEXT("test", records.items[i].item.test),
-				LOG_TEXT("metric", records.items[i].item.metric));
-}
-
 static void rendered(void *context)
 {
 	struct round *round = context;
 	struct dispatcher *dispatcher = round->dispatcher;
+	const struct config *config = round->publisher.config;
 	struct store_queue *queue = round->queue;
 
 	dispatcher->agent->under_way--;
-	log_untold(round);
-	for (size_t i = 0; i < round->unwritten_count; i++)
-		delivery_manager_unwritten(dispatcher->delivery_manager,
-			round->unwritten[i].receiver, &round->unwritten[i].error, true);
-	for (size_t i = 0; i < round->publisher.config->receiver_count; i++)
+	for (size_t i = 0; i < config->receiver_count; i++) {
+		if (round->unwritten[i].kind != ERROR_NONE)
+			delivery_manager_unwritten(dispatcher->delivery_manager,
+				&config->receivers[i], &round->unwritten[i], true);
 		if (round->publisher.lost[i].kind != ERROR_NONE)
 			delivery_manager_unwritten(dispatcher->delivery_manager,
-				&round->publisher.config->receivers[i], &round->publisher.lost[i],
-				false);
+				&config->receivers[i], &round->publisher.lost[i], false);
+	}
 	if (queue->deliveries.count + queue->told_count + queue->retracted.count +
 			queue->said.count >
 		0) {
@@ -617,52 +494,44 @@ static void rendered(void *context)
 		store_client_call(dispatcher->agent, &queue->call);
 		return;
 	}
-	environments_written(dispatcher->environments, false);
-	silences_written(dispatcher->silences, !has_unwritten(round));
-	if (has_unwritten(round))
-		look_after(dispatcher, RENDER_AGAIN);
-	dispatcher->round = NULL;
-	round_free(round);
-	round_end(dispatcher);
+	round_end(dispatcher, true, false);
 	agent_ended(dispatcher->agent);
 }
 
-/* Copies the events of the records: the worker must not access the filter. */
-static void add_events(struct round *round, struct record_rows records)
+/* The events of the records as they are known here, copied as the worker must not access the
+ * filter; then all as the store knows them, for recoveries. */
+static struct environment_rows events_of(const struct round *round)
 {
 	const struct dispatcher *dispatcher = round->dispatcher;
+	const struct environment_rows *stored = &round->pending->environments;
+	struct record_rows records = round->pending->records;
 	struct arena *arena = round->pending->call.arena;
-	struct publisher *publisher = &round->publisher;
-	const struct environment_event **events =
-		arena_array(arena, publisher->event_count + records.count, sizeof *events);
+	struct environment_rows events = {
+		arena_array(arena, records.count + stored->count, sizeof *events.items), 0};
 
-	for (size_t i = 0; i < publisher->event_count; i++)
-		events[i] = publisher->events[i];
-	for (size_t i = 0, j; i < records.count; i++) {
+	for (size_t i = 0; i < records.count; i++) {
 		int64_t id = records.items[i].environment_event;
-		const struct environment_event *event = event_of(dispatcher, round->pending, id);
-		const struct environment_event *stored = stored_event(round->pending, id);
-		struct environment_event *copy;
+		const struct environment_event *event =
+			environments_event(dispatcher->environments, id);
+		const struct environment_event *known = environments_find(stored, id);
+		struct environment_event *copy = &events.items[events.count];
 
-		for (j = 0; j < publisher->event_count && events[j]->id != id; j++)
-			;
-		if (!event || j < publisher->event_count)
+		if (!event || environments_find(&events, id))
 			continue;
-		copy = arena_alloc(arena, sizeof *copy);
 		*copy = *event;
 		copy->label = arena_strdup(arena, event->label);
 		copy->value = arena_strdup(arena, event->value);
-		copy->standing = stored ? stored->standing : 0;
-		events[publisher->event_count++] = copy;
+		copy->standing = known ? known->standing : 0;
+		events.count++;
 	}
-	publisher->events = events;
+	for (size_t i = 0; i < stored->count; i++)
+		events.items[events.count++] = stored->items[i];
+	return events;
 }
 
 /* Whether there are messages to render. */
-static bool has_work(const struct round *round)
+static bool has_work(const struct store_pending *pending)
 {
-	const struct store_pending *pending = round->pending;
-
 	for (size_t i = 0; i < pending->records.count; i++)
 		if (!pending->records.items[i].held)
 			return true;
@@ -672,148 +541,71 @@ static bool has_work(const struct round *round)
 	return pending->retractions.count + pending->said.count > 0;
 }
 
-static void round_render(struct round *round)
-{
-	struct dispatcher *dispatcher = round->dispatcher;
-	struct agent *agent = dispatcher->agent;
-
-	round->queue = store_queue_new(queued, dispatcher);
-	round->queue->call.shard = dispatcher->fence.shard;
-	round->queue->call.term = dispatcher->fence.term;
-	round->config_ref = agent->config_ref ? config_ref_hold(agent->config_ref) : NULL;
-	round->publisher = (struct publisher){.config = agent->config,
-		.incidents = round->incidents,
-		.now = agent_now(agent),
-		.queue = round->queue};
-	round->unwritten = arena_array(round->pending->call.arena, agent->config->receiver_count,
-		sizeof *round->unwritten);
-	round->publisher.lost = arena_array(round->pending->call.arena,
-		agent->config->receiver_count, sizeof *round->publisher.lost);
-	add_events(round, round->pending->records);
-	add_events(round, round->pending->recoveries);
-	agent->under_way++;
-	engine_compute(agent->engine, render, rendered, round);
-}
-
-/* Whether the round only reads, and pending changes are announced later. */
-static bool has_peeked(struct dispatcher *dispatcher, const struct store_pending *pending)
-{
-	int64_t group_wait = dispatcher->agent->config->agent.group_wait, first = INT64_MAX, wait;
-	const struct arrival *known = dispatcher->arrivals;
-	size_t at = 0;
-
-	if (!dispatcher->peeking)
-		return false;
-	if (dispatcher->arrival_count > 0)
-		qsort(dispatcher->arrivals, dispatcher->arrival_count, sizeof *known,
-			compare_arrivals);
-	for (size_t i = 0; i < pending->records.count; i++) {
-		const struct change_record *record = &pending->records.items[i];
-
-		while (at < dispatcher->arrival_count && known[at].id < record->item.id)
-			at++;
-		if ((at == dispatcher->arrival_count || known[at].id != record->item.id) &&
-			record->updated < first)
-			first = record->updated;
-	}
-	for (size_t i = 0; i < pending->recoveries.count; i++)
-		if ((int64_t)pending->recoveries.count > dispatcher->kept &&
-			pending->recoveries.items[i].updated < first)
-			first = pending->recoveries.items[i].updated;
-	if (first == INT64_MAX && pending->retractions.count + pending->said.count > 0)
-		first = agent_now(dispatcher->agent); /* pending since an unknown time */
-	if (first == INT64_MAX)
-		return true;
-	wait = first + group_wait - agent_now(dispatcher->agent);
-	if (wait > 0)
-		look_after(dispatcher, wait < group_wait ? wait : group_wait);
-	return wait > 0;
-}
-
-/* Nothing of it was announced. */
-static void give_round_up(struct dispatcher *dispatcher)
-{
-	struct round *round = dispatcher->round;
-
-	dispatcher->round = NULL;
-	environments_written(dispatcher->environments, false);
-	silences_written(dispatcher->silences, false);
-	round_free(round);
-	look_after(dispatcher, FLUSH_AGAIN);
-	round_end(dispatcher);
-}
-
 static void incidents_read(struct store_incidents *found)
 {
 	struct dispatcher *dispatcher = found->call.context;
+	struct agent *agent = dispatcher->agent;
+	struct round *round = &dispatcher->round;
+	struct arena *arena = round->pending->call.arena;
+	size_t receivers = agent->config->receiver_count;
 
-	dispatcher->round->incidents = found;
-	if (!found->call.failed && is_leader(dispatcher)) {
-		round_render(dispatcher->round);
+	round->incidents = found;
+	agent->stateless |= found->call.failed;
+	if (found->call.failed || !is_leader(dispatcher)) {
+		round_end(dispatcher, false, false);
 		return;
 	}
-	dispatcher->agent->stateless |= found->call.failed;
-	give_round_up(dispatcher);
-}
-
-/* Reads the data for rendering, then renders the round. */
-static void round_tell(struct round *round)
-{
-	struct dispatcher *dispatcher = round->dispatcher;
-	struct store_incidents *request;
-	const char *value;
-	size_t followed = 0;
-
-	dispatcher->round = round;
-	request = store_incidents_new(incidents_read, dispatcher);
-	request->now = agent_now(dispatcher->agent);
-	if (incidents_ask(round->pending, request) ||
-		environments_followed(dispatcher->environments, &followed, &value)) {
-		store_client_call(dispatcher->agent, &request->call);
-		return;
-	}
-	store_call_free(&request->call);
-	round_render(round);
+	round->config_ref = agent->config_ref ? config_ref_hold(agent->config_ref) : NULL;
+	round->publisher = (struct publisher){.config = agent->config,
+		.incidents = found,
+		.events = events_of(round),
+		.now = agent_now(agent),
+		.queue = round->queue,
+		.lost = arena_array(arena, receivers, sizeof *round->publisher.lost)};
+	round->unwritten = arena_array(arena, receivers, sizeof *round->unwritten);
+	agent->under_way++;
+	engine_compute(agent->engine, render, rendered, round);
 }
 
 static void pending_read(struct store_pending *pending)
 {
 	struct dispatcher *dispatcher = pending->call.context;
-	struct round *round;
+	struct agent *agent = dispatcher->agent;
+	struct round *round = &dispatcher->round;
+	struct store_incidents *request;
 
-	if (pending->call.failed || !is_leader(dispatcher) || has_peeked(dispatcher, pending)) {
-		if (pending->call.failed) {
-			dispatcher->agent->stateless = true;
-			look_after(dispatcher, FLUSH_AGAIN);
-		}
-		store_call_free(&pending->call);
-		round_end(dispatcher);
+	round->pending = pending;
+	agent->stateless |= pending->call.failed;
+	if (pending->call.failed || !is_leader(dispatcher)) {
+		round_end(dispatcher, false, false);
 		return;
 	}
-	round = arena_alloc(pending->call.arena, sizeof *round);
-	*round = (struct round){.dispatcher = dispatcher, .pending = pending};
 	date_records(dispatcher, pending->records);
 	ask_filters(dispatcher, pending);
-	hold_recoveries(dispatcher, pending);
-	if (has_work(round)) {
-		round_tell(round);
+	dispatcher->kept = 0;
+	for (size_t i = 0; i < pending->recoveries.count; i++) {
+		struct change_record *record = &pending->recoveries.items[i];
+
+		record->held = !is_due(dispatcher, pending, record);
+	}
+	if (!has_work(pending)) {
+		round_end(dispatcher, true, false);
 		return;
 	}
-	environments_written(dispatcher->environments, false);
-	silences_written(dispatcher->silences, true);
-	round_free(round);
-	round_end(dispatcher);
+	request = store_incidents_new(incidents_read, dispatcher);
+	request->now = agent_now(agent);
+	incidents_ask(pending, request);
+	store_client_call(agent, &request->call);
 }
 
-static void begin_round(struct dispatcher *dispatcher, bool peek)
+void dispatcher_flush(struct dispatcher *dispatcher)
 {
 	struct agent *agent = dispatcher->agent;
-	struct store_pending *pending;
+	struct store_queue *queue;
 
 	if (!is_leader(dispatcher))
 		return;
-	if (dispatcher->busy)
-		dispatcher->again = true;
+	dispatcher->again |= dispatcher->busy;
 	if (dispatcher->busy || agent->stopping)
 		return;
 	if (!fleet_holds(agent, FLEET_LEADER)) {
@@ -822,55 +614,10 @@ static void begin_round(struct dispatcher *dispatcher, bool peek)
 		return;
 	}
 	dispatcher->busy = true;
-	dispatcher->peeking = peek;
-	dispatcher->began = engine_now(agent->engine);
-	fleet_fence(agent, &dispatcher->fence, FLEET_LEADER);
-	pending = store_pending_new(pending_read, dispatcher);
-	store_client_call(agent, &pending->call);
-}
-
-void dispatcher_flush(struct dispatcher *dispatcher)
-{
-	begin_round(dispatcher, false);
-}
-
-void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notice,
-	const struct strings *receivers, const struct condition *condition, const char *test)
-{
-	notices_queue(dispatcher->notices, notice, receivers, condition, test);
-}
-
-void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notice *notice,
-	const struct strings *receivers, struct store_queue *request)
-{
-	notices_queue_storing(dispatcher->notices, notice, receivers, request);
-}
-
-bool dispatcher_message(struct dispatcher *dispatcher, const struct message *message,
-	const struct receiver *receiver, struct store_queue *request)
-{
-	return notices_message(dispatcher->notices, message, receiver, request);
-}
-
-void dispatcher_silence(struct dispatcher *dispatcher, const struct silence *silence)
-{
-	silences_note(dispatcher->silences, silence);
-}
-
-void dispatcher_adopt(struct dispatcher *dispatcher)
-{
-	silences_adopt(dispatcher->silences);
-}
-
-bool dispatcher_silences(
-	const struct dispatcher *dispatcher, const struct silence_target *subject, int64_t *until)
-{
-	return silences_hold(dispatcher->silences, subject, until);
-}
-
-uint64_t dispatcher_silences_version(const struct dispatcher *dispatcher)
-{
-	return silences_version(dispatcher->silences);
+	queue = store_queue_new(queued, dispatcher);
+	fleet_fence(agent, &queue->call, FLEET_LEADER); /* before anything is read */
+	dispatcher->round = (struct round){.dispatcher = dispatcher, .queue = queue};
+	store_client_call(agent, &store_pending_new(pending_read, dispatcher)->call);
 }
 
 /* With --once, the final round handles it. */
@@ -880,13 +627,6 @@ static void silence_over(void *context)
 
 	if (!dispatcher->agent->once)
 		dispatcher_flush(dispatcher);
-}
-
-static void remind(void *context, const struct notice *notice, const struct strings *receivers)
-{
-	const struct dispatcher *dispatcher = context;
-
-	notices_queue(dispatcher->notices, notice, receivers, NULL, NULL);
 }
 
 /* With --once there is no later round. */
@@ -978,7 +718,6 @@ static void lost(void *context, const struct fleet_shards *shards)
 	if (!shards->has[FLEET_LEADER])
 		return;
 	dispatcher->leader = false;
-	dispatcher->arrival_count = 0;
 	dispatcher->kept = 0;
 	environments_forget(dispatcher->environments);
 	silences_forget(dispatcher->silences);
@@ -1000,36 +739,22 @@ static bool same_due(const struct store_due *one, const struct store_due *other)
 static void news(void *context, const struct fleet_news *news)
 {
 	struct dispatcher *dispatcher = context;
-	const struct engine *engine = dispatcher->agent->engine;
 	bool due =
 		count_due(&news->due) > 0 && (news->due_set != dispatcher->news.due_set ||
 						     !same_due(&news->due, &dispatcher->news.due));
-	bool soon = dispatcher->look_at > engine_now(engine) &&
-		    dispatcher->look_at - engine_now(engine) <=
-			    dispatcher->agent->config->agent.group_wait;
 
 	if (news->last_audit != dispatcher->news.last_audit) {
 		agent_triaged(dispatcher->agent);
 		read_silences(dispatcher);
 	}
 	dispatcher->news = *news;
-	if (!due || soon || !is_leader(dispatcher) || dispatcher->agent->once)
-		return;
-	begin_round(dispatcher, true);
-}
-
-static void listen(struct dispatcher *dispatcher)
-{
-	fleet_listen(dispatcher->agent, &(struct fleet_listener){.gained = gained,
-						.lost = lost,
-						.is_busy = is_busy,
-						.news = news,
-						.context = dispatcher});
+	if (due && !dispatcher->agent->once)
+		dispatcher_again(dispatcher);
 }
 
 static void ask_again(void *dispatcher)
 {
-	dispatcher_look(dispatcher);
+	dispatcher_again(dispatcher);
 }
 
 struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *delivery_manager)
@@ -1042,13 +767,16 @@ struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *
 		.restored_at = engine_now(agent->engine),
 		.alarm = {.call = look_alarm, .context = dispatcher}};
 	dispatcher->environments = environments_new(agent, ask_again, dispatcher);
-	dispatcher->silences =
-		silences_new(agent, &(struct silences_events){silence_over, remind, dispatcher});
+	dispatcher->notices = notices_new(agent, delivery_manager, dispatcher->backlog);
+	dispatcher->silences = silences_new(agent, dispatcher->notices, silence_over, dispatcher);
 	dispatcher_filter(dispatcher, environments_filter(dispatcher->environments));
 	dispatcher_filter(dispatcher, silences_filter(dispatcher->silences));
-	dispatcher->notices = notices_new(agent, delivery_manager, dispatcher->backlog);
 	delivery_manager_listen(delivery_manager, reopen, late, dispatcher);
-	listen(dispatcher);
+	fleet_listen(agent, &(struct fleet_listener){.gained = gained,
+				    .lost = lost,
+				    .is_busy = is_busy,
+				    .news = news,
+				    .context = dispatcher});
 	return dispatcher;
 }
 
@@ -1056,11 +784,10 @@ void dispatcher_free(struct dispatcher *dispatcher)
 {
 	if (!dispatcher)
 		return;
-	round_free(dispatcher->round);
+	clear(&dispatcher->round);
 	environments_free(dispatcher->environments);
 	silences_free(dispatcher->silences);
 	notices_free(dispatcher->notices);
 	store_backlog_free(dispatcher->backlog);
-	free(dispatcher->arrivals);
 	free(dispatcher);
 }

@@ -169,6 +169,14 @@ const struct environment_event *environments_event(
 	return known ? &known->event : NULL;
 }
 
+const struct environment_event *environments_find(const struct environment_rows *rows, int64_t id)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		if (rows->items[i].id == id)
+			return &rows->items[i];
+	return NULL;
+}
+
 void environments_restore(
 	struct environments *environments, const struct environment_rows *restored)
 {

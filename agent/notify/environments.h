@@ -41,6 +41,9 @@ struct filter environments_filter(struct environments *environments);
 const struct environment_event *environments_event(
 	const struct environments *environments, int64_t id);
 
+/* The same among rows. */
+const struct environment_event *environments_find(const struct environment_rows *rows, int64_t id);
+
 /* Adds new and changed events to a store_queue. */
 void environments_write(struct environments *environments, struct store_queue *request);
 

@@ -61,19 +61,15 @@ static void add_event(struct store_incidents *request, const struct change_recor
 		request->events[i].to = record->item.time + margin;
 }
 
-bool incidents_ask(const struct store_pending *pending, struct store_incidents *request)
+void incidents_ask(const struct store_pending *pending, struct store_incidents *request)
 {
-	bool told = false;
-
 	for (size_t i = 0; i < pending->records.count; i++) {
 		const struct change_record *record = &pending->records.items[i];
 
-		told = told || !record->held;
 		request->sampled = request->sampled || is_new(record);
 		if (!record->held && !record->covered && record->environment_event != 0)
 			add_event(request, record);
 	}
-	return told;
 }
 
 static bool is_of(
@@ -89,7 +85,7 @@ const struct incident_message *incidents_message(const struct store_incidents *f
 	const char *receiver, const char *destination, const struct change_record *const *records,
 	size_t count, const struct continued *continued)
 {
-	for (size_t i = found ? found->messages.count : 0; i > 0; i--) {
+	for (size_t i = found->messages.count; i > 0; i--) {
 		const struct incident_message *at = &found->messages.items[i - 1];
 
 		if (!at->message.thread && is_of(at, records, count) &&
@@ -263,7 +259,7 @@ void incidents_write(const struct store_pending *pending, const struct store_inc
 	struct store_queue *request)
 {
 	struct arena *arena = request->call.arena;
-	size_t count = found ? found->incidents.count : 0;
+	size_t count = found->incidents.count;
 	struct incident *incidents = arena_array(arena, count, sizeof *incidents);
 	struct store_member *members = arena_array(arena, pending->records.count, sizeof *members);
 

@@ -7,8 +7,8 @@
 #include "agent/store/store.h"
 #include "conf/config.h"
 
-/* Sets the query if any of the records is announced; returns whether one is. */
-bool incidents_ask(const struct store_pending *pending, struct store_incidents *request);
+/* Sets the query. */
+void incidents_ask(const struct store_pending *pending, struct store_incidents *request);
 
 /* Puts the records announced at `found->now`, or covered by other messages, into incidents, unless
  * they are in one; changed incidents are left in `found`. For any thread. */
@@ -36,8 +36,7 @@ struct incident_worst incidents_worst(
 size_t incidents_early(const struct store_incidents *found, int64_t event, const char *receiver,
 	const char *destination);
 
-/* Adds updates of incidents and of their changes to a store_queue, borrowed. `found` may be
- * NULL. */
+/* Adds updates of incidents and of their changes to a store_queue, borrowed. */
 void incidents_write(const struct store_pending *pending, const struct store_incidents *found,
 	struct store_queue *request);
 

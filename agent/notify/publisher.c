@@ -15,6 +15,7 @@
 #include "agent/decide/group.h"
 #include "agent/decide/incident.h"
 #include "agent/notify/announce.h"
+#include "agent/notify/environments.h"
 #include "notifiers/body.h"
 #include "notifiers/notifier.h"
 #include "notifiers/text.h"
@@ -150,14 +151,6 @@ static const struct receiver *receiver_of(const struct publisher *publisher, con
 	return NULL;
 }
 
-static const struct environment_event *event_of(const struct publisher *publisher, int64_t id)
-{
-	for (size_t i = 0; id != 0 && i < publisher->event_count; i++)
-		if (publisher->events[i]->id == id)
-			return publisher->events[i];
-	return NULL;
-}
-
 /* The content of a group's message; fill adds its records. */
 static struct content content_of(const struct publisher *publisher, const struct group_of *group)
 {
@@ -269,7 +262,8 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 		.count = group->count,
 		.environment = group->items[0]->summary
 				       ? NULL
-				       : event_of(publisher, group->items[0]->environment_event),
+				       : environments_find(&publisher->events,
+						 group->items[0]->environment_event),
 		.summary = group->items[0]->summary,
 		.first_look = group->first_look};
 	struct group_search search = {publisher->router, group, arena};
@@ -360,13 +354,6 @@ bool publisher_message(const struct publisher *publisher, const struct receiver 
 	return true;
 }
 
-bool publisher_notice(const struct publisher *publisher, const struct receiver *receiver,
-	const struct notice *notice, struct error *error)
-{
-	return publisher_message(publisher, receiver,
-		&(struct message){.kind = MESSAGE_NOTICE, .notice = notice}, error);
-}
-
 static void add_followed(const struct publisher *publisher, const struct receiver *receiver,
 	int64_t event, const struct notice *notice)
 {
@@ -442,7 +429,7 @@ static void add_recoveries(
 		hash = hash_add(hash, &record->item.id, sizeof record->item.id);
 		hash = hash_add(hash, &record->item.over.time, sizeof record->item.over.time);
 	}
-	message.environment = event_of(publisher, event);
+	message.environment = environments_find(&publisher->events, event);
 	if (message.count > 0 && wants(to.receiver, MESSAGE_RECOVERED))
 		(void)add_delivery(publisher, &to, &message, &(struct content){.hash = hash},
 			&publisher->lost[to.receiver - publisher->config->receivers]);

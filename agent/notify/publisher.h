@@ -21,13 +21,12 @@
 
 struct publisher {
 	const struct config *config;
-	const struct store_incidents *incidents; /* NULL: no changes */
+	const struct store_incidents *incidents; /* needed for changes */
 	struct router *router;                   /* of the configuration; needed for changes */
 	int64_t now;                             /* ms, wall clock */
 	/* The environment events of the changes, each with the number of its changes that have not
 	 * recovered. */
-	const struct environment_event *const *events;
-	size_t event_count;
+	struct environment_rows events;
 	struct store_queue *queue; /* gets the deliveries */
 	struct error *lost;        /* of each of config's receivers: why a recovery could not be
 				      rendered for it; NULL: there are none to render */
@@ -40,8 +39,6 @@ struct publisher {
 bool publisher_changes(const struct publisher *publisher, const struct receiver *receiver,
 	const struct change_record **records, const struct strings *group_by, size_t count,
 	unsigned kinds, struct error *error) MUST_USE;
-bool publisher_notice(const struct publisher *publisher, const struct receiver *receiver,
-	const struct notice *notice, struct error *error) MUST_USE;
 
 /* The same for a message without changes that has a notice. */
 bool publisher_message(const struct publisher *publisher, const struct receiver *receiver,

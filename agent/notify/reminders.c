@@ -61,7 +61,7 @@ static bool is_waiting(const struct reminders *reminders, const struct change_re
 
 	return change_stands(record->state) && announcement_verdict(&record->item) > 0 &&
 	       triage_at(&record->triage, agent_now(reminders->agent)) == TRIAGE_OPEN &&
-	       !dispatcher_silences(reminders->dispatcher, &subject, &until);
+	       !silences_hold(dispatcher_silences(reminders->dispatcher), &subject, &until);
 }
 
 /* Adds the message's reminder; false if none is due. */
@@ -80,18 +80,11 @@ static bool remind(const struct reminders *reminders, const struct publisher *pu
 	return count > 0;
 }
 
-/* The context of a page's query. */
-struct page {
-	struct reminders *reminders;
-	struct store_call fence; /* from before anything was read */
-};
-
 static void ask(struct reminders *reminders, const char *receiver, int64_t before, int64_t after);
 
 static void found(struct store_reminders *call)
 {
-	const struct page *page = call->call.context;
-	struct reminders *reminders = page->reminders;
+	struct reminders *reminders = call->call.context;
 	struct agent *agent = reminders->agent;
 	struct store_queue *queue = store_queue_new(queued, reminders);
 	struct publisher publisher = {
@@ -99,8 +92,8 @@ static void found(struct store_reminders *call)
 	size_t count = call->call.failed || agent->stopping ? 0 : call->messages.count;
 	int64_t *ids = arena_array(queue->call.arena, count, sizeof *ids);
 
-	queue->call.shard = page->fence.shard;
-	queue->call.term = page->fence.term;
+	queue->call.shard = call->call.shard; /* from before anything was read */
+	queue->call.term = call->call.term;
 	publisher.router = count > 0 ? router_new(agent->config) : NULL;
 	for (size_t i = 0; i < count; i++)
 		if (remind(reminders, &publisher, &call->messages.items[i]))
@@ -122,12 +115,9 @@ static void found(struct store_reminders *call)
 /* Queries page by page. */
 static void ask(struct reminders *reminders, const char *receiver, int64_t before, int64_t after)
 {
-	struct store_reminders *call = store_reminders_new(found, NULL);
-	struct page *page = arena_alloc(call->call.arena, sizeof *page);
+	struct store_reminders *call = store_reminders_new(found, reminders);
 
-	*page = (struct page){.reminders = reminders};
-	fleet_fence(reminders->agent, &page->fence, FLEET_LEADER);
-	call->call.context = page;
+	fleet_fence(reminders->agent, &call->call, FLEET_LEADER);
 	call->receiver = arena_strdup(call->call.arena, receiver);
 	call->before = before;
 	call->after = after;

@@ -59,7 +59,9 @@ struct judged {
 
 struct silences {
 	struct agent *agent;
-	struct silences_events events;
+	const struct notices *notices;
+	void (*look)(void *context);
+	void *context;
 	struct kept **items; /* by id */
 	size_t count;
 	uint64_t generation; /* of the configuration; another one invalidates all verdicts */
@@ -546,7 +548,7 @@ struct filter silences_filter(struct silences *silences)
 void silences_pending(struct silences *silences, int64_t changes)
 {
 	if (changes < (int64_t)silences->held)
-		silences->events.look(silences->events.context);
+		silences->look(silences->context);
 }
 
 /* Losing the answer costs nothing: its message settles what the silence held. */
@@ -619,12 +621,12 @@ static void remind(struct silences *silences, struct kept *kept)
 	if (silence->reason)
 		buf_printf(&text, " (%s)", silence->reason);
 	buf_printf(&text, "; held changes are then announced (matchers: %s)", silence->matchers);
-	silences->events.remind(silences->events.context,
+	notices_queue(silences->notices,
 		&(struct notice){
 			.subject = arena_printf(arena, "silence %lld", (long long)silence->id),
 			.text = text.data,
 			.time = silence->until},
-		&receivers);
+		&receivers, NULL, NULL);
 	kept->silence.reminded = true;
 	store(silences, kept, false);
 	buf_free(&text);
@@ -659,7 +661,7 @@ static void tick(void *context)
 	set_metrics(silences);
 	set_alarm(silences);
 	if (due)
-		silences->events.look(silences->events.context);
+		silences->look(silences->context);
 }
 
 void silences_note(struct silences *silences, const struct silence *silence)
@@ -714,15 +716,18 @@ void silences_adopt(struct silences *silences)
 {
 	forget_tests(silences);
 	if (silences->held > 0)
-		silences->events.look(silences->events.context);
+		silences->look(silences->context);
 }
 
-struct silences *silences_new(struct agent *agent, const struct silences_events *events)
+struct silences *silences_new(struct agent *agent, const struct notices *notices,
+	void (*look)(void *context), void *context)
 {
 	struct silences *silences = memory_new(1, sizeof *silences);
 
 	*silences = (struct silences){.agent = agent,
-		.events = *events,
+		.notices = notices,
+		.look = look,
+		.context = context,
 		.texts = arena_new(),
 		.mute_end = WHEN_NEVER,
 		.oldest = WHEN_NEVER,

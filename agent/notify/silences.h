@@ -11,19 +11,15 @@
 #define AGENT_NOTIFY_SILENCES_H
 
 #include "agent/notify/filter.h"
+#include "agent/notify/notices.h"
 #include "agent/notify/silence.h"
 #include "agent/runtime/agent.h"
 
 struct silences;
 
-/* Callbacks to the dispatcher. */
-struct silences_events {
-	void (*look)(void *context); /* a round is due: a silence is over */
-	void (*remind)(void *context, const struct notice *notice, const struct strings *receivers);
-	void *context;
-};
-
-struct silences *silences_new(struct agent *agent, const struct silences_events *events);
+/* `look` is called when a round is due: a silence is over. */
+struct silences *silences_new(struct agent *agent, const struct notices *notices,
+	void (*look)(void *context), void *context);
 void silences_free(struct silences *silences);
 
 /* Replaces all silences by those of the store, which come by id. */

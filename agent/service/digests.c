@@ -208,7 +208,7 @@ static bool is_silenced(const struct making *making, const struct change_record 
 	int64_t until;
 
 	return record->news == NOTIFY_PENDING &&
-	       dispatcher_silences(making->letter->dispatcher, &subject, &until);
+	       silences_hold(dispatcher_silences(making->letter->dispatcher), &subject, &until);
 }
 
 /* Calls for each record of the list that concerns the receiver, with its owner. */
@@ -311,7 +311,7 @@ static void add_silenced(struct making *making, struct change_record *record)
 	int64_t until;
 
 	if (record->news != NOTIFY_PENDING || record->state == CHANGE_CANDIDATE ||
-		!dispatcher_silences(making->letter->dispatcher, &subject, &until))
+		!silences_hold(dispatcher_silences(making->letter->dispatcher), &subject, &until))
 		return;
 	making->silenced++;
 	put_change(&line, &record->item);

@@ -210,7 +210,7 @@ static bool send(struct letter *letter, const struct receiver *receiver)
 	message.sections = letter->sections;
 	message.section_count = letter->section_count;
 	put_moment(request, letter->kind, receiver->name, letter->now);
-	if (!dispatcher_message(letter->dispatcher, &message, receiver, request))
+	if (!notices_message(dispatcher_notices(letter->dispatcher), &message, receiver, request))
 		return false;
 	sent_of(letter->letters, letter->kind, receiver->name)->last = letter->now;
 	return true;

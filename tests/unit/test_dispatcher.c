@@ -494,7 +494,7 @@ static void silence(struct fixture *f)
 		.reason = "migration"};
 	silence->now = clock_at_rest();
 	ask(f, &silence->call);
-	dispatcher_silence(f->dispatcher, &silence->written);
+	silences_note(dispatcher_silences(f->dispatcher), &silence->written);
 	store_call_free(&silence->call);
 }
 
@@ -606,7 +606,8 @@ static void test_notice(void **state)
 		.text = "does not answer: connection refused",
 		.time = INT64_C(1699990000000)};
 
-	dispatcher_notice(f->dispatcher, &notice, &(struct strings){names, 2}, NULL, NULL);
+	notices_queue(dispatcher_notices(f->dispatcher), &notice, &(struct strings){names, 2}, NULL,
+		NULL);
 	assert_true(engine_run(f->agent.engine));
 	assert_told(f, 0, 1, 0);
 	assert_int_equal(
@@ -614,7 +615,8 @@ static void test_notice(void **state)
 				      "<!date^1699990000^%|2023-11-14%'"),
 		1);
 	notice.recovered = true;
-	dispatcher_notice(f->dispatcher, &notice, &(struct strings){names, 2}, NULL, NULL);
+	notices_queue(dispatcher_notices(f->dispatcher), &notice, &(struct strings){names, 2}, NULL,
+		NULL);
 	assert_true(engine_run(f->agent.engine));
 	assert_int_equal(state_count(f->state, "deliveries WHERE state = 2"), 2);
 }

@@ -308,26 +308,22 @@ static int count(const struct fixture *f, const char *what)
 	return state_count(f->state, what);
 }
 
-/* The leader learns of it by its turn, and counts from when the change was recorded; the message is
- * sent by the agent that has the receiver. */
+/* The leader learns of it by its turn, and counts from then; the message is sent by the agent that
+ * has the receiver. */
 static void test_leader_renders_and_another_sends(void **state)
 {
 	struct fixture *f = *state;
-	int64_t recorded;
 
 	turn(&f->one, true, false, 0, 1);
 	turn(&f->other, false, true, 0, 1);
 	run_for(f, 1000);
-	recorded = engine_now(f->engine);
 	record(f, "p99");
-	run_for(f, 4000);
 	turn(&f->one, true, false, 1, 2);
 	turn(&f->other, false, true, 1, 2);
-	run_for(f, GROUP_WAIT - 4000 - 1000);
+	run_for(f, GROUP_WAIT - 1000);
 	assert_int_equal(count(f, "deliveries"), 0);
 	run_for(f, 1500);
 	assert_int_equal(count(f, "deliveries WHERE state = 1"), 1);
-	assert_in_range(engine_now(f->engine) - recorded, GROUP_WAIT, GROUP_WAIT + 2000);
 	assert_int_equal(f->attempts, 0); /* `other` does not know of it yet */
 	turn(&f->other, false, true, 0, 3);
 	run_for(f, 1000);
@@ -387,7 +383,7 @@ static void test_leader_has_found_it(void **state)
 	store_client_call(&f->other.agent, &request->call);
 	run_for(f, 5000);
 	turn(&f->one, true, true, 1, 3);
-	run_for(f, GROUP_WAIT - 6000);
+	run_for(f, GROUP_WAIT - 1000);
 	assert_int_equal(f->attempts, 1);
 	run_for(f, 2000);
 	assert_int_equal(f->attempts, 2);
@@ -586,8 +582,8 @@ static void test_a_silence_said_elsewhere(void **state)
 	turn(&f->one, true, true, 0, 2);
 	turn(&f->other, false, false, 0, 2);
 	run_for(f, 1000);
-	assert_true(dispatcher_silences(f->one.dispatcher, &subject, &until));
-	assert_true(dispatcher_silences(f->other.dispatcher, &subject, &until));
+	assert_true(silences_hold(dispatcher_silences(f->one.dispatcher), &subject, &until));
+	assert_true(silences_hold(dispatcher_silences(f->other.dispatcher), &subject, &until));
 	record(f, "p99");
 	turn(&f->one, true, true, 1, 3);
 	run_for(f, 5 * MINUTE);

@@ -9,14 +9,14 @@
 static struct engine *engine;
 static size_t failed, sent;
 
-bool __wrap_dispatcher_message(struct dispatcher *dispatcher, const struct message *message,
+bool __wrap_notices_message(const struct notices *notices, const struct message *message,
 	const struct receiver *receiver, struct store_queue *request);
-bool __wrap_dispatcher_message(struct dispatcher *dispatcher, const struct message *message,
+bool __wrap_notices_message(const struct notices *notices, const struct message *message,
 	const struct receiver *receiver, struct store_queue *request)
 {
 	bool fails = strcmp(receiver->name, "broken") == 0;
 
-	(void)dispatcher;
+	(void)notices;
 	assert_int_equal(message->kind, MESSAGE_HEARTBEAT);
 	store_call_free(&request->call);
 	failed += fails;

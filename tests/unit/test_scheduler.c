@@ -91,7 +91,7 @@ static void adopt(struct fixture *f, const char *yaml)
 	parts->agent.config_ref = config_ref_of(config, &parts->names, &error);
 	assert_non_null(parts->agent.config_ref);
 	parts->agent.config = config;
-	dispatcher_adopt(parts->dispatcher);
+	silences_adopt(dispatcher_silences(parts->dispatcher));
 	scheduler_adopt(parts->scheduler);
 	config_ref_release(before);
 }

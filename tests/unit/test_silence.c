@@ -241,7 +241,7 @@ static void write_silence(struct fixture *f, const struct silence *silence)
 	ask(f, &request->call);
 	assert_true(request->found);
 	f->silence = request->written.id;
-	dispatcher_silence(f->dispatcher, &request->written);
+	silences_note(dispatcher_silences(f->dispatcher), &request->written);
 	store_call_free(&request->call);
 }
 
@@ -611,25 +611,25 @@ static void test_notices(void **state)
 
 	silence(f, "test=db.read", now, now + HOUR);
 	silence(f, "source=csv", now + 2 * HOUR, now + 3 * HOUR);
-	assert_true(dispatcher_silences(f->dispatcher,
+	assert_true(silences_hold(dispatcher_silences(f->dispatcher),
 		&(struct silence_target){.test = "db.read", .source = "csv"}, &until));
 	assert_int_equal(until, now + HOUR);
-	assert_false(dispatcher_silences(f->dispatcher,
+	assert_false(silences_hold(dispatcher_silences(f->dispatcher),
 		&(struct silence_target){.test = "db.write", .source = "csv"}, &until));
-	assert_false(dispatcher_silences(
-		f->dispatcher, &(struct silence_target){.source = "csv"}, &until));
+	assert_false(silences_hold(dispatcher_silences(f->dispatcher),
+		&(struct silence_target){.source = "csv"}, &until));
 	silence(f, "test=~\".+\"", now, now + 30 * MINUTE);
-	assert_true(dispatcher_silences(
-		f->dispatcher, &(struct silence_target){.source = "csv"}, &until));
+	assert_true(silences_hold(dispatcher_silences(f->dispatcher),
+		&(struct silence_target){.source = "csv"}, &until));
 	assert_int_equal(until, now + 30 * MINUTE);
 	now += 2 * HOUR;
-	assert_true(dispatcher_silences(
-		f->dispatcher, &(struct silence_target){.source = "csv"}, &until));
-	assert_true(dispatcher_silences(f->dispatcher,
+	assert_true(silences_hold(dispatcher_silences(f->dispatcher),
+		&(struct silence_target){.source = "csv"}, &until));
+	assert_true(silences_hold(dispatcher_silences(f->dispatcher),
 		&(struct silence_target){.test = "db.write", .source = "csv"}, &until));
 	now = INT64_C(1774742400000); /* the nights */
-	assert_true(dispatcher_silences(
-		f->dispatcher, &(struct silence_target){.test = "web"}, &until));
+	assert_true(silences_hold(dispatcher_silences(f->dispatcher),
+		&(struct silence_target){.test = "web"}, &until));
 	assert_int_equal(until, now + 90 * MINUTE);
 }
 
@@ -828,8 +828,7 @@ static void test_cost(void **state)
 {
 	enum { SILENCES = 1000, CHANGES = 10000, LOOKS = 50 };
 	struct fixture *f = *state;
-	struct silences *silences =
-		silences_new(&f->agent, &(struct silences_events){NULL, NULL, NULL});
+	struct silences *silences = silences_new(&f->agent, NULL, NULL, NULL);
 	struct filter filter = silences_filter(silences);
 	struct change_record **records =
 		arena_array(f->arena, CHANGES, sizeof(struct change_record *));
@@ -901,8 +900,7 @@ static void test_effort_of_a_silence(void **state)
 {
 	enum { CHANGES = 2000 };
 	struct fixture *f = *state;
-	struct silences *silences =
-		silences_new(&f->agent, &(struct silences_events){NULL, NULL, NULL});
+	struct silences *silences = silences_new(&f->agent, NULL, NULL, NULL);
 	struct filter filter = silences_filter(silences);
 	struct change_record **records = records_of(f, CHANGES, "db.read");
 	struct buf text = {0};
@@ -940,8 +938,7 @@ static void test_cost_of_mute_times(void **state)
 {
 	enum { CHANGES = 10000 };
 	struct fixture *f = *state;
-	struct silences *silences =
-		silences_new(&f->agent, &(struct silences_events){NULL, NULL, NULL});
+	struct silences *silences = silences_new(&f->agent, NULL, NULL, NULL);
 	struct filter filter = silences_filter(silences);
 	struct change_record **records = records_of(f, CHANGES, "slow");
 	struct timespec from;
@@ -983,8 +980,7 @@ static void test_ended_before_it_began(void **state)
 static void test_mute_time_of_a_reload(void **state)
 {
 	struct fixture *f = *state;
-	struct silences *silences =
-		silences_new(&f->agent, &(struct silences_events){NULL, NULL, NULL});
+	struct silences *silences = silences_new(&f->agent, NULL, NULL, NULL);
 	struct filter filter = silences_filter(silences);
 	struct config muted = *f->config;
 	struct test *test = (struct test *)(uintptr_t)config_test(f->config, "db.read");
