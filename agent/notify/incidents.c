@@ -72,31 +72,6 @@ void incidents_ask(const struct store_pending *pending, struct store_incidents *
 	}
 }
 
-static bool is_of(
-	const struct incident_message *at, const struct change_record *const *records, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (records[i]->item.incident == at->incident)
-			return true;
-	return false;
-}
-
-const struct incident_message *incidents_message(const struct store_incidents *found,
-	const char *receiver, const char *destination, const struct change_record *const *records,
-	size_t count, const struct continued *continued)
-{
-	for (size_t i = found->messages.count; i > 0; i--) {
-		const struct incident_message *at = &found->messages.items[i - 1];
-
-		if (!at->message.thread && is_of(at, records, count) &&
-			strcmp(at->message.receiver, receiver) == 0 &&
-			strcmp(at->message.destination, destination) == 0 &&
-			(!continued || continued->accepts(continued->context, at->message.records)))
-			return at;
-	}
-	return NULL;
-}
-
 static double larger(double a, double b)
 {
 	return a > b ? a : b;

@@ -15,19 +15,6 @@ void incidents_ask(const struct store_pending *pending, struct store_incidents *
 void incidents_assign(
 	struct store_pending *pending, struct store_incidents *found, const struct config *config);
 
-/* Whether a message that shows this change may be continued. */
-struct continued {
-	bool (*accepts)(void *context, const struct change_record *first);
-	void *context;
-};
-
-/* The latest message of the receiver and destination about one of the records' incidents, while
- * that is open to further changes; not a reply to another message. `continued` may be NULL: any.
- * NULL: there is none. For any thread. */
-const struct incident_message *incidents_message(const struct store_incidents *found,
-	const char *receiver, const char *destination, const struct change_record *const *records,
-	size_t count, const struct continued *continued);
-
 /* The worst that the thread of such a message shows of its incident. */
 struct incident_worst incidents_worst(
 	const struct store_incidents *found, const struct incident_message *first);

@@ -23,8 +23,11 @@
 /* The size of a change from zero, which has none; as in load_incident_messages of the store. */
 #define LARGEST 1e308
 
-/* Changes that a retraction names; characters. */
+/* Changes that a reply names; characters. */
 enum { NAMED_MOST = 5, COMMIT_MOST = 100, VERDICT_MOST = 300 };
+
+/* The change was, or its suspects. */
+static const enum said_kind retracted = (enum said_kind)0;
 
 /* The destination of a message. */
 struct recipient {
@@ -50,13 +53,12 @@ static const char *key_of(struct arena *arena, const struct recipient *to, uint6
 	return arena_printf(arena, "%016" PRIx64, sum);
 }
 
-/* Whether the message that is continued is edited, as its thread is easily overlooked. */
-static bool amends_first(const struct message *message, const struct receiver *receiver)
+/* Whether sent messages are edited; `brief`: of such receivers (see there), else of the others. */
+static bool amends(const struct receiver *receiver, bool brief)
 {
 	const struct notifier *notifier = notifier_find(receiver->notifier->name);
 
-	return message->thread && message->more_of && notifier->brief && notifier->amends &&
-	       notifier->amends(receiver->options);
+	return notifier->brief == brief && notifier->amends && notifier->amends(receiver->options);
 }
 
 /* Renders the message and adds a delivery with it; the message's own key is ignored. Returns false
@@ -82,7 +84,9 @@ static bool add_delivery(const struct publisher *publisher, const struct recipie
 			.payload = arena_strndup(arena, payload.data, payload.length),
 			.thread = arena_strdup(arena, message->thread),
 			.now = publisher->now,
-			.amends = amends_first(message, to->receiver),
+			/* The message that is continued is edited, as its thread is easily
+			 * overlooked. */
+			.amends = message->thread && message->more_of && amends(to->receiver, true),
 			.changes = content->ids,
 			.change_count = content->count,
 			.records = content->records,
@@ -125,15 +129,6 @@ static bool is_withheld(const struct publisher *publisher, const struct change_r
 	       router_withholds(publisher->router, record, 1U << kind, receiver);
 }
 
-/* Whether its messages are edited instead: another message about the same change would be a second
- * alert. */
-static bool amends_messages(const struct receiver *receiver)
-{
-	const struct notifier *notifier = notifier_find(receiver->notifier->name);
-
-	return !notifier->brief && notifier->amends && notifier->amends(receiver->options);
-}
-
 static bool destinations_of(const struct publisher *publisher, const struct receiver *receiver,
 	struct strings *out, struct error *error)
 {
@@ -151,7 +146,7 @@ static const struct receiver *receiver_of(const struct publisher *publisher, con
 	return NULL;
 }
 
-/* The content of a group's message; fill adds its records. */
+/* The content of a group's message. */
 static struct content content_of(const struct publisher *publisher, const struct group_of *group)
 {
 	struct arena *arena = publisher->queue->call.arena;
@@ -164,6 +159,7 @@ static struct content content_of(const struct publisher *publisher, const struct
 		const struct change_record *record = group->items[i];
 		int64_t renewals = record->triage.renewals;
 
+		content.records[i] = *record;
 		content.ids[i] = record->item.id;
 		content.hash = hash_add(content.hash, &record->item.id, sizeof record->item.id);
 		content.hash =
@@ -172,13 +168,6 @@ static struct content content_of(const struct publisher *publisher, const struct
 			content.hash = hash_add(content.hash, &renewals, sizeof renewals);
 	}
 	return content;
-}
-
-/* Called after rendering, which needs as much memory again. */
-static void fill(struct content *content, const struct group_of *group)
-{
-	for (size_t i = 0; i < group->count; i++)
-		content->records[i] = *group->items[i];
 }
 
 /* The number of an event's changes that its message does not list, as they were announced
@@ -204,20 +193,29 @@ static void set_accepted(struct change_record *record)
 		record->item.accepted = triage->size;
 }
 
-/* A group, and the router that decides its members. */
-struct group_search {
-	struct router *router;
-	const struct group_of *group;
-	struct arena *arena; /* of its keys */
-};
-
-/* Whether a change that a message showed would be in the group. */
-static bool is_of_group(void *context, const struct change_record *record)
+/* The latest message of the recipient about one of the group's incidents, while that is open to
+ * further changes; not a reply to another message. NULL: there is none. */
+static const struct incident_message *find_message(
+	const struct publisher *publisher, const struct recipient *to, const struct group_of *group)
 {
-	const struct group_search *search = context;
+	const struct incident_messages *messages = &publisher->incidents->messages;
 
-	return strcmp(router_group(search->router, record, &search->group->names, search->arena),
-		       search->group->key) == 0;
+	for (size_t i = messages->count; i > 0; i--) {
+		const struct incident_message *at = &messages->items[i - 1];
+		size_t j = 0;
+
+		while (j < group->count && group->items[j]->item.incident != at->incident)
+			j++;
+		if (j == group->count || at->message.thread ||
+			strcmp(at->message.receiver, to->receiver->name) != 0 ||
+			strcmp(at->message.destination, to->destination) != 0)
+			continue;
+		if (!group->key || strcmp(router_group(publisher->router, at->message.records,
+						  &group->names, publisher->queue->call.arena),
+					   group->key) == 0)
+			return at;
+	}
+	return NULL;
 }
 
 /* Whether the changes are worse than all that the thread shows of its incident. */
@@ -243,8 +241,8 @@ static bool has_untold(
 	const struct publisher *publisher, const struct recipient *to, const struct group_of *group)
 {
 	for (size_t i = 0; !group->key && i < group->count; i++)
-		if (!incidents_message(publisher->incidents, to->receiver->name, to->destination,
-			    &group->items[i], 1, NULL))
+		if (!find_message(publisher, to,
+			    &(struct group_of){.items = &group->items[i], .count = 1}))
 			return true;
 	return false;
 }
@@ -266,7 +264,6 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 						 group->items[0]->environment_event),
 		.summary = group->items[0]->summary,
 		.first_look = group->first_look};
-	struct group_search search = {publisher->router, group, arena};
 	bool written = true;
 
 	for (size_t i = 0; i < group->count; i++) {
@@ -282,10 +279,7 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 			message.summary || has_untold(publisher, &to, group) ||
 					!(kinds & receiver->events & 1u << MESSAGE_UPDATED)
 				? NULL
-				: incidents_message(publisher->incidents, receiver->name,
-					  to.destination, group->items, group->count,
-					  group->key ? &(struct continued){is_of_group, &search}
-						     : NULL);
+				: find_message(publisher, &to, group);
 
 		message.kind = found ? MESSAGE_UPDATED : MESSAGE_NEW;
 		message.thread = found ? found->message.key : NULL;
@@ -297,7 +291,6 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 		written = add_delivery(publisher, &to, &message, &content, error);
 	}
 	free(items);
-	fill(&content, group);
 	return written;
 }
 
@@ -358,6 +351,7 @@ static void add_followed(const struct publisher *publisher, const struct receive
 	int64_t event, const struct notice *notice)
 {
 	const struct change_record *of_event = &(struct change_record){.item.incident = event};
+	const struct group_of group = {.items = &of_event, .count = 1};
 	struct strings destinations;
 	struct error error;
 
@@ -366,8 +360,7 @@ static void add_followed(const struct publisher *publisher, const struct receive
 		return;
 	for (size_t i = 0; i < destinations.count; i++) {
 		struct recipient to = {receiver, destinations.items[i]};
-		const struct incident_message *told = incidents_message(
-			publisher->incidents, receiver->name, to.destination, &of_event, 1, NULL);
+		const struct incident_message *told = find_message(publisher, &to, &group);
 
 		if (told)
 			add_reply(publisher, &to,
@@ -391,133 +384,89 @@ void publisher_followed(
 	buf_free(&text);
 }
 
+/* A sent message that announced a change of which more is to be said, in its thread. */
+struct mention {
+	const struct delivery *sent; /* with that one record */
+	const char *thread;
+	bool done; /* or nothing is to be said of it */
+};
+
 /* The thread of the message that announced a change; NULL if the message was pruned. */
 static const char *announced_by(const struct delivery *sent)
 {
 	return sent->thread ? sent->thread : *sent->key ? sent->key : NULL;
 }
 
-static bool belong_together(const struct delivery *a, const struct delivery *b)
+/* Takes those that belong to the thread of the first that is left; returns their number. */
+static size_t take_thread(struct mention *mentions, size_t count, const struct mention **out)
 {
-	return strcmp(a->receiver, b->receiver) == 0 &&
-	       strcmp(a->destination, b->destination) == 0 &&
-	       order_same(announced_by(a), announced_by(b));
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct mention *mention = &mentions[i];
+
+		if (mention->done ||
+			(found > 0 &&
+				(strcmp(mention->sent->receiver, out[0]->sent->receiver) != 0 ||
+					strcmp(mention->sent->destination,
+						out[0]->sent->destination) != 0 ||
+					!order_same(mention->thread, out[0]->thread))))
+			continue;
+		mention->done = true;
+		out[found++] = mention;
+	}
+	return found;
 }
 
-/* One message for all recoveries that belong to the thread of the first. */
+/* One message for all recoveries of a thread. */
 static void add_recoveries(
-	const struct publisher *publisher, const struct delivery *sent, size_t count)
+	const struct publisher *publisher, const struct mention *const *mentions, size_t count)
 {
+	const struct delivery *sent = mentions[0]->sent;
+	struct arena *arena = publisher->queue->call.arena;
 	struct recipient to = {receiver_of(publisher, sent->receiver), sent->destination};
-	struct announcement *items = memory_new(count, sizeof *items);
-	struct message message = {
-		.kind = MESSAGE_RECOVERED, .items = items, .thread = announced_by(sent)};
+	struct announcement *items = arena_array(arena, count, sizeof *items);
+	struct message message = {.kind = MESSAGE_RECOVERED,
+		.items = items,
+		.count = count,
+		.thread = mentions[0]->thread};
 	uint64_t hash = HASH_START;
 	int64_t event = sent->records[0].environment_event;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct change_record *record = &sent[i].records[0];
+		const struct change_record *record = &mentions[i]->sent->records[0];
 
-		if (record->held || !belong_together(&sent[i], sent) ||
-			is_withheld(publisher, record, MESSAGE_RECOVERED, to.receiver))
-			continue;
 		if (record->environment_event != event)
 			event = 0;
-		items[message.count] = record->item;
-		announce_page(
-			publisher->queue->call.arena, publisher->config, &items[message.count++]);
+		items[i] = record->item;
+		announce_page(arena, publisher->config, &items[i]);
 		hash = hash_add(hash, &record->item.id, sizeof record->item.id);
 		hash = hash_add(hash, &record->item.over.time, sizeof record->item.over.time);
 	}
 	message.environment = environments_find(&publisher->events, event);
-	if (message.count > 0 && wants(to.receiver, MESSAGE_RECOVERED))
+	if (wants(to.receiver, MESSAGE_RECOVERED))
 		(void)add_delivery(publisher, &to, &message, &(struct content){.hash = hash},
 			&publisher->lost[to.receiver - publisher->config->receivers]);
-	free(items);
-}
-
-static bool is_first_recovery(const struct delivery_rows *messages, size_t index)
-{
-	for (size_t i = 0; i < index; i++)
-		if (!messages->items[i].records[0].held &&
-			belong_together(&messages->items[i], &messages->items[index]))
-			return false;
-	return !messages->items[index].records[0].held;
 }
 
 void publisher_recoveries(const struct publisher *publisher, const struct delivery_rows *messages)
 {
-	for (size_t i = 0; i < messages->count; i++)
-		if (is_first_recovery(messages, i))
-			add_recoveries(publisher, &messages->items[i], messages->count - i);
-}
-
-/* Retractions, with the key of the thread that gets each; NULL: none. */
-struct retracted {
-	const struct said *items;
-	const char **threads;
-	size_t count;
-};
-
-/* A message that continues another belongs to the same thread. */
-static const char *thread_of(const struct delivery *sent)
-{
-	if (sent->thread && sent->thread_receipt)
-		return sent->thread;
-	return sent->receipt ? sent->key : NULL;
-}
-
-/* What is said of announced changes: a sentence that names the first, and their list. */
-struct sentence {
-	struct buf text;
-	struct announced_change *changes;
-	size_t count;
-};
-
-static void add_change(const struct publisher *publisher, struct sentence *sentence,
-	const struct change_record *record)
-{
 	struct arena *arena = publisher->queue->call.arena;
+	struct mention *mentions = arena_array(arena, messages->count, sizeof *mentions);
+	const struct mention **thread = arena_array(arena, messages->count, sizeof(void *));
+	size_t count;
 
-	sentence->changes =
-		arena_grow(arena, sentence->changes, sentence->count, sizeof *sentence->changes);
-	sentence->changes[sentence->count++] =
-		announce_now(arena, publisher->config, record, publisher->now);
-}
+	for (size_t i = 0; i < messages->count; i++) {
+		const struct delivery *sent = &messages->items[i];
 
-/* Whether the last change is to be named, after what is written here. */
-static bool names_last(struct sentence *sentence)
-{
-	if (sentence->count > 1 && sentence->count <= NAMED_MOST)
-		buf_text(&sentence->text, "; ");
-	return sentence->count <= NAMED_MOST;
-}
-
-/* Adds the message, and frees the sentence. */
-static void say(const struct publisher *publisher, const struct recipient *to,
-	enum message_kind kind, const char *thread, struct sentence *sentence, uint64_t hash)
-{
-	struct notice notice = {.subject = sentence->changes[0].item.test,
-		.time = publisher->now,
-		.recovered = kind == MESSAGE_WITHDRAWN};
-	struct message message =
-		body_of_announced(publisher->queue->call.arena, sentence->changes, sentence->count);
-
-	if (kind != MESSAGE_WITHDRAWN && sentence->count > NAMED_MOST)
-		buf_printf(&sentence->text, "; and %zu more", sentence->count - NAMED_MOST);
-	notice.text = sentence->text.data;
-	message.kind = kind;
-	message.notice = &notice;
-	message.thread = thread;
-	hash = hash_add(hash, sentence->text.data, sentence->text.length);
-	hash = hash_add(hash, thread ? thread : "", strlen(thread ? thread : ""));
-	add_reply(publisher, to, &message, hash);
-	buf_free(&sentence->text);
-}
-
-static bool same_thread(const struct retracted *retracted, size_t a, size_t b)
-{
-	return order_same(retracted->threads[a], retracted->threads[b]);
+		mentions[i] = (struct mention){.sent = sent,
+			.thread = announced_by(sent),
+			.done = sent->records[0].held ||
+				is_withheld(publisher, &sent->records[0], MESSAGE_RECOVERED,
+					receiver_of(publisher, sent->receiver))};
+	}
+	while ((count = take_thread(mentions, messages->count, thread)) > 0)
+		add_recoveries(publisher, thread, count);
 }
 
 static void name_change(const struct announcement *item, struct buf *out)
@@ -528,18 +477,12 @@ static void name_change(const struct announcement *item, struct buf *out)
 	text_utc.time(out, item->time, TEXT_MINUTE);
 }
 
-static bool is_withdrawn(const struct said *retraction)
-{
-	return retraction->message.records[0].state == CHANGE_WITHDRAWN;
-}
-
-/* "p99 +24% of ...: c40 .. c41, deployed 2026-07-02 07:48" */
+/* ": c40 .. c41, deployed 2026-07-02 07:48" */
 static void write_suspects(const struct announcement *item, struct buf *out)
 {
 	const char *before, *after;
 	struct buf note = {0};
 
-	name_change(item, out);
 	buf_text(out, ": ");
 	announcement_range(item, &before, &after);
 	text_suspects(&note, item, &text_utc);
@@ -554,121 +497,102 @@ static void write_suspects(const struct announcement *item, struct buf *out)
 	buf_free(&note);
 }
 
-/* One sentence about all changes that the thread announced. */
-static void write_some(
-	const struct retracted *retracted, size_t first, bool withdrawn, struct buf *out)
+/* "HEADp99 +24% of ...; p95 -3% of ...; and 3 more", a sentence; none of no changes. */
+static void list_changes(struct buf *out, const char *head, const struct announced_change *changes,
+	size_t count, enum said_kind what)
 {
-	const char *head = withdrawn ? "no longer found: " : "corrected suspects: ";
-	size_t count = 0;
+	if (count > 0)
+		buf_printf(out, "%s%s", out->length > 0 ? ". " : "", head);
+	for (size_t i = 0; i < count && i < NAMED_MOST; i++) {
+		const struct announced_change *change = &changes[i];
 
-	for (size_t i = first; i < retracted->count; i++) {
-		const struct said *at = &retracted->items[i];
-
-		if (!same_thread(retracted, first, i) || is_withdrawn(at) != withdrawn)
-			continue;
-		if (count == 0 && out->length > 0)
-			buf_text(out, ". ");
-		if (count < NAMED_MOST) {
-			buf_text(out, count == 0 ? head : "; ");
-			(withdrawn ? name_change : write_suspects)(
-				&at->message.records[0].item, out);
+		if (i > 0)
+			buf_text(out, "; ");
+		if (what == SAID_TRIAGED) {
+			text_triage(out, &change->triage);
+			buf_text(out, ": ");
 		}
-		count++;
+		if (what == SAID_CULPRIT)
+			buf_text(out, "bisected: ");
+		name_change(&change->item, out);
+		if (what == retracted && change->state != ANNOUNCED_WITHDRAWN)
+			write_suspects(&change->item, out);
+		if (what == SAID_CULPRIT) {
+			buf_text(out, ": ");
+			buf_clean(out, change->item.culprit->verdict, VERDICT_MOST);
+		}
 	}
 	if (count > NAMED_MOST)
 		buf_printf(out, "; and %zu more", count - NAMED_MOST);
 }
 
-static bool is_first(const struct retracted *retracted, size_t index)
+/* Adds a message about announced changes, and frees the text. */
+static void say(const struct publisher *publisher, const struct delivery *sent, const char *thread,
+	enum message_kind kind, const struct announced_change *changes, size_t count,
+	struct buf *text, uint64_t hash)
 {
-	for (size_t i = 0; i < index; i++)
-		if (same_thread(retracted, i, index))
-			return false;
-	return retracted->threads[index] != NULL;
-}
-
-static void add_retraction(
-	const struct publisher *publisher, const struct retracted *retracted, size_t index)
-{
-	const struct delivery *sent = &retracted->items[index].message;
-	const char *thread = retracted->threads[index];
 	struct recipient to = {receiver_of(publisher, sent->receiver), sent->destination};
-	struct sentence sentence = {0};
+	struct notice notice = {.subject = changes[0].item.test,
+		.text = text->data,
+		.time = publisher->now,
+		.recovered = kind == MESSAGE_WITHDRAWN};
+	struct message message = body_of_announced(publisher->queue->call.arena, changes, count);
 
-	write_some(retracted, index, true, &sentence.text);
-	write_some(retracted, index, false, &sentence.text);
-	for (size_t i = index; i < retracted->count; i++)
-		if (same_thread(retracted, index, i))
-			add_change(publisher, &sentence, &retracted->items[i].message.records[0]);
-	say(publisher, &to, MESSAGE_WITHDRAWN, thread, &sentence,
-		hash_add(HASH_START, &publisher->now, sizeof publisher->now));
+	message.kind = kind;
+	message.notice = &notice;
+	message.thread = thread;
+	hash = hash_add(hash, text->data, text->length);
+	hash = hash_add(hash, thread ? thread : "", strlen(thread ? thread : ""));
+	add_reply(publisher, &to, &message, hash);
+	buf_free(text);
 }
 
-/* The key of the thread that gets the retraction; NULL: none. */
-static const char *retracted_in(const struct publisher *publisher, const struct said *at)
+static enum message_kind kind_of(enum said_kind what)
 {
-	const struct receiver *receiver = receiver_of(publisher, at->message.receiver);
-	const char *thread = thread_of(&at->message);
-
-	if ((!publisher->config->agent.announce_withdrawn && is_withdrawn(at)) ||
-		is_withheld(publisher, &at->message.records[0], MESSAGE_WITHDRAWN, receiver))
-		return NULL;
-	if (wants_all(receiver, MESSAGE_WITHDRAWN))
-		return thread ? thread : announced_by(&at->message);
-	return wants(receiver, MESSAGE_WITHDRAWN) ? thread : NULL;
+	return what == retracted      ? MESSAGE_WITHDRAWN
+	       : what == SAID_TRIAGED ? MESSAGE_TRIAGED
+				      : MESSAGE_UPDATED;
 }
 
-void publisher_retractions(const struct publisher *publisher, const struct said_rows *retractions)
+/* The thread in which that is said. A retraction has none (NULL) where the receiver has no threads,
+ * unless it asked for retractions. */
+static const char *said_in(
+	const struct publisher *publisher, const struct delivery *sent, enum said_kind what)
 {
-	struct retracted retracted = {.items = retractions->items,
-		.threads = arena_array(publisher->queue->call.arena, retractions->count,
-			sizeof *retracted.threads),
-		.count = retractions->count};
+	const struct receiver *receiver = receiver_of(publisher, sent->receiver);
+	const char *thread = sent->thread && sent->thread_receipt ? sent->thread
+			     : sent->receipt                      ? sent->key
+								  : NULL;
 
-	for (size_t i = 0; i < retracted.count; i++)
-		retracted.threads[i] = retracted_in(publisher, &retracted.items[i]);
-	for (size_t i = 0; i < retracted.count; i++)
-		if (is_first(&retracted, i))
-			add_retraction(publisher, &retracted, i);
+	return what != retracted || (!thread && wants_all(receiver, MESSAGE_WITHDRAWN))
+		       ? announced_by(sent)
+		       : thread;
 }
 
-/* Whether the update is reported; a change that is pending again, over or accepted needs none. */
+/* Whether that is reported; a change that is pending again, over or accepted needs no update, nor
+ * is there one where messages are edited: another about the same change would be a second alert. */
 static bool is_reported(
 	const struct publisher *publisher, const struct said *at, enum said_kind what)
 {
 	const struct receiver *receiver = receiver_of(publisher, at->message.receiver);
 	const struct change_record *record = &at->message.records[0];
-	enum triage_state triage = triage_at(&record->triage, publisher->now);
-	bool stands = change_stands(record->state);
+	bool accepted = triage_is_accepted(triage_at(&record->triage, publisher->now));
+	bool withdrawn = record->state == CHANGE_WITHDRAWN;
 
-	if ((at->what & what) == 0 ||
-		is_withheld(publisher, record,
-			what == SAID_TRIAGED ? MESSAGE_TRIAGED : MESSAGE_UPDATED, receiver))
+	if (!wants(receiver, kind_of(what)) ||
+		is_withheld(publisher, record, kind_of(what), receiver))
 		return false;
-	if (what == SAID_TRIAGED)
-		return wants(receiver, MESSAGE_TRIAGED);
-	if (what == SAID_CULPRIT)
-		return record->item.culprit && record->state != CHANGE_WITHDRAWN &&
-		       !triage_is_accepted(triage) && wants(receiver, MESSAGE_UPDATED) &&
-		       !amends_messages(receiver);
-	return stands && record->news != NOTIFY_PENDING && !triage_is_accepted(triage) &&
-	       wants_all(receiver, MESSAGE_UPDATED) && !amends_messages(receiver);
-}
-
-static void write_update(
-	const struct announced_change *change, enum said_kind what, struct buf *out)
-{
-	if (what == SAID_TRIAGED) {
-		text_triage(out, &change->triage);
-		buf_text(out, ": ");
-	}
-	if (what == SAID_CULPRIT)
-		buf_text(out, "bisected: ");
-	name_change(&change->item, out);
-	if (what == SAID_CULPRIT) {
-		buf_text(out, ": ");
-		buf_clean(out, change->item.culprit->verdict, VERDICT_MOST);
-	}
+	if (what == retracted)
+		return (publisher->config->agent.announce_withdrawn || !withdrawn) &&
+		       said_in(publisher, &at->message, what);
+	if ((at->what & what) == 0 || what == SAID_TRIAGED)
+		return (at->what & what) != 0;
+	if (accepted || amends(receiver, false))
+		return false;
+	return what == SAID_CULPRIT
+		       ? record->item.culprit && !withdrawn
+		       : change_stands(record->state) && record->news != NOTIFY_PENDING &&
+				 wants_all(receiver, MESSAGE_UPDATED);
 }
 
 /* A bisection's verdict is announced once only. */
@@ -682,72 +606,92 @@ static uint64_t hash_update(uint64_t hash, const struct change_record *record, e
 	return hash_add(hash, &record->triage.version, sizeof record->triage.version);
 }
 
-/* One message for all such updates in the thread of the first. */
-static void add_update(const struct publisher *publisher, const struct said *said, size_t count,
-	enum said_kind what)
+/* One message for all that is said in a thread; what was withdrawn comes first. */
+static void add_said(const struct publisher *publisher, const struct mention *const *mentions,
+	size_t count, enum said_kind what)
 {
-	const struct delivery *sent = &said->message;
-	struct recipient to = {receiver_of(publisher, sent->receiver), sent->destination};
-	struct sentence sentence = {0};
-	uint64_t hash = hash_add(HASH_START, &what, sizeof what);
+	struct arena *arena = publisher->queue->call.arena;
+	struct announced_change *changes = arena_array(arena, count, sizeof *changes);
+	uint64_t hash = what == retracted
+				? hash_add(HASH_START, &publisher->now, sizeof publisher->now)
+				: hash_add(HASH_START, &what, sizeof what);
+	size_t added = 0, withdrawn = 0;
+	struct buf text = {0};
 
-	buf_text(&sentence.text, what == SAID_UPDATED ? "updated: " : "");
-	for (size_t i = 0; i < count; i++) {
-		const struct change_record *record = &said[i].message.records[0];
+	for (int rest = 0; rest < 2; rest++)
+		for (size_t i = 0; i < count; i++) {
+			const struct change_record *record = &mentions[i]->sent->records[0];
 
-		if (!is_reported(publisher, &said[i], what) ||
-			!belong_together(&said[i].message, sent))
-			continue;
-		hash = hash_update(hash, record, what);
-		add_change(publisher, &sentence, record);
-		if (names_last(&sentence))
-			write_update(&sentence.changes[sentence.count - 1], what, &sentence.text);
+			if ((record->state != CHANGE_WITHDRAWN) != rest)
+				continue;
+			changes[added++] =
+				announce_now(arena, publisher->config, record, publisher->now);
+			withdrawn += !rest;
+			if (what != retracted)
+				hash = hash_update(hash, record, what);
+		}
+	if (what == retracted) {
+		list_changes(&text, "no longer found: ", changes, withdrawn, what);
+		list_changes(&text, "corrected suspects: ", changes + withdrawn, count - withdrawn,
+			what);
+	} else {
+		list_changes(&text, what == SAID_UPDATED ? "updated: " : "", changes, count, what);
 	}
-	say(publisher, &to, what == SAID_TRIAGED ? MESSAGE_TRIAGED : MESSAGE_UPDATED,
-		announced_by(sent), &sentence, hash);
+	say(publisher, mentions[0]->sent, mentions[0]->thread, kind_of(what), changes, count, &text,
+		hash);
 }
 
-static bool is_first_update(const struct publisher *publisher, const struct said_rows *rows,
-	size_t index, enum said_kind what)
+static void publish_said(
+	const struct publisher *publisher, const struct said_rows *rows, enum said_kind what)
 {
-	for (size_t i = 0; i < index; i++)
-		if (is_reported(publisher, &rows->items[i], what) &&
-			belong_together(&rows->items[i].message, &rows->items[index].message))
-			return false;
-	return is_reported(publisher, &rows->items[index], what);
+	struct arena *arena = publisher->queue->call.arena;
+	struct mention *mentions = arena_array(arena, rows->count, sizeof *mentions);
+	const struct mention **thread = arena_array(arena, rows->count, sizeof(void *));
+	size_t count;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct said *at = &rows->items[i];
+
+		mentions[i] = (struct mention){.sent = &at->message,
+			.thread = said_in(publisher, &at->message, what),
+			.done = !is_reported(publisher, at, what)};
+	}
+	while ((count = take_thread(mentions, rows->count, thread)) > 0)
+		add_said(publisher, thread, count, what);
+}
+
+void publisher_retractions(const struct publisher *publisher, const struct said_rows *rows)
+{
+	publish_said(publisher, rows, retracted);
 }
 
 void publisher_updates(const struct publisher *publisher, const struct said_rows *rows)
 {
-	static const enum said_kind kinds[] = {SAID_UPDATED, SAID_TRIAGED, SAID_CULPRIT};
-
-	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-		for (size_t i = 0; i < rows->count; i++)
-			if (is_first_update(publisher, rows, i, kinds[k]))
-				add_update(publisher, &rows->items[i], rows->count - i, kinds[k]);
+	publish_said(publisher, rows, SAID_UPDATED);
+	publish_said(publisher, rows, SAID_TRIAGED);
+	publish_said(publisher, rows, SAID_CULPRIT);
 }
 
 void publisher_reminder(const struct publisher *publisher, const struct delivery *sent,
 	const struct change_record *const *records, size_t count)
 {
-	struct recipient to = {receiver_of(publisher, sent->receiver), sent->destination};
-	struct sentence sentence = {0};
+	const struct receiver *receiver = receiver_of(publisher, sent->receiver);
+	struct arena *arena = publisher->queue->call.arena;
+	struct announced_change *changes = arena_array(arena, count, sizeof *changes);
+	size_t reminded = 0;
+	struct buf text = {0};
 	char since[WHEN_TEXT];
 
-	if (!wants(to.receiver, MESSAGE_REMINDER))
+	for (size_t i = 0; i < count; i++)
+		if (!is_withheld(publisher, records[i], MESSAGE_REMINDER, receiver))
+			changes[reminded++] =
+				announce_now(arena, publisher->config, records[i], publisher->now);
+	if (reminded == 0 || !wants(receiver, MESSAGE_REMINDER))
 		return;
-	buf_printf(&sentence.text,
-		"not triaged for %s: ", when_format_rough(publisher->now - sent->now, since));
-	for (size_t i = 0; i < count; i++) {
-		if (is_withheld(publisher, records[i], MESSAGE_REMINDER, to.receiver))
-			continue;
-		add_change(publisher, &sentence, records[i]);
-		if (names_last(&sentence))
-			name_change(&records[i]->item, &sentence.text);
-	}
-	if (sentence.count > 0)
-		say(publisher, &to, MESSAGE_REMINDER, announced_by(sent), &sentence,
-			hash_add(HASH_START, &publisher->now, sizeof publisher->now));
-	else
-		buf_free(&sentence.text);
+	list_changes(&text,
+		arena_printf(arena, "not triaged for %s: ",
+			when_format_rough(publisher->now - sent->now, since)),
+		changes, reminded, SAID_UPDATED);
+	say(publisher, sent, announced_by(sent), MESSAGE_REMINDER, changes, reminded, &text,
+		hash_add(HASH_START, &publisher->now, sizeof publisher->now));
 }

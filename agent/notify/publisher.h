@@ -46,7 +46,7 @@ bool publisher_message(const struct publisher *publisher, const struct receiver 
 
 /* `messages` are those of a store_pending; those whose record is held are left. */
 void publisher_recoveries(const struct publisher *publisher, const struct delivery_rows *messages);
-void publisher_retractions(const struct publisher *publisher, const struct said_rows *retractions);
+void publisher_retractions(const struct publisher *publisher, const struct said_rows *rows);
 
 /* Updates of announced changes, to receivers that want them. */
 void publisher_updates(const struct publisher *publisher, const struct said_rows *rows);
