@@ -171,6 +171,11 @@ bool fleet_is_trusted(const struct agent *agent)
 	return is_trusted(agent->fleet);
 }
 
+bool fleet_keeps(const struct agent *agent, int shard)
+{
+	return !fleet_is_shared(agent) || agent->fleet->shards[shard].state >= SHARD_HELD;
+}
+
 bool fleet_is_shared(const struct agent *agent)
 {
 	return agent->fleet && !agent->once;

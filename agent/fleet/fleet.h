@@ -63,6 +63,9 @@ int fleet_shard_of_receiver(const char *name);
 bool fleet_holds(const struct agent *agent, int shard);
 bool fleet_is_trusted(const struct agent *agent); /* in anything */
 
+/* Whether it has gained the shard and not lost it: what is kept about it is up to date. */
+bool fleet_keeps(const struct agent *agent, int shard);
+
 /* Whether other agents may work on the same state: false without a fleet, and for a single run,
  * which holds all shards. */
 bool fleet_is_shared(const struct agent *agent);

@@ -30,8 +30,9 @@ struct apart {
 struct fleet_tests {
 	struct agent *agent;
 	struct fleet_runner runner;
-	struct fleet_shards held, asked,
-		known; /* `known`: the tests that left it have been read since */
+	/* Of those held: the tests that left it are being read, and have been since it was gained.
+	 */
+	struct fleet_shards asked, known;
 	int64_t configuration;
 	bool announced, asking, moving, look;
 	bool blocked; /* by a run in progress */
@@ -327,15 +328,6 @@ static void announce(const struct fleet_tests *tests, struct store_configuration
 	call->tests = list;
 }
 
-/* Whether the answer may bring tests: those of shards, or one that is away. */
-static bool may_gain(const struct fleet_tests *tests)
-{
-	for (int i = 0; i < STORE_SHARDS; i++)
-		if (tests->held.has[i] && !tests->known.has[i])
-			return true;
-	return tests->count > 0;
-}
-
 static void ask(void *context)
 {
 	struct fleet_tests *tests = context;
@@ -353,8 +345,11 @@ static void ask(void *context)
 	}
 	if (!tests->announced)
 		announce(tests, call);
-	call->gains = may_gain(tests);
-	tests->asked = tests->held;
+	call->gains = tests->count > 0; /* one that is away, or those of shards */
+	for (int i = 0; i < STORE_SHARDS; i++) {
+		tests->asked.has[i] = fleet_keeps(tests->agent, i);
+		call->gains |= tests->asked.has[i] && !tests->known.has[i];
+	}
 	tests->look = false;
 	tests->asking = true;
 	store_client_call(tests->agent, &call->call);
@@ -403,10 +398,8 @@ static void gained(
 	struct fleet_tests *tests = context;
 	bool needed = is_needed(tests);
 
-	for (int i = 0; i < STORE_SHARDS; i++) {
-		tests->held.has[i] |= shards->has[i];
+	for (int i = 0; i < STORE_SHARDS; i++)
 		tests->known.has[i] |= shards->has[i] && !needed;
-	}
 	if (needed)
 		look(tests);
 	else
@@ -419,7 +412,7 @@ static void lost(void *context, const struct fleet_shards *shards)
 
 	for (int i = 0; i < STORE_SHARDS; i++)
 		if (shards->has[i])
-			tests->held.has[i] = tests->asked.has[i] = tests->known.has[i] = false;
+			tests->asked.has[i] = tests->known.has[i] = false;
 	moved(tests, NULL);
 }
 

@@ -18,60 +18,35 @@ struct delivery_manager {
 	struct agent *agent;
 	struct arena *arena; /* of the queues */
 	struct delivery_queue *queues;
-	struct outbox *outbox;
-	struct outgoing *orphans;
-	bool orphans_reported;
-	void (*orphaned)(void *context);
-	void *context;
+	struct outbox outbox;
+	void (*orphaned)(void *context, struct store_reopen *request);
 	/* In a fleet: */
-	struct fleet_shards held; /* gained and not lost; fleet_holds decides about sending */
-	int64_t last_delivery;    /* as of the last news */
-	bool reading, again;      /* reading the queue; read it once more afterwards */
+	int64_t last_delivery; /* as of the last news */
+	bool reading, again;   /* reading the queue; read it once more afterwards */
 };
-
-static void listen(struct delivery_manager *delivery_manager);
-
-struct delivery_manager *delivery_manager_new(struct agent *agent)
-{
-	struct delivery_manager *delivery_manager = memory_new(1, sizeof *delivery_manager);
-
-	*delivery_manager = (struct delivery_manager){
-		.agent = agent, .arena = arena_new(), .outbox = outbox_new(agent)};
-	listen(delivery_manager);
-	return delivery_manager;
-}
-
-void delivery_manager_free(struct delivery_manager *delivery_manager)
-{
-	if (!delivery_manager)
-		return;
-	for (struct delivery_queue *queue = delivery_manager->queues; queue; queue = queue->next)
-		delivery_queue_close(queue);
-	outgoing_free(delivery_manager->orphans);
-	outbox_free(delivery_manager->outbox);
-	arena_free(delivery_manager->arena);
-	free(delivery_manager);
-}
-
-static void report_orphans(void *context)
-{
-	struct delivery_manager *delivery_manager = context;
-
-	delivery_manager->orphans_reported = false;
-	if (delivery_manager->orphans && delivery_manager->orphaned)
-		delivery_manager->orphaned(delivery_manager->context);
-}
 
 static void orphan(void *context, struct outgoing *outgoing)
 {
-	struct delivery_manager *delivery_manager = context;
+	const struct delivery_manager *delivery_manager = context;
+	const struct delivery *delivery = &outgoing->delivery;
+	struct agent *agent = delivery_manager->agent;
+	struct store_reopen *request = store_reopen_new(NULL, NULL);
+	struct delivery *dropped = arena_alloc(request->call.arena, sizeof *dropped);
 
-	outgoing->delivery.payload = NULL;
-	outgoing->next = delivery_manager->orphans;
-	delivery_manager->orphans = outgoing;
-	if (!delivery_manager->orphans_reported)
-		engine_after(delivery_manager->agent->engine, 0, report_orphans, delivery_manager);
-	delivery_manager->orphans_reported = true;
+	log_event(LEVEL_WARN,
+		"delivery dropped: receiver not configured; rerouting to the other receivers",
+		LOG_TEXT("receiver", delivery->receiver),
+		LOG_TEXT("destination", delivery->destination), LOG_TEXT("key", delivery->key),
+		LOG_TEXT("what", outgoing->what ? outgoing->what : ""));
+	metrics_add(agent->metrics, METRIC_DELIVERIES, 1, delivery->receiver, "rerouted");
+	*dropped = (struct delivery){.id = delivery->id,
+		.problem = "receiver is not configured",
+		.attempts = delivery->attempts,
+		.now = agent_now(agent)};
+	request->deliveries = (struct delivery_rows){dropped, 1};
+	fleet_fence(agent, &request->call, fleet_shard_of_receiver(delivery->receiver));
+	delivery_manager->orphaned(delivery_manager->outbox.context, request);
+	outgoing_free(outgoing);
 }
 
 static struct delivery_queue *queue_of(
@@ -98,10 +73,7 @@ static struct delivery_queue *queue_of(
 
 static bool is_ours(const struct delivery_manager *delivery_manager, const char *receiver)
 {
-	const struct agent *agent = delivery_manager->agent;
-
-	return !fleet_is_shared(agent) ||
-	       delivery_manager->held.has[fleet_shard_of_receiver(receiver)];
+	return fleet_keeps(delivery_manager->agent, fleet_shard_of_receiver(receiver));
 }
 
 void delivery_manager_add(
@@ -109,23 +81,21 @@ void delivery_manager_add(
 {
 	if (is_ours(delivery_manager, delivery->receiver))
 		delivery_queue_add(queue_of(delivery_manager, delivery),
-			outgoing_new(delivery_manager->outbox, delivery));
-}
-
-/* In a fleet the store lists a queued delivery repeatedly. */
-static bool is_known(struct delivery_manager *delivery_manager, const struct delivery *delivery)
-{
-	return delivery_queue_has(queue_of(delivery_manager, delivery), delivery->id) ||
-	       outbox_has(delivery_manager->outbox, delivery->id);
+			outgoing_new(&delivery_manager->outbox, delivery));
 }
 
 static void add_ours(
 	struct delivery_manager *delivery_manager, const struct delivery_rows *deliveries)
 {
-	for (size_t i = 0; i < deliveries->count; i++)
-		if (is_ours(delivery_manager, deliveries->items[i].receiver) &&
-			!is_known(delivery_manager, &deliveries->items[i]))
-			delivery_manager_add(delivery_manager, &deliveries->items[i]);
+	for (size_t i = 0; i < deliveries->count; i++) {
+		const struct delivery *delivery = &deliveries->items[i];
+
+		/* In a fleet the store lists a queued delivery repeatedly. */
+		if (is_ours(delivery_manager, delivery->receiver) &&
+			!delivery_queue_has(queue_of(delivery_manager, delivery), delivery->id) &&
+			!outbox_has(&delivery_manager->outbox, delivery->id))
+			delivery_manager_add(delivery_manager, delivery);
+	}
 }
 
 void delivery_manager_send(
@@ -164,54 +134,12 @@ void delivery_manager_adopt(struct delivery_manager *delivery_manager)
 }
 
 void delivery_manager_listen(struct delivery_manager *delivery_manager,
-	void (*orphaned)(void *context), void (*late)(void *context), void *context)
+	void (*orphaned)(void *context, struct store_reopen *request), void (*late)(void *context),
+	void *context)
 {
 	delivery_manager->orphaned = orphaned;
-	delivery_manager->context = context;
-	outbox_listen(delivery_manager->outbox, late, context);
-}
-
-bool delivery_manager_orphans(
-	struct delivery_manager *delivery_manager, struct store_reopen *request)
-{
-	struct agent *agent = delivery_manager->agent;
-	struct arena *arena = request->call.arena;
-	int first = FLEET_LEADER;
-	size_t room = 0;
-
-	for (const struct outgoing *outgoing = delivery_manager->orphans; outgoing;
-		outgoing = outgoing->next)
-		room++;
-	request->deliveries.items = arena_array(arena, room, sizeof *request->deliveries.items);
-	while (delivery_manager->orphans) {
-		struct outgoing *outgoing = delivery_manager->orphans;
-		const struct delivery *delivery = &outgoing->delivery;
-		int shard = fleet_shard_of_receiver(delivery->receiver);
-
-		if (request->deliveries.count == 0)
-			first = shard;
-		else if (agent->fleet && shard != first)
-			break;
-
-		log_event(LEVEL_WARN,
-			"delivery dropped: receiver not configured; rerouting to the other "
-			"receivers",
-			LOG_TEXT("receiver", delivery->receiver),
-			LOG_TEXT("destination", delivery->destination),
-			LOG_TEXT("key", delivery->key),
-			LOG_TEXT("what", outgoing->what ? outgoing->what : ""));
-		metrics_add(agent->metrics, METRIC_DELIVERIES, 1, delivery->receiver, "rerouted");
-		request->deliveries.items[request->deliveries.count++] =
-			(struct delivery){.id = delivery->id,
-				.problem = "receiver is not configured",
-				.attempts = delivery->attempts,
-				.now = agent_now(agent)};
-		delivery_manager->orphans = outgoing->next;
-		outgoing->next = NULL;
-		outgoing_free(outgoing);
-	}
-	fleet_fence(agent, &request->call, first);
-	return delivery_manager->orphans != NULL;
+	delivery_manager->outbox.late = late;
+	delivery_manager->outbox.context = context;
 }
 
 static const char *state_of(const struct delivery_queue *queue)
@@ -316,8 +244,6 @@ static void gained(
 {
 	struct delivery_manager *delivery_manager = context;
 
-	for (int shard = 0; shard < FLEET_SHARDS; shard++)
-		delivery_manager->held.has[shard] |= shards->has[shard];
 	for (size_t i = 0; i < restored->deliveries.count; i++) {
 		const struct delivery *delivery = &restored->deliveries.items[i];
 
@@ -332,9 +258,7 @@ static void lost(void *context, const struct fleet_shards *shards)
 {
 	struct delivery_manager *delivery_manager = context;
 
-	for (int shard = 0; shard < FLEET_SHARDS; shard++)
-		delivery_manager->held.has[shard] &= !shards->has[shard];
-	outbox_lose(delivery_manager->outbox, shards);
+	outbox_lose(&delivery_manager->outbox, shards);
 	for (struct delivery_queue *queue = delivery_manager->queues; queue; queue = queue->next)
 		if (shards->has[fleet_shard_of_receiver(queue->receiver)])
 			delivery_queue_lose(queue);
@@ -362,11 +286,27 @@ static void news(void *context, const struct fleet_news *news)
 	delivery_manager->last_delivery = news->last_delivery;
 }
 
-static void listen(struct delivery_manager *delivery_manager)
+struct delivery_manager *delivery_manager_new(struct agent *agent)
 {
-	fleet_listen(delivery_manager->agent, &(struct fleet_listener){.gained = gained,
-						      .lost = lost,
-						      .is_busy = is_busy,
-						      .news = news,
-						      .context = delivery_manager});
+	struct delivery_manager *delivery_manager = memory_new(1, sizeof *delivery_manager);
+
+	*delivery_manager = (struct delivery_manager){
+		.agent = agent, .arena = arena_new(), .outbox.agent = agent};
+	fleet_listen(agent, &(struct fleet_listener){.gained = gained,
+				    .lost = lost,
+				    .is_busy = is_busy,
+				    .news = news,
+				    .context = delivery_manager});
+	return delivery_manager;
+}
+
+void delivery_manager_free(struct delivery_manager *delivery_manager)
+{
+	if (!delivery_manager)
+		return;
+	for (struct delivery_queue *queue = delivery_manager->queues; queue; queue = queue->next)
+		delivery_queue_close(queue);
+	outbox_close(&delivery_manager->outbox);
+	arena_free(delivery_manager->arena);
+	free(delivery_manager);
 }

@@ -33,15 +33,12 @@ void delivery_manager_add(
 /* Call after a configuration reload. */
 void delivery_manager_adopt(struct delivery_manager *delivery_manager);
 
-/* Sets callbacks. `orphaned`: there are deliveries whose receiver is no longer configured. `late`:
- * a message was sent about changes that were withdrawn in the meantime. */
+/* Sets callbacks; to be called before anything is added. `orphaned`: the receiver of a delivery is
+ * no longer configured; it takes over the request, which needs a reply. `late`: a message was sent
+ * about changes that were withdrawn in the meantime. */
 void delivery_manager_listen(struct delivery_manager *delivery_manager,
-	void (*orphaned)(void *context), void (*late)(void *context), void *context);
-
-/* Moves the orphaned deliveries (in a fleet those of one shard) to the request, with `problem` set.
- * Returns whether there are more. */
-bool delivery_manager_orphans(
-	struct delivery_manager *delivery_manager, struct store_reopen *request) MUST_USE;
+	void (*orphaned)(void *context, struct store_reopen *request), void (*late)(void *context),
+	void *context);
 
 /* Adds the deliveries that a store_queue has queued, unless they were queued
  * before. */

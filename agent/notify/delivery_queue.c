@@ -18,14 +18,6 @@ enum { BEGIN_AGAIN = 5000, ORPHAN_AFTER = 300000 };
  * not handed over during a pause after a message of at most this length. */
 enum { HOLD_AGAIN = 1000, PACE_MOST = 5000 };
 
-static void delivery_end(struct delivery_queue *queue)
-{
-	arena_free(queue->attempt.arena);
-	queue->attempt.arena = NULL;
-	config_ref_release(queue->config_ref);
-	queue->config_ref = NULL;
-}
-
 static void queue_advance(struct delivery_queue *queue);
 
 static void look_again(void *queue)
@@ -46,11 +38,6 @@ static bool has_destination(const struct receiver *receiver, const char *destina
 		known = strcmp(destinations.items[i], destination) == 0;
 	arena_free(arena);
 	return known;
-}
-
-static bool is_held(const struct delivery_queue *queue)
-{
-	return fleet_holds(queue->agent, fleet_shard_of_receiver(queue->receiver));
 }
 
 static void count(const struct delivery_queue *queue, const char *result)
@@ -249,14 +236,6 @@ static void failed(
 		queue_back_off(queue, attempt, decision.until, config_error);
 }
 
-/* Logs a receiver's notice once. */
-static void note(struct delivery_queue *queue, const char *notice)
-{
-	if (notice && !queue->noticed)
-		log_event(LEVEL_WARN, notice, LOG_TEXT("receiver", queue->receiver));
-	queue->noticed |= notice != NULL;
-}
-
 /* The queue's next attempt may have started before this returns. */
 static void attempt_ended(
 	struct attempt *finished, bool done, const struct error *error, void *context)
@@ -271,7 +250,9 @@ static void attempt_ended(
 	queue->attempt.arena = NULL;
 	queue->config_ref = NULL;
 	agent->under_way--;
-	note(queue, attempt.notice);
+	if (attempt.notice && !queue->noticed)
+		log_event(LEVEL_WARN, attempt.notice, LOG_TEXT("receiver", queue->receiver));
+	queue->noticed |= attempt.notice != NULL;
 	if (attempt.receipt && attempt.receipt != outgoing->delivery.receipt)
 		outgoing->delivery.receipt = arena_strdup(outgoing->arena, attempt.receipt);
 	if (outgoing->lost) {
@@ -320,19 +301,23 @@ static void start_attempt(struct delivery_queue *queue, const struct receiver *r
 
 /* Nothing is sent unless the store has recorded the attempt: after a crash the next process would
  * not know that the message may have arrived. */
-static void ready(void *context, enum outgoing_written written)
+static void begun(struct store_attempt *request)
 {
-	struct delivery_queue *queue = context;
+	struct delivery_queue *queue = request->call.context;
 	struct agent *agent = queue->agent;
+	bool failed = request->call.failed, fenced = request->call.fenced;
 
+	if (!failed)
+		outgoing_begun(queue->first, request);
+	store_call_free(&request->call);
 	queue->state = QUEUE_WAITING;
 	if (queue->first->lost) {
 		drop_lost(queue, false);
 		queue_advance(queue);
 		return;
 	}
-	if (written != OUTGOING_WRITTEN) {
-		agent->stateless |= written == OUTGOING_FAILED;
+	if (failed) {
+		agent->stateless |= !fenced;
 		if (agent->once)
 			leave_for_next_run(queue);
 		else
@@ -399,11 +384,12 @@ static void queue_advance(struct delivery_queue *queue)
 {
 	struct agent *agent = queue->agent;
 	const struct receiver *receiver;
+	struct store_attempt *request;
 
 	if (queue->state == QUEUE_RECORDING || queue->state == QUEUE_SENDING || !queue->first ||
 		agent->stopping)
 		return;
-	if (!is_held(queue)) {
+	if (!fleet_holds(agent, fleet_shard_of_receiver(queue->receiver))) {
 		engine_alarm(agent->engine, &queue->alarm, engine_now(agent->engine) + HOLD_AGAIN);
 		return;
 	}
@@ -416,16 +402,19 @@ static void queue_advance(struct delivery_queue *queue)
 		queue->state = QUEUE_WAITING;
 	while (queue->first && !delivery_is_of(&queue->first->delivery, receiver->notifier->name))
 		queue->orphan(queue->context, unlink_delivery(queue, &queue->first));
-	if (!queue->first)
-		return;
-	if (!may_begin(queue))
+	if (!queue->first || !may_begin(queue))
 		return;
 	if (queue->first->begun) {
 		start_attempt(queue, receiver);
 		return;
 	}
 	queue->state = QUEUE_RECORDING;
-	outgoing_begin(queue->first, pictures_wanted(receiver), ready, queue);
+	request = store_attempt_new(begun, queue);
+	request->pictured = pictures_wanted(receiver);
+	request->delivery.id = queue->first->delivery.id;
+	request->delivery.now = agent_now(agent);
+	fleet_fence(agent, &request->call, fleet_shard_of_receiver(queue->receiver));
+	store_client_call(agent, &request->call);
 }
 
 void delivery_queue_open(struct delivery_queue *queue)
@@ -436,7 +425,8 @@ void delivery_queue_open(struct delivery_queue *queue)
 
 void delivery_queue_close(struct delivery_queue *queue)
 {
-	delivery_end(queue);
+	arena_free(queue->attempt.arena);
+	config_ref_release(queue->config_ref);
 	outgoing_free(queue->first);
 	free(queue->trouble);
 }

@@ -64,7 +64,6 @@ struct dispatcher {
 	int64_t kept_wait;   /* ... and ms until the first is due */
 	struct alarm alarm;  /* of the next round */
 	/* In a fleet: */
-	bool leader;            /* gained and not lost */
 	struct fleet_news news; /* the last */
 	bool reading_silences, read_again;
 	uint64_t silences_seen; /* their version when reading them began */
@@ -86,7 +85,7 @@ static void look_after(struct dispatcher *dispatcher, int64_t wait)
 /* Whether this agent announces changes. */
 static bool is_leader(const struct dispatcher *dispatcher)
 {
-	return !fleet_is_shared(dispatcher->agent) || dispatcher->leader;
+	return fleet_keeps(dispatcher->agent, FLEET_LEADER);
 }
 
 void dispatcher_again(struct dispatcher *dispatcher)
@@ -649,18 +648,14 @@ static void reopened(struct store_reopen *request)
 	store_call_free(&request->call);
 }
 
-/* Announces the changes of orphaned deliveries to the receivers that are configured. */
-static void reopen(void *context)
+/* Announces the changes of an orphaned delivery to the receivers that are configured. */
+static void reopen(void *context, struct store_reopen *request)
 {
 	struct dispatcher *dispatcher = context;
-	bool more;
 
-	do {
-		struct store_reopen *request = store_reopen_new(reopened, dispatcher);
-
-		more = delivery_manager_orphans(dispatcher->delivery_manager, request);
-		store_backlog_add(dispatcher->backlog, &request->call);
-	} while (more);
+	request->reply = reopened;
+	request->call.context = dispatcher;
+	store_backlog_add(dispatcher->backlog, &request->call);
 }
 
 /* In a fleet */
@@ -705,10 +700,8 @@ static void gained(
 {
 	struct dispatcher *dispatcher = context;
 
-	if (!shards->has[FLEET_LEADER])
-		return;
-	dispatcher->leader = true;
-	resume(dispatcher, restored);
+	if (shards->has[FLEET_LEADER])
+		resume(dispatcher, restored);
 }
 
 static void lost(void *context, const struct fleet_shards *shards)
@@ -717,7 +710,6 @@ static void lost(void *context, const struct fleet_shards *shards)
 
 	if (!shards->has[FLEET_LEADER])
 		return;
-	dispatcher->leader = false;
 	dispatcher->kept = 0;
 	environments_forget(dispatcher->environments);
 	silences_forget(dispatcher->silences);

@@ -52,8 +52,8 @@ struct watch {
 struct follower {
 	struct follow_ups *owner;
 	char *receiver;
-	struct watch *watches; /* the first `sorted` of them by id */
-	size_t count, sorted, room;
+	struct watch *watches; /* by id */
+	size_t count, room;
 	struct alarm alarm;
 	bool busy;
 	int64_t since;                /* ms: since then it is this agent's */
@@ -80,13 +80,11 @@ struct follow_ups {
 	struct follower *followers;
 	struct alarm alarm;
 	bool looking, again;
-	bool counts;         /* the next poll also lists messages of removed receivers */
-	int64_t look_at;     /* engine_now */
-	int64_t standing_at; /* engine_now: the next poll for messages to refresh */
-	int64_t started;     /* ms */
-	/* In a fleet: */
-	struct fleet_shards held; /* gained and not lost; fleet_holds decides about sending */
-	struct fleet_news news;   /* the last */
+	bool counts;            /* the next poll also lists messages of removed receivers */
+	int64_t look_at;        /* engine_now */
+	int64_t standing_at;    /* engine_now: the next poll for messages to refresh */
+	int64_t started;        /* ms */
+	struct fleet_news news; /* in a fleet, the last */
 };
 
 static const struct notifier *notifier_of(const struct receiver *receiver)
@@ -105,9 +103,7 @@ static int64_t refresh_of(const struct receiver *receiver)
 /* Whether this agent handles the receiver's follow-ups. */
 static bool is_ours(const struct follow_ups *follow_ups, const char *receiver)
 {
-	const struct agent *agent = follow_ups->agent;
-
-	return !fleet_is_shared(agent) || follow_ups->held.has[fleet_shard_of_receiver(receiver)];
+	return fleet_keeps(follow_ups->agent, fleet_shard_of_receiver(receiver));
 }
 
 static void fence(const struct follower *follower, struct store_call *call)
@@ -139,20 +135,27 @@ static bool follows_now(const struct follow_ups *follow_ups, const struct receiv
 	       (!follow_ups->agent->once || !notifier_of(receiver)->brief);
 }
 
-static int compare_watch(const void *a, const void *b)
+/* The place of the message's watch, or where it would be. */
+static size_t place_of(const struct follower *follower, int64_t id)
 {
-	const struct watch *left = a, *right = b;
+	size_t low = 0, high = follower->count;
 
-	return (left->id > right->id) - (left->id < right->id);
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (follower->watches[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 static struct watch *watch_of(const struct follower *follower, int64_t id)
 {
-	struct watch key = {.id = id};
+	struct watch *watch = follower->watches + place_of(follower, id);
 
-	return follower->sorted == 0 ? NULL
-				     : bsearch(&key, follower->watches, follower->sorted,
-					       sizeof *follower->watches, compare_watch);
+	return watch < follower->watches + follower->count && watch->id == id ? watch : NULL;
 }
 
 static void poll_store(void *context);
@@ -164,30 +167,24 @@ static void look_soon(struct follow_ups *follow_ups)
 	engine_alarm(follow_ups->agent->engine, &follow_ups->alarm, follow_ups->look_at);
 }
 
-/* When to poll a message again. */
-static int64_t read_again(const struct agent *agent, const struct watch *watch)
-{
-	int64_t wait = (agent_now(agent) - watch->sent) / READ_AGE;
-
-	wait = wait < READ_FIRST ? READ_FIRST : wait > READ_LAST ? READ_LAST : wait;
-	return engine_now(agent->engine) + wait;
-}
-
 /* Records a completed follow-up. */
 static void did(const struct follower *follower, enum follow_up_kind kind)
 {
 	struct agent *agent = follower->owner->agent;
 	struct watch *watch = watch_of(follower, follower->id);
+	int64_t wait;
 
 	if (!watch)
 		return;
 	watch->refusals[kind] = 0;
-	if (kind == FOLLOW_UP_READ)
-		watch->at[kind] = read_again(agent, watch);
-	else /* an edit refreshes the alert, too */
-		watch->at[FOLLOW_UP_REFRESH] =
-			engine_now(agent->engine) +
-			refresh_of(agent_receiver(agent, follower->receiver));
+	if (kind == FOLLOW_UP_READ) {
+		wait = (agent_now(agent) - watch->sent) / READ_AGE;
+		wait = wait < READ_FIRST ? READ_FIRST : wait > READ_LAST ? READ_LAST : wait;
+	} else { /* an edit refreshes the alert, too */
+		kind = FOLLOW_UP_REFRESH;
+		wait = refresh_of(agent_receiver(agent, follower->receiver));
+	}
+	watch->at[kind] = engine_now(agent->engine) + wait;
 }
 
 static void release(struct follower *follower)
@@ -430,15 +427,6 @@ static void wait_for_fix(struct follower *follower, const struct error *error)
 	rest(follower, follower->pace);
 }
 
-static int64_t backoff(const struct follower *follower)
-{
-	int64_t wait = BACKOFF_FIRST;
-
-	for (unsigned i = 1; i < follower->failures && wait < BACKOFF_LAST; i++)
-		wait *= 2;
-	return wait > BACKOFF_LAST ? BACKOFF_LAST : wait;
-}
-
 /* Whether the message was refused for so long that it will never be accepted. */
 static bool is_hopeless(const struct follower *follower)
 {
@@ -462,9 +450,12 @@ static void try_again(struct follower *follower, int64_t asked, const struct err
 	if (follower->failures++ == 0)
 		warn(follower, failures[follower->follow_up.kind], error);
 	follower->owner->agent->incomplete |= follower->owner->agent->once;
-	wait = asked >= 0 ? asked : backoff(follower);
-	if (wait > RETRY_WISH)
-		wait = RETRY_WISH;
+	wait = BACKOFF_FIRST;
+	for (unsigned i = 1; i < follower->failures && wait < BACKOFF_LAST; i++)
+		wait *= 2;
+	wait = wait > BACKOFF_LAST ? BACKOFF_LAST : wait;
+	if (asked >= 0)
+		wait = asked > RETRY_WISH ? RETRY_WISH : asked;
 	wait = wait > follower->pace ? wait : follower->pace;
 	if (watch) /* this message alone may be the cause, so another goes next */
 		watch->at[follower->follow_up.kind] =
@@ -527,18 +518,6 @@ static void prepare(struct follower *follower, const struct receiver *receiver)
 		.retry_after = -1};
 }
 
-/* Whether the follow-up is still due, by the message's current row. */
-static bool is_due(struct follower *follower)
-{
-	switch (follower->follow_up.kind) {
-	case FOLLOW_UP_AMEND: return followed_by(follower)->mark > 0;
-	case FOLLOW_UP_REFRESH: return stands(&follower->follow_up);
-	case FOLLOW_UP_READ:
-	case FOLLOW_UP_KINDS: break;
-	}
-	return true;
-}
-
 /* The message's current row, if it still exists. */
 static void fetched(struct store_follow_ups *request)
 {
@@ -559,7 +538,11 @@ static void fetched(struct store_follow_ups *request)
 		 delivery_is_of(&request->messages[0].message, receiver->notifier->name);
 	if (usable)
 		prepare(follower, receiver);
-	if (usable && is_due(follower)) {
+	if (usable && kind == FOLLOW_UP_AMEND)
+		usable = followed_by(follower)->mark > 0;
+	else if (usable && kind == FOLLOW_UP_REFRESH)
+		usable = stands(&follower->follow_up);
+	if (usable) {
 		engine_deliver(agent->engine, notifier_of(receiver), &follower->attempt,
 			attempt_ended, follower);
 		return;
@@ -658,24 +641,20 @@ static struct follower *follower_of(struct follow_ups *follow_ups, const char *r
 	return follow_ups->followers = follower;
 }
 
-/* The row's watch, added after the sorted ones if it is new. Rows come by id. */
 static struct watch *find_or_add(struct follower *follower, const struct delivery *message)
 {
-	struct watch *watch = watch_of(follower, message->id);
-	struct watch *last =
-		follower->count > follower->sorted ? &follower->watches[follower->count - 1] : NULL;
+	size_t at = place_of(follower, message->id);
 
-	if (watch)
-		return watch;
-	if (last && last->id == message->id)
-		return last;
+	if (watch_of(follower, message->id))
+		return &follower->watches[at];
 	follower->watches = memory_grow(
 		follower->watches, &follower->room, follower->count + 1, sizeof *follower->watches);
-	watch = &follower->watches[follower->count++];
-	*watch = (struct watch){.id = message->id,
+	memmove(&follower->watches[at + 1], &follower->watches[at],
+		(follower->count++ - at) * sizeof *follower->watches);
+	follower->watches[at] = (struct watch){.id = message->id,
 		.destination = memory_strdup(message->destination),
 		.sent = message->now};
-	return watch;
+	return &follower->watches[at];
 }
 
 /* When to refresh a message that was sent at `sent` (ms): at once if it was sent before this
@@ -691,18 +670,10 @@ static int64_t first_refresh(const struct follower *follower, int64_t sent)
 	return engine_now(agent->engine) + (left < refresh ? left : refresh);
 }
 
-/* Whether a single pass has time to wait for the refresh; otherwise the next pass does it. */
-static bool is_now(const struct follower *follower, const struct watch *watch)
-{
-	const struct agent *agent = follower->owner->agent;
-
-	return !agent->once ||
-	       watch->at[FOLLOW_UP_REFRESH] <= engine_now(agent->engine) + RETRY_ONCE;
-}
-
 /* Takes over a row of the store's lists. */
 static void take_row(struct follow_ups *follow_ups, const struct followed_message *followed)
 {
+	int64_t soon = engine_now(follow_ups->agent->engine) + RETRY_ONCE;
 	struct follower *follower;
 	struct watch *watch;
 
@@ -713,20 +684,11 @@ static void take_row(struct follow_ups *follow_ups, const struct followed_messag
 	if (followed->stands && watch->at[FOLLOW_UP_REFRESH] == 0)
 		watch->at[FOLLOW_UP_REFRESH] = first_refresh(follower, followed->message.now);
 	watch->due[FOLLOW_UP_READ] |= followed->answers;
-	watch->due[FOLLOW_UP_REFRESH] |= followed->stands && is_now(follower, watch);
+	/* A single pass leaves a refresh for which it has no time to wait to the next one. */
+	watch->due[FOLLOW_UP_REFRESH] |=
+		followed->stands &&
+		(!follow_ups->agent->once || watch->at[FOLLOW_UP_REFRESH] <= soon);
 	watch->due[FOLLOW_UP_AMEND] |= followed->mark > 0;
-}
-
-/* Before taking over the rows of a poll, which list due messages. */
-static void clear_due(struct follower *follower, bool standing)
-{
-	for (size_t i = 0; i < follower->count; i++) {
-		struct watch *watch = &follower->watches[i];
-
-		watch->due[FOLLOW_UP_READ] = watch->due[FOLLOW_UP_AMEND] = false;
-		if (standing)
-			watch->due[FOLLOW_UP_REFRESH] = false;
-	}
 }
 
 /* Forgets messages without due follow-ups; `all`: every message. */
@@ -743,9 +705,7 @@ static void settle_watches(struct follower *follower, bool all)
 		else
 			free((void *)(uintptr_t)watch->destination);
 	}
-	follower->count = follower->sorted = kept;
-	if (kept > 0)
-		qsort(follower->watches, kept, sizeof *follower->watches, compare_watch);
+	follower->count = kept;
 }
 
 static int compare_followed(const void *a, const void *b)
@@ -758,7 +718,12 @@ static int compare_followed(const void *a, const void *b)
 static void take_all(struct follow_ups *follow_ups, const struct store_follow_ups *request)
 {
 	for (struct follower *follower = follow_ups->followers; follower; follower = follower->next)
-		clear_due(follower, request->refreshing.count > 0);
+		for (size_t i = 0; i < follower->count; i++) {
+			bool *due = follower->watches[i].due;
+
+			due[FOLLOW_UP_READ] = due[FOLLOW_UP_AMEND] = false;
+			due[FOLLOW_UP_REFRESH] &= request->refreshing.count == 0;
+		}
 	if (request->count > 0)
 		qsort(request->messages, request->count, sizeof *request->messages,
 			compare_followed);
@@ -840,23 +805,12 @@ static int64_t standing_wait(const struct config *config)
 	return wait;
 }
 
-/* ms until the next poll. */
-static int64_t look_wait(const struct agent *agent)
-{
-	int64_t standing = standing_wait(agent->config);
-
-	if (!agent->fleet || standing < LOOK)
-		return LOOK;
-	return standing < LOOK_FLEET ? standing : LOOK_FLEET;
-}
-
 static void poll_store(void *context)
 {
 	struct follow_ups *follow_ups = context;
 	struct agent *agent = follow_ups->agent;
-	const struct config *config = agent->config;
 	struct store_follow_ups *request;
-	int64_t now = engine_now(agent->engine);
+	int64_t now = engine_now(agent->engine), standing = standing_wait(agent->config), wait;
 
 	if (agent->stopping)
 		return;
@@ -867,14 +821,17 @@ static void poll_store(void *context)
 		engine_alarm(agent->engine, &follow_ups->alarm, follow_ups->look_at);
 		return;
 	}
-	follow_ups->look_at = now + look_wait(agent);
+	wait = !agent->fleet || standing < LOOK ? LOOK
+	       : standing < LOOK_FLEET          ? standing
+						: LOOK_FLEET;
+	follow_ups->look_at = now + wait;
 	request = store_follow_ups_new(looked, follow_ups);
 	request->amending = receivers_with(follow_ups, request->call.arena, FOLLOW_UP_AMEND);
 	request->listening = receivers_with(follow_ups, request->call.arena, FOLLOW_UP_READ);
 	if (now >= follow_ups->standing_at) {
 		request->refreshing =
 			receivers_with(follow_ups, request->call.arena, FOLLOW_UP_REFRESH);
-		follow_ups->standing_at = now + standing_wait(config);
+		follow_ups->standing_at = now + standing;
 	}
 	request->since = agent_now(agent) - READ_FOR;
 	request->count_standing = follow_ups->counts;
@@ -896,8 +853,6 @@ static void gained(
 	struct follow_ups *follow_ups = context;
 
 	(void)restored;
-	for (int shard = 0; shard < FLEET_SHARDS; shard++)
-		follow_ups->held.has[shard] |= shards->has[shard];
 	for (struct follower *follower = follow_ups->followers; follower; follower = follower->next)
 		if (shards->has[fleet_shard_of_receiver(follower->receiver)])
 			follower->since = agent_now(follow_ups->agent);
@@ -911,8 +866,6 @@ static void lost(void *context, const struct fleet_shards *shards)
 {
 	struct follow_ups *follow_ups = context;
 
-	for (int shard = 0; shard < FLEET_SHARDS; shard++)
-		follow_ups->held.has[shard] &= !shards->has[shard];
 	for (struct follower *follower = follow_ups->followers; follower; follower = follower->next)
 		if (shards->has[fleet_shard_of_receiver(follower->receiver)])
 			settle_watches(follower, true);

@@ -15,29 +15,6 @@ enum { SETTLE_AGAIN = 5000, NAMED = 3, LONGEST_NAME = 200 };
 /* Sent deliveries are remembered so long (ms), and at most so many. */
 enum { SENT_KEPT = 600000, SENT_MOST = 1000 };
 
-struct outbox {
-	struct agent *agent;
-	struct outgoing *unsettled; /* sent or given up, not yet recorded */
-	struct outgoing *settling;  /* being recorded */
-	struct outgoing *sent;      /* sent, but lost to another agent before it was recorded */
-	void (*late)(void *context);
-	void *context;
-};
-
-struct outbox *outbox_new(struct agent *agent)
-{
-	struct outbox *outbox = memory_new(1, sizeof *outbox);
-
-	outbox->agent = agent;
-	return outbox;
-}
-
-void outbox_listen(struct outbox *outbox, void (*late)(void *context), void *context)
-{
-	outbox->late = late;
-	outbox->context = context;
-}
-
 void outgoing_free(struct outgoing *deliveries)
 {
 	for (struct outgoing *next; deliveries; deliveries = next) {
@@ -46,12 +23,11 @@ void outgoing_free(struct outgoing *deliveries)
 	}
 }
 
-void outbox_free(struct outbox *outbox)
+void outbox_close(struct outbox *outbox)
 {
 	outgoing_free(outbox->unsettled);
 	outgoing_free(outbox->settling);
 	outgoing_free(outbox->sent);
-	free(outbox);
 }
 
 static void fence(const struct outgoing *outgoing, struct store_call *call)
@@ -253,23 +229,6 @@ void outgoing_note(const struct outgoing *outgoing)
 	store_client_call(outgoing->outbox->agent, &request->call);
 }
 
-struct start {
-	struct outgoing *outgoing;
-	outgoing_ready *done;
-	void *context;
-};
-
-/* Why the store cancelled it. */
-static void take_reasons(struct outgoing *outgoing, const struct delivery *delivery)
-{
-	for (size_t i = 0; i < delivery->record_count; i++) {
-		bool withdrawn = delivery->records[i].state == CHANGE_WITHDRAWN;
-
-		outgoing->withdrawn = outgoing->withdrawn || withdrawn;
-		outgoing->accepted = outgoing->accepted || !withdrawn;
-	}
-}
-
 /* The receipt of the message that it continues, which may have been sent anew, or not be stored
  * yet. */
 static void take_thread(struct outgoing *outgoing, const char *receipt)
@@ -283,43 +242,21 @@ static void take_thread(struct outgoing *outgoing, const char *receipt)
 		delivery->thread_receipt = arena_strdup(outgoing->arena, receipt);
 }
 
-static void take_over(struct outgoing *outgoing, const struct delivery *delivery)
+void outgoing_begun(struct outgoing *outgoing, const struct store_attempt *request)
 {
+	const struct delivery *delivery = &request->delivery;
+
 	outgoing->begun = delivery->payload && delivery->state == DELIVERY_QUEUED;
 	outgoing->delivery.state = delivery->state;
-	if (delivery->state == DELIVERY_ABANDONED)
-		take_reasons(outgoing, delivery);
+	/* Why the store cancelled it. */
+	for (size_t i = 0; delivery->state == DELIVERY_ABANDONED && i < delivery->record_count; i++)
+		if (delivery->records[i].state == CHANGE_WITHDRAWN)
+			outgoing->withdrawn = true;
+		else
+			outgoing->accepted = true;
 	if (!outgoing->delivery.payload)
 		outgoing->delivery.payload = arena_strdup(outgoing->arena, delivery->payload);
 	take_thread(outgoing, delivery->thread_receipt);
 	describe(outgoing, delivery->records, delivery->record_count);
-}
-
-static void started(struct store_attempt *request)
-{
-	struct start start = *(const struct start *)request->call.context;
-	enum outgoing_written written = request->call.fenced   ? OUTGOING_FENCED
-					: request->call.failed ? OUTGOING_FAILED
-							       : OUTGOING_WRITTEN;
-
-	if (written == OUTGOING_WRITTEN) {
-		take_over(start.outgoing, &request->delivery);
-		start.outgoing->worst = pictures_keep(start.outgoing->arena, request->worst);
-	}
-	store_call_free(&request->call);
-	start.done(start.context, written);
-}
-
-void outgoing_begin(struct outgoing *outgoing, bool pictured, outgoing_ready *done, void *context)
-{
-	struct store_attempt *request = store_attempt_new(started, NULL);
-	struct start *start = arena_alloc(request->call.arena, sizeof *start);
-
-	*start = (struct start){outgoing, done, context};
-	request->call.context = start;
-	request->pictured = pictured;
-	request->delivery.id = outgoing->delivery.id;
-	request->delivery.now = agent_now(outgoing->outbox->agent);
-	fence(outgoing, &request->call);
-	store_client_call(outgoing->outbox->agent, &request->call);
+	outgoing->worst = pictures_keep(outgoing->arena, request->worst);
 }

@@ -10,7 +10,17 @@
 
 #include "agent/fleet/fleet.h"
 
-struct outbox;
+/* Its agent and `late` are set, all else is zero. */
+struct outbox {
+	struct agent *agent;
+	struct outgoing *unsettled; /* sent or given up, not yet recorded */
+	struct outgoing *settling;  /* being recorded */
+	struct outgoing *sent;      /* sent, but lost to another agent before it was recorded */
+	/* Called when a sent delivery has announced changes that were withdrawn in the meantime;
+	 * or NULL. */
+	void (*late)(void *context);
+	void *context;
+};
 
 struct outgoing {
 	struct arena *arena;
@@ -30,12 +40,7 @@ struct outgoing {
 	struct outgoing *next;
 };
 
-struct outbox *outbox_new(struct agent *agent);
-void outbox_free(struct outbox *outbox);
-
-/* `late` is called with the store's reply when a sent delivery announced changes that were
- * withdrawn in the meantime. */
-void outbox_listen(struct outbox *outbox, void (*late)(void *context), void *context);
+void outbox_close(struct outbox *outbox); /* frees its content */
 
 /* In a fleet: other agents have these receivers now. Sent deliveries that can no longer be recorded
  * as sent are remembered for a while. */
@@ -60,17 +65,8 @@ void outgoing_settle(struct outgoing *outgoing, enum delivery_state state);
  * that the receiver requested. Losing this costs a check, or an attempt that comes too early. */
 void outgoing_note(const struct outgoing *outgoing);
 
-enum outgoing_written {
-	OUTGOING_WRITTEN,
-	OUTGOING_FAILED, /* the store has */
-	OUTGOING_FENCED, /* in a fleet: the receiver is another agent's */
-};
-
-/* Records that an attempt begins and fetches the payload, and with `pictured` its worst change,
- * then calls `done`. A NULL payload is not in the store any
- * more; a delivery that is DELIVERY_ABANDONED by then has only withdrawn changes and is settled.
- * The delivery must stay in place until then. */
-typedef void outgoing_ready(void *context, enum outgoing_written written);
-void outgoing_begin(struct outgoing *outgoing, bool pictured, outgoing_ready *done, void *context);
+/* Takes over the answer when the store has recorded that an attempt begins. It is not `begun` if it
+ * is not in the store any more; or only has withdrawn changes, and is DELIVERY_ABANDONED. */
+void outgoing_begun(struct outgoing *outgoing, const struct store_attempt *request);
 
 #endif
