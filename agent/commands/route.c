@@ -187,8 +187,8 @@ static bool ask(struct asked *asked, struct error *error)
 	set_change(asked);
 	set_environment(asked);
 	router = router_new(asked->config);
-	asked->named = router_route_all(router, &asked->record, asked->kinds, cli->arena);
-	asked->told = router_route(router, &asked->record, asked->kinds, cli->arena);
+	asked->named = router_route(router, &asked->record, asked->kinds, false, cli->arena);
+	asked->told = router_route(router, &asked->record, asked->kinds, true, cli->arena);
 	if (config_routed(asked->config, test))
 		router_explain(router, &asked->record, asked->kinds, &asked->steps);
 	router_free(router);

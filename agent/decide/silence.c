@@ -54,23 +54,16 @@ static struct strings one(struct silence_asked *asked, const char *value)
 	return (struct strings){asked->items, value && *value};
 }
 
-static const char *bare_metric(struct silence_asked *asked)
-{
-	const char *series = asked->subject->series;
-
-	if (!series || asked->bare.data)
-		return asked->bare.data;
-	buf_append(&asked->bare, series, strcspn(series, "{;"));
-	return asked->bare.data;
-}
-
 static struct strings metrics_of(struct silence_asked *asked)
 {
-	const char *bare = bare_metric(asked);
+	const char *series = asked->subject->series;
 	struct strings values = one(asked, asked->subject->metric);
 
-	if (bare && *bare && (values.count == 0 || strcmp(bare, asked->subject->metric) != 0))
-		asked->items[values.count++] = bare;
+	if (series && !asked->bare.data)
+		buf_append(&asked->bare, series, strcspn(series, "{;"));
+	if (asked->bare.length > 0 &&
+		(values.count == 0 || strcmp(asked->bare.data, asked->subject->metric) != 0))
+		asked->items[values.count++] = asked->bare.data;
 	return values;
 }
 
@@ -87,21 +80,6 @@ static struct strings directions_of(struct silence_asked *asked)
 	return values;
 }
 
-/* Consecutive silences often use the same label. */
-static bool label_of(struct silence_asked *asked, const char *name)
-{
-	const char *series = asked->subject->series;
-
-	if (!series)
-		return false;
-	if (!asked->label_name || strcmp(asked->label_name, name) != 0) {
-		buf_clear(&asked->label);
-		asked->label_name = name;
-		asked->has_label = label_value(series, name, strlen(name), &asked->label);
-	}
-	return asked->has_label;
-}
-
 static struct strings attribute_of(struct silence_asked *asked, const char *name)
 {
 	const struct silence_target *subject = asked->subject;
@@ -115,17 +93,15 @@ static struct strings attribute_of(struct silence_asked *asked, const char *name
 		return one(asked, subject->commit);
 	if (strcmp(name, "version") == 0 && subject->version)
 		return one(asked, subject->version);
-	if (label_of(asked, name))
+	/* Consecutive silences often use the same label. */
+	if (subject->series && (!asked->label_name || strcmp(asked->label_name, name) != 0)) {
+		buf_clear(&asked->label);
+		asked->label_name = name;
+		asked->has_label = label_value(subject->series, name, strlen(name), &asked->label);
+	}
+	if (asked->has_label)
 		return one(asked, asked->label.data);
 	return one(asked, strcmp(name, "environment") == 0 ? subject->environment : NULL);
-}
-
-static struct strings asked_groups(struct silence_asked *asked)
-{
-	if (asked->groups_of)
-		asked->groups = asked->groups_of(asked->context, asked->subject->test);
-	asked->groups_of = NULL;
-	return asked->groups;
 }
 
 struct strings silence_values(void *context, const char *name)
@@ -137,8 +113,12 @@ struct strings silence_values(void *context, const char *name)
 		return one(asked, subject->test);
 	if (name == silence_names[NAME_METRIC])
 		return metrics_of(asked);
-	if (name == silence_names[NAME_GROUP])
-		return asked_groups(asked);
+	if (name == silence_names[NAME_GROUP]) {
+		if (asked->groups_of)
+			asked->groups = asked->groups_of(asked->context, subject->test);
+		asked->groups_of = NULL;
+		return asked->groups;
+	}
 	if (name == silence_names[NAME_DIRECTION])
 		return directions_of(asked);
 	if (name == silence_names[NAME_BRANCH] && subject->branch && *subject->branch)

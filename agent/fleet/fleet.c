@@ -95,11 +95,6 @@ static size_t at_of(const struct store_turn *seen, int64_t instance)
 	return at;
 }
 
-static int least(int a, int b)
-{
-	return a < b ? a : b;
-}
-
 /* Each agent should have `low` shards or one more. Agents with fewer come first; further free
  * shards go to any agent. An agent with one more gives it back if another would have fewer than
  * `low`. */
@@ -125,7 +120,7 @@ static struct fleet_plan plan_of(
 	else if (high > low && held[self] == high && before < short_of - unheld - over)
 		plan.release = 1;
 	if (held[self] < low)
-		plan.take = least(low - held[self], unheld);
+		plan.take = low - held[self] < unheld ? low - held[self] : unheld;
 	if (held[self] + plan.take < high && unheld > short_of)
 		plan.take++;
 	return plan;
@@ -433,19 +428,10 @@ static uint64_t configurations(const struct store_turn *turn)
 	return hash;
 }
 
-static bool is_same_news(const struct fleet_news *a, const struct fleet_news *b)
-{
-	return a->due.changes == b->due.changes && a->due.recoveries == b->due.recoveries &&
-	       a->due.retractions == b->due.retractions && a->due.said == b->due.said &&
-	       a->due_set == b->due_set && a->last_delivery == b->last_delivery &&
-	       a->last_audit == b->last_audit && a->requests == b->requests &&
-	       a->views == b->views && a->configuration == b->configuration;
-}
-
 static void see_news(struct fleet *fleet, const struct fleet_news *news)
 {
 	/* Repeats requests that were not taken yet. */
-	fleet->told |= news->requests > 0 || !is_same_news(news, &fleet->news);
+	fleet->told |= news->requests > 0 || memcmp(news, &fleet->news, sizeof *news) != 0;
 	fleet->news = *news;
 	tell_news(fleet);
 }

@@ -292,7 +292,7 @@ static void route(struct round *round)
 	for (size_t i = 0; i < rows.count; i++)
 		if (!rows.items[i].held && !rows.items[i].covered)
 			round->routed[i] = router_route(round->publisher.router, &rows.items[i],
-				MESSAGES_OF_CHANGES, arena);
+				MESSAGES_OF_CHANGES, true, arena);
 }
 
 /* The changes that routes send to the receiver in messages of exactly these kinds. */
@@ -722,18 +722,12 @@ static bool is_busy(void *context, int shard)
 	return shard == FLEET_LEADER && dispatcher->busy;
 }
 
-static bool same_due(const struct store_due *one, const struct store_due *other)
-{
-	return one->changes == other->changes && one->recoveries == other->recoveries &&
-	       one->retractions == other->retractions && one->said == other->said;
-}
-
 static void news(void *context, const struct fleet_news *news)
 {
 	struct dispatcher *dispatcher = context;
-	bool due =
-		count_due(&news->due) > 0 && (news->due_set != dispatcher->news.due_set ||
-						     !same_due(&news->due, &dispatcher->news.due));
+	bool due = count_due(&news->due) > 0 &&
+		   (news->due_set != dispatcher->news.due_set ||
+			   memcmp(&news->due, &dispatcher->news.due, sizeof news->due) != 0);
 
 	if (news->last_audit != dispatcher->news.last_audit) {
 		agent_triaged(dispatcher->agent);

@@ -95,11 +95,6 @@ static struct named *named_of(struct router *router, const char *name)
 	return named;
 }
 
-static size_t words_of(const struct named *named)
-{
-	return (named->count + BITS - 1) / BITS;
-}
-
 static struct route_condition add_matcher(struct router *router, const struct matcher *matcher)
 {
 	struct named *named = named_of(router, matcher->name);
@@ -124,21 +119,11 @@ static void prepare(struct router *router, const struct notify_route *route, str
 		prepare(router, &route->routes[i], &nodes[i]);
 }
 
-static struct routed_receivers list_all(struct router *router)
-{
-	const struct config *config = router->config;
-	struct routed_receiver *all =
-		arena_array(router->arena, config->receiver_count, sizeof *all);
-
-	for (size_t i = 0; i < config->receiver_count; i++)
-		all[i].receiver = &config->receivers[i];
-	return (struct routed_receivers){all, config->receiver_count};
-}
-
 struct router *router_new(const struct config *config)
 {
 	struct arena *arena = arena_new();
 	struct router *router = arena_alloc(arena, sizeof *router);
+	struct routed_receiver *all = arena_array(arena, config->receiver_count, sizeof *all);
 	struct node *root = NULL;
 
 	*router = (struct router){.config = config,
@@ -146,10 +131,12 @@ struct router *router_new(const struct config *config)
 		.names = {.arena = arena},
 		.groups = {config, arena, NULL},
 		.by_notify = {.arena = arena},
+		.all = {all, config->receiver_count},
 		.rounds = arena_array(arena, config->receiver_count, sizeof *router->rounds),
 		.selected = arena_array(arena, config->receiver_count, sizeof *router->selected),
 		.merged = arena_array(arena, config->receiver_count, sizeof *router->merged)};
-	router->all = list_all(router);
+	for (size_t i = 0; i < config->receiver_count; i++)
+		all[i].receiver = &config->receivers[i];
 	if (config->routes) {
 		root = arena_alloc(arena, sizeof *root);
 		prepare(router, config->routes, root);
@@ -197,15 +184,6 @@ static struct strings given(void *context, const char *name)
 	return *(const struct strings *)context;
 }
 
-static struct outcome *new_outcome(struct router *router, const struct named *named)
-{
-	struct outcome *outcome = arena_alloc(router->arena, sizeof *outcome);
-
-	outcome->tried = arena_array(router->arena, 2 * words_of(named), sizeof(uint64_t));
-	outcome->holds = outcome->tried + words_of(named);
-	return outcome;
-}
-
 /* The values of the last name that was looked up. */
 static struct strings look_at_values(struct router *router, const struct named *named)
 {
@@ -230,31 +208,29 @@ static const char *key_of(struct router *router, const struct named *named, stru
 	return joined->data;
 }
 
-static const struct outcome *spare_outcome(struct router *router, struct named *named)
-{
-	if (!named->spare)
-		named->spare = new_outcome(router, named);
-	memset(named->spare->tried, 0, words_of(named) * sizeof(uint64_t));
-	return named->spare;
-}
-
 /* Finds the cached outcome of the change's values for the name. */
 static void look_up(struct router *router, struct named *named)
 {
+	size_t words = (named->count + BITS - 1) / BITS;
 	struct buf joined = {0};
-	struct outcome *outcome;
-	const char *key;
+	const char *key = key_of(router, named, &joined);
+	struct outcome *outcome = (struct outcome *)(uintptr_t)dict_get(&named->known, key);
+	bool full = named->known.count >= VALUES_MOST;
 
-	named->round = router->round;
-	key = key_of(router, named, &joined);
-	named->outcome = dict_get(&named->known, key);
-	if (!named->outcome && named->known.count < VALUES_MOST) {
-		outcome = new_outcome(router, named);
-		*dict_place(&named->known, arena_strdup(router->arena, key)) = outcome;
-		named->outcome = outcome;
-	} else if (!named->outcome) {
-		named->outcome = spare_outcome(router, named);
+	if (!outcome) {
+		outcome = full && named->spare ? named->spare
+					       : arena_alloc(router->arena, sizeof *outcome);
+		if (!outcome->tried)
+			outcome->tried = arena_array(router->arena, 2 * words, sizeof(uint64_t));
+		outcome->holds = outcome->tried + words;
+		memset(outcome->tried, 0, words * sizeof(uint64_t));
+		if (full)
+			named->spare = outcome;
+		else
+			*dict_place(&named->known, arena_strdup(router->arena, key)) = outcome;
 	}
+	named->round = router->round;
+	named->outcome = outcome;
 	buf_free(&joined);
 }
 
@@ -380,15 +356,6 @@ static void put_place(const struct notify_route *route, size_t depth, struct buf
 	buf_printf(out, "%s:%d: %*s", route->file, route->line, (int)(2 * depth), "");
 }
 
-static void put_taken(const struct notify_route *route, size_t depth, struct buf *out)
-{
-	buf_text(out, depth == 0 ? "the root" : "taken");
-	if (route->match.count > 0)
-		buf_text(out, ": ");
-	matchers_print(&route->match, out);
-	buf_text(out, route->go_on ? ", and continues\n" : "\n");
-}
-
 /* False: the node does not match. Appends the decision to `out`, unless that is NULL. */
 static bool pass(struct router *router, const struct node *node, size_t depth, struct buf *out)
 {
@@ -397,10 +364,15 @@ static bool pass(struct router *router, const struct node *node, size_t depth, s
 
 	if (out) {
 		put_place(route, depth, out);
-		if (takes_it)
-			put_taken(route, depth, out);
-		else
+		if (!takes_it) {
 			put_refusal(router, node, out);
+			return false;
+		}
+		buf_text(out, depth == 0 ? "the root" : "taken");
+		if (route->match.count > 0)
+			buf_text(out, ": ");
+		matchers_print(&route->match, out);
+		buf_text(out, route->go_on ? ", and continues\n" : "\n");
 	}
 	if (!takes_it)
 		return false;
@@ -421,20 +393,14 @@ static bool pass(struct router *router, const struct node *node, size_t depth, s
 	return true;
 }
 
-/* Infinite: from zero. */
-static double size_of(const struct change *change)
-{
-	if (!isnan(change->size))
-		return fabs(change->size);
-	return change->mean_before != 0 ? fabs(change_percent(change)) : HUGE_VAL;
-}
-
 static void ask(struct router *router, const struct change_record *record, unsigned kinds)
 {
 	struct silence_target subject = silence_target_of(record);
+	const struct change *change = &record->item.change;
+	double from_zero = change->mean_before != 0 ? fabs(change_percent(change)) : HUGE_VAL;
 
 	router->question = (struct question){.record = record,
-		.size = size_of(&record->item.change),
+		.size = isnan(change->size) ? from_zero : fabs(change->size),
 		.verdict = subject.verdict,
 		.kinds = kinds};
 	set_target(router, &subject);
@@ -498,7 +464,7 @@ static struct routed_receivers lead_routed(
 	return (struct routed_receivers){router->merged, router->merged_count};
 }
 
-static struct routed_receivers lead(struct router *router, const struct change_record *record,
+struct routed_receivers router_route(struct router *router, const struct change_record *record,
 	unsigned kinds, bool chosen, struct arena *arena)
 {
 	bool routed = config_routed(router->config, record->item.test);
@@ -514,18 +480,6 @@ static struct routed_receivers lead(struct router *router, const struct change_r
 		count += !chosen || (items[count].receiver->events & items[count].kinds) != 0;
 	}
 	return (struct routed_receivers){items, count};
-}
-
-struct routed_receivers router_route(struct router *router, const struct change_record *record,
-	unsigned kinds, struct arena *arena)
-{
-	return lead(router, record, kinds, true, arena);
-}
-
-struct routed_receivers router_route_all(struct router *router, const struct change_record *record,
-	unsigned kinds, struct arena *arena)
-{
-	return lead(router, record, kinds, false, arena);
 }
 
 const struct routed_receiver *router_find(
@@ -547,10 +501,10 @@ bool router_withholds(struct router *router, const struct change_record *record,
 	if (!config_routed(router->config, record->item.test))
 		return false;
 	arena = arena_new();
-	selected = router_route(router, record, kinds, arena);
+	selected = router_route(router, record, kinds, true, arena);
 	withheld = !router_find(&selected, receiver) && (receiver->events & kinds);
 	if (withheld) {
-		selected = router_route(router, record, MESSAGES_ALL, arena);
+		selected = router_route(router, record, MESSAGES_ALL, true, arena);
 		withheld = router_find(&selected, receiver) != NULL;
 	}
 	arena_free(arena);
@@ -601,12 +555,6 @@ struct strings router_route_notices(struct router *router, const char *const *te
 		}
 	}
 	return (struct strings){names, found};
-}
-
-struct strings router_route_notice(
-	struct router *router, const char *test, unsigned kinds, struct arena *arena)
-{
-	return router_route_notices(router, &test, 1, kinds, arena);
 }
 
 /* Explaining */

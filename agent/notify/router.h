@@ -33,13 +33,10 @@ struct routed_receivers {
 };
 
 /* The receivers that get the change in messages of these kinds (bits 1 << enum message_kind), each
- * kind routed by itself; each receiver once, in the arena. */
+ * kind routed by itself; each receiver once, in the arena. `chosen`: only those that have one of
+ * the kinds among their events. */
 struct routed_receivers router_route(struct router *router, const struct change_record *record,
-	unsigned kinds, struct arena *arena);
-
-/* The same, regardless of the receivers' `events`. */
-struct routed_receivers router_route_all(struct router *router, const struct change_record *record,
-	unsigned kinds, struct arena *arena);
+	unsigned kinds, bool chosen, struct arena *arena);
 
 const struct routed_receiver *router_find(
 	const struct routed_receivers *selected, const struct receiver *receiver);
@@ -58,10 +55,6 @@ bool router_withholds(struct router *router, const struct change_record *record,
  */
 struct strings router_route_notices(struct router *router, const char *const *tests, size_t count,
 	unsigned kinds, struct arena *arena);
-
-/* The same for one test. */
-struct strings router_route_notice(
-	struct router *router, const char *test, unsigned kinds, struct arena *arena);
 
 /* Appends the change's path through the routes, a line for each that was tried: "hunter.yaml:12:
  * not taken: region=\"eu\" does not hold". */

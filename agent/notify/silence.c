@@ -6,23 +6,6 @@
 
 enum { NAMES_MOST = 1000 };
 
-struct strings silence_groups(const struct config *config, const char *test, struct arena *arena)
-{
-	const char **names = arena_array(arena, config->group_count, sizeof *names);
-	size_t count = 0;
-
-	for (size_t i = 0; test && i < config->group_count; i++) {
-		const struct group *group = &config->groups[i];
-		bool in = group->cluster && strcmp(group->name, test) == 0;
-
-		for (size_t j = 0; j < group->count && !in; j++)
-			in = strcmp(group->tests[j]->name, test) == 0;
-		if (in)
-			names[count++] = group->name;
-	}
-	return (struct strings){names, count};
-}
-
 /* A group may list a test more than once. */
 static void make_index(struct silence_index *index)
 {
@@ -59,25 +42,13 @@ struct strings silence_index_groups(void *context, const char *test)
 	return list ? *list : (struct strings){0};
 }
 
-struct searched {
-	const struct config *config;
-	struct arena *arena;
-};
-
-static struct strings search_groups(void *context, const char *test)
-{
-	const struct searched *searched = context;
-
-	return silence_groups(searched->config, test, searched->arena);
-}
-
 bool silence_selects(
 	const struct config *config, const char *text, const struct silence_target *subject)
 {
 	struct arena *arena = arena_new();
-	struct searched searched = {config, arena};
+	struct silence_index index = {.config = config, .arena = arena};
 	struct silence_asked asked = {
-		.subject = subject, .groups_of = search_groups, .context = &searched};
+		.subject = subject, .groups_of = silence_index_groups, .context = &index};
 	struct matchers matchers;
 	struct error error;
 	bool found = silence_compile(text, arena, &matchers, &error);
@@ -183,75 +154,39 @@ static void find_unknown(const struct config *config, const struct matchers *mat
 		out->suggestion = field_suggest(out->unknown, names.items, names.count);
 }
 
-/* Matching many targets. */
-struct reaching {
-	const struct matchers *matchers;
-	struct silence_index *index;
-	struct matcher_effort *effort; /* or NULL */
-	bool (*test)(const struct matchers *matchers, struct silence_asked *asked,
-		struct matcher_effort *effort);
-};
-
-static bool may_go_on(const struct reaching *reaching)
-{
-	return !reaching->effort || !silence_is_costly(reaching->effort);
-}
-
-static bool reaches(const struct reaching *reaching, const struct silence_target *subject)
-{
-	struct silence_asked asked = {
-		.subject = subject, .groups_of = silence_index_groups, .context = reaching->index};
-	bool found = reaching->test(reaching->matchers, &asked, reaching->effort);
-
-	silence_asked_free(&asked);
-	return found;
-}
-
-static void reach_tests(
-	const struct reaching *reaching, const struct config *config, struct silence_reach *out)
-{
-	for (size_t i = 0; i < config->test_count && may_go_on(reaching); i++) {
-		const struct silence_target subject = {.test = config->tests[i].name};
-
-		if (!reaches(reaching, &subject))
-			continue;
-		if (out->tests < SILENCE_REACH_SHOWN)
-			out->first_tests[out->tests] = &config->tests[i];
-		out->tests++;
-	}
-}
-
-static void reach_changes(
-	const struct reaching *reaching, const struct record_rows *open, struct silence_reach *out)
-{
-	for (size_t i = 0; i < open->count && may_go_on(reaching); i++) {
-		const struct silence_target subject = silence_target_of(&open->items[i]);
-
-		if (!reaches(reaching, &subject))
-			continue;
-		if (out->changes < SILENCE_REACH_SHOWN)
-			out->first_changes[out->changes] = &open->items[i];
-		out->changes++;
-	}
-}
-
 void silence_reach(const struct config *config, const char *text, const struct record_rows *open,
 	struct arena *arena, struct matcher_effort *effort, struct silence_reach *out)
 {
 	struct silence_index index = {.config = config, .arena = arena};
 	struct matchers matchers;
-	struct reaching reaching = {&matchers, &index, effort, silence_may_select};
 	struct error error;
 
 	*out = (struct silence_reach){0};
 	if (!silence_compile(text, arena, &matchers, &error))
 		return;
-	reach_tests(&reaching, config, out);
-	reaching.test = silence_matches;
-	reach_changes(&reaching, open, out);
-	if (may_go_on(&reaching))
-		find_unknown(config, &matchers, open, arena, out);
-	else
+	for (size_t i = 0; i < config->test_count + open->count; i++) {
+		const struct test *test = i < config->test_count ? &config->tests[i] : NULL;
+		const struct change_record *change =
+			test ? NULL : &open->items[i - config->test_count];
+		struct silence_target subject = test ? (struct silence_target){.test = test->name}
+						     : silence_target_of(change);
+		struct silence_asked asked = {
+			.subject = &subject, .groups_of = silence_index_groups, .context = &index};
+
+		if (effort && silence_is_costly(effort))
+			break;
+		if (test && silence_may_select(&matchers, &asked, effort)) {
+			if (out->tests++ < SILENCE_REACH_SHOWN)
+				out->first_tests[out->tests - 1] = test;
+		} else if (change && silence_matches(&matchers, &asked, effort)) {
+			if (out->changes++ < SILENCE_REACH_SHOWN)
+				out->first_changes[out->changes - 1] = change;
+		}
+		silence_asked_free(&asked);
+	}
+	if (effort && silence_is_costly(effort))
 		*out = (struct silence_reach){.problem = silence_costs(effort, arena)};
+	else
+		find_unknown(config, &matchers, open, arena, out);
 	matchers_free(&matchers);
 }

@@ -18,11 +18,8 @@ struct silence_index {
 	struct dict *groups; /* test -> struct strings; NULL until first used */
 };
 
-/* The groups that the test is in, in the arena; a cluster is its own. */
-struct strings silence_groups(const struct config *config, const char *test, struct arena *arena);
-
-/* The same, without searching all groups for each test: groups_of of a struct silence_asked, whose
- * context is a struct silence_index. */
+/* The groups that the test is in, in the arena; a cluster is its own: groups_of of a struct
+ * silence_asked, whose context is a struct silence_index. */
 struct strings silence_index_groups(void *index, const char *test);
 
 /* Whether the silence selects it, at any time. */

@@ -31,7 +31,7 @@ struct kept {
 	struct arena *arena; /* owns the texts */
 	struct silence silence;
 	struct matchers matchers; /* see compile */
-	bool begun, fresh;        /* as of the last check; no change was matched since */
+	bool begun, fresh;        /* as of the last check; was not at the last round's */
 	bool summing;             /* had expired when the round began */
 	size_t effort, warnings;  /* of its expressions, ... */
 	int64_t effort_since;     /* ... ms: since then */
@@ -47,8 +47,7 @@ struct mute_state {
 /* The verdict on a pending change. */
 struct judged {
 	int64_t id, updated;
-	uint64_t generation;     /* of the silences that were matched, ... */
-	int64_t seen;            /* ... up to this id */
+	uint64_t generation;     /* of the silences that were matched */
 	int64_t covered_by;      /* id; 0: none */
 	struct mute_state *mute; /* of its test, in `tests`; NULL: none */
 	bool muted;              /* as of the last check, ... */
@@ -66,14 +65,10 @@ struct silences {
 	size_t count;
 	uint64_t generation; /* of the configuration; another one invalidates all verdicts */
 	uint64_t version;    /* counts silences noted, too */
-	struct kept **fresh; /* that have begun since the last round; in `texts` */
-	size_t fresh_count;
 	struct arena *tests; /* of the groups of tests, by the configuration in use */
 	struct silence_index groups;
 	struct dict mutes;       /* names of mute times -> struct mute_state */
 	struct judged *verdicts; /* by id: on the records of the last round */
-	struct judged *spare;    /* memory for those of the next round, ... */
-	size_t room, spare_room; /* ... and its capacity */
 	size_t verdict_count, at;
 	struct arena *texts; /* of the round's summaries */
 	struct alarm alarm;
@@ -172,7 +167,6 @@ static void put(struct silences *silences, const struct silence *silence)
 		(silences->count - at) * sizeof *silences->items);
 	silences->items[at] = kept;
 	silences->count++;
-	kept->begun = is_live(kept, agent_now(silences->agent));
 }
 
 static void warn_of_effort(struct kept *kept, const struct matcher_effort *effort, bool within)
@@ -200,18 +194,22 @@ static bool selects(struct kept *kept, struct silence_asked *asked)
 	return found;
 }
 
-/* Matches silences from `first` on, and those that have begun. */
-static int64_t cover_of(struct silences *silences, struct silence_asked *asked, int64_t first)
+/* The silence that covers the record, of all or of those that are fresh; 0: none. */
+static int64_t cover_of(struct silences *silences, const struct change_record *record, bool all)
 {
-	for (size_t i = 0; i < silences->fresh_count; i++)
-		if (is_live(silences->fresh[i], silences->now) &&
-			selects(silences->fresh[i], asked))
-			return silences->fresh[i]->silence.id;
-	for (size_t i = place_of(silences, first); i < silences->count; i++)
-		if (is_live(silences->items[i], silences->now) &&
-			selects(silences->items[i], asked))
-			return silences->items[i]->silence.id;
-	return 0;
+	struct silence_target subject = silence_target_of(record);
+	struct silence_asked asked = {.subject = &subject,
+		.groups = silence_index_groups(&silences->groups, subject.test)};
+	int64_t found = 0;
+
+	for (size_t i = 0; i < silences->count && found == 0; i++) {
+		struct kept *kept = silences->items[i];
+
+		if ((all || kept->fresh) && is_live(kept, silences->now) && selects(kept, &asked))
+			found = kept->silence.id;
+	}
+	silence_asked_free(&asked);
+	return found;
 }
 
 /* One for all tests with the same mute times; NULL: the test has none. */
@@ -244,88 +242,52 @@ static bool is_muted(struct mute_state *state, int64_t now)
 	return state && state->muted;
 }
 
-static void judge_mute(const struct silences *silences, struct judged *verdict)
+static void judge_record(struct silences *silences, const struct change_record *record, bool fresh,
+	struct judged *verdict)
 {
-	verdict->muted = is_muted(verdict->mute, silences->now);
-	verdict->mute_until = verdict->mute ? verdict->mute->until : 0;
-	verdict->was_muted = verdict->was_muted || verdict->muted;
-}
-
-static void ask_silences(struct silences *silences, const struct change_record *record,
-	struct judged *verdict, int64_t first)
-{
-	struct silence_target subject = silence_target_of(record);
-	struct silence_asked asked = {.subject = &subject,
-		.groups = silence_index_groups(&silences->groups, subject.test)};
-
-	verdict->covered_by = cover_of(silences, &asked, first);
-	silence_asked_free(&asked);
-}
-
-static void judge_record(
-	struct silences *silences, const struct change_record *record, struct judged *verdict)
-{
-	int64_t newest = silences->count > 0 ? silences->items[silences->count - 1]->silence.id : 0;
-	const struct kept *cover = NULL;
+	const struct kept *cover = find(silences, verdict->covered_by);
+	bool all = verdict->generation != silences->generation ||
+		   verdict->updated != record->updated ||
+		   (verdict->covered_by != 0 && !(cover && is_live(cover, silences->now)));
 
 	verdict->first = verdict->generation == 0;
-	if (verdict->generation != silences->generation || verdict->updated != record->updated) {
+	if (all)
 		verdict->mute = mute_state_of(silences, record->item.test);
-		ask_silences(silences, record, verdict, 0);
-	} else if (verdict->covered_by != 0) {
-		cover = find(silences, verdict->covered_by);
-		if (!cover || !is_live(cover, silences->now))
-			ask_silences(silences, record, verdict, 0);
-	} else if (verdict->seen < newest || silences->fresh_count > 0) {
-		ask_silences(silences, record, verdict, verdict->seen + 1);
-	}
-	judge_mute(silences, verdict);
+	if (all || (fresh && verdict->covered_by == 0))
+		verdict->covered_by = cover_of(silences, record, all);
+	verdict->muted = is_muted(verdict->mute, silences->now);
+	verdict->mute_until = verdict->mute ? verdict->mute->until : 0;
+	verdict->was_muted |= verdict->muted;
 	verdict->generation = silences->generation;
 	verdict->updated = record->updated;
-	verdict->seen = newest;
-}
-
-/* Silences that have begun since the last round, in the arena of its texts. */
-static void take_fresh(struct silences *silences)
-{
-	silences->fresh = arena_array(silences->texts, silences->count, sizeof(struct kept *));
-	silences->fresh_count = 0;
-	for (size_t i = 0; i < silences->count; i++) {
-		if (silences->items[i]->fresh)
-			silences->fresh[silences->fresh_count++] = silences->items[i];
-		silences->items[i]->fresh = false;
-	}
 }
 
 /* New verdicts on the records, which are sorted by id, based on earlier ones. */
 static void judge_all(struct silences *silences, struct change_record *const *records, size_t count)
 {
-	struct judged *old = silences->verdicts, *verdicts;
-	size_t at = 0, oldest = silences->verdict_count, room = silences->room;
+	struct judged *old = silences->verdicts;
+	struct judged *verdicts = memory_new(count, sizeof *verdicts);
+	size_t at = 0;
+	bool fresh = false;
 
-	take_fresh(silences);
-	verdicts = memory_grow(silences->spare, &silences->spare_room, count, sizeof *verdicts);
+	for (size_t i = 0; i < silences->count; i++)
+		fresh |= silences->items[i]->fresh;
 	for (size_t i = 0; i < count; i++) {
 		int64_t id = records[i]->item.id;
 
-		while (at < oldest && old[at].id < id)
+		while (at < silences->verdict_count && old[at].id < id)
 			at++;
-		verdicts[i] = at < oldest && old[at].id == id
+		verdicts[i] = at < silences->verdict_count && old[at].id == id
 				      ? old[at]
 				      : (struct judged){.id = id, .updated = INT64_MIN};
-		judge_record(silences, records[i], &verdicts[i]);
+		judge_record(silences, records[i], fresh, &verdicts[i]);
 	}
+	for (size_t i = 0; i < silences->count; i++)
+		silences->items[i]->fresh = false;
+	free(old);
 	silences->verdicts = verdicts;
-	silences->room = silences->spare_room;
-	silences->spare = old;
-	silences->spare_room = room;
 	silences->verdict_count = count;
 	silences->at = 0;
-}
-
-static bool is_held(const struct judged *verdict)
-{
-	return verdict->covered_by != 0 || verdict->muted;
 }
 
 static void put_summary(const struct kept *kept, struct buf *out)
@@ -368,24 +330,6 @@ static const struct kept *held_by(struct silences *silences, const struct change
 	return found;
 }
 
-/* Equal texts become the same pointer, which makes their changes one message. */
-static const char *keep_text(struct silences *silences, struct buf *text)
-{
-	const char *copy = NULL;
-
-	for (size_t i = 0; i < silences->summary_count && !copy; i++)
-		if (strcmp(silences->summaries[i], text->data) == 0)
-			copy = silences->summaries[i];
-	if (!copy) {
-		copy = arena_strdup(silences->texts, text->data);
-		silences->summaries = arena_grow(silences->texts, silences->summaries,
-			silences->summary_count, sizeof *silences->summaries);
-		silences->summaries[silences->summary_count++] = copy;
-	}
-	buf_free(text);
-	return copy;
-}
-
 static void summarize(
 	struct silences *silences, struct change_record *record, const struct mutes *mutes)
 {
@@ -400,7 +344,17 @@ static void summarize(
 		buf_printf(&text, "mute time %s is over", mute_name(mute));
 	else
 		return;
-	record->summary = keep_text(silences, &text);
+	/* Equal texts become the same pointer, which makes their changes one message. */
+	for (size_t i = 0; i < silences->summary_count; i++)
+		if (strcmp(silences->summaries[i], text.data) == 0)
+			record->summary = silences->summaries[i];
+	if (!record->summary) {
+		record->summary = arena_strdup(silences->texts, text.data);
+		silences->summaries = arena_grow(silences->texts, silences->summaries,
+			silences->summary_count, sizeof *silences->summaries);
+		silences->summaries[silences->summary_count++] = record->summary;
+	}
+	buf_free(&text);
 }
 
 void silences_summarize(struct silences *silences, struct change_record *record)
@@ -450,7 +404,7 @@ static void count_held(struct silences *silences, struct change_record *const *r
 	for (size_t i = 0; i < silences->verdict_count; i++) {
 		const struct judged *verdict = &silences->verdicts[i];
 
-		if (!is_held(verdict))
+		if (verdict->covered_by == 0 && !verdict->muted)
 			continue;
 		silences->held++;
 		if (announcement_verdict(&records[i]->item) > 0 &&
@@ -670,13 +624,6 @@ void silences_note(struct silences *silences, const struct silence *silence)
 	tick(silences);
 }
 
-/* Whether neither a user nor the agent has changed it since. */
-static bool is_same(const struct silence *one, const struct silence *other)
-{
-	return one->ended == other->ended && one->until == other->until &&
-	       one->reminded == other->reminded && one->summed == other->summed;
-}
-
 void silences_restore(struct silences *silences, const struct silence_rows *rows)
 {
 	size_t row = rows->count;
@@ -696,7 +643,9 @@ void silences_restore(struct silences *silences, const struct silence_rows *rows
 		const struct kept *kept = find(silences, silence.id);
 
 		silence.reminded |= kept && kept->silence.reminded; /* being written */
-		if (!kept || !is_same(&kept->silence, &silence))
+		if (!kept || kept->silence.ended != silence.ended ||
+			kept->silence.until != silence.until ||
+			kept->silence.reminded != silence.reminded || silence.summed)
 			put(silences, &silence);
 	}
 	tick(silences);
@@ -746,7 +695,6 @@ void silences_free(struct silences *silences)
 		kept_free(silences->items[i]);
 	free(silences->items);
 	free(silences->verdicts);
-	free(silences->spare);
 	arena_free(silences->texts);
 	arena_free(silences->tests);
 	free(silences);

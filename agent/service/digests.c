@@ -130,7 +130,7 @@ static bool concerns(struct making *making, const struct change_record *record)
 
 	if (!making->routed)
 		return concerns_topic(making, record->item.test);
-	told = router_route(making->router, record, KINDS, making->arena);
+	told = router_route(making->router, record, KINDS, true, making->arena);
 	return router_find(&told,
 		       agent_receiver(making->letter->agent, making->letter->receiver)) != NULL;
 }
@@ -141,7 +141,7 @@ static bool concerns_test(struct making *making, const struct test *test)
 
 	if (!making->routed)
 		return concerns_topic(making, test->name);
-	told = router_route_notice(making->router, test->name, KINDS, making->arena);
+	told = router_route_notices(making->router, &test->name, 1, KINDS, making->arena);
 	return letter_goes_to(&told, making->letter->receiver);
 }
 

@@ -201,7 +201,9 @@ void api_get_configuration(struct http_request *request)
 		return;
 	}
 	count = test_in_effect(agent->config, agent->schema, test, http_arena(request), &sections);
-	groups = silence_groups(agent->config, test->name, http_arena(request));
+	groups = silence_index_groups(
+		&(struct silence_index){.config = agent->config, .arena = http_arena(request)},
+		test->name);
 	left = test->metric_count > IN_EFFECT_METRICS ? test->metric_count - IN_EFFECT_METRICS : 0;
 	json_open(out, "test", test->name);
 	json_put_text(out, "file", test->file);

@@ -130,8 +130,8 @@ static void measure(enum tree tree, int changes, int routes)
 
 		told = 0;
 		for (int i = 0; i < changes; i++) {
-			struct routed_receivers to =
-				router_route(router, &records[i], MESSAGES_OF_CHANGES, scratch);
+			struct routed_receivers to = router_route(
+				router, &records[i], MESSAGES_OF_CHANGES, true, scratch);
 
 			told += to.count;
 			for (size_t j = 0; j < to.count; j++)

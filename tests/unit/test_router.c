@@ -103,7 +103,7 @@ static struct change_record change(const char *test, const char *series, double 
 static const char *tell_record(
 	struct fixture *f, const struct change_record *record, unsigned kinds)
 {
-	struct routed_receivers told = router_route(f->router, record, kinds, f->arena);
+	struct routed_receivers told = router_route(f->router, record, kinds, true, f->arena);
 	struct buf out = {0};
 
 	for (size_t i = 0; i < told.count; i++) {
@@ -126,7 +126,8 @@ static const char *tell(struct fixture *f, const char *test, const char *series,
 
 static const char *tell_notice(struct fixture *f, const char *test)
 {
-	struct strings names = router_route_notice(f->router, test, 1u << MESSAGE_NOTICE, f->arena);
+	struct strings names =
+		router_route_notices(f->router, &test, 1, 1u << MESSAGE_NOTICE, f->arena);
 	struct buf out = {0};
 
 	for (size_t i = 0; i < names.count; i++)
@@ -216,7 +217,7 @@ static void test_each_kind_by_itself(void **state)
 	load(f, HEAD "routes:\n"
 		     "  - {events: [updated], receivers: [eu]}\n"
 		     "  - {receivers: [perf]}\n");
-	told = router_route(f->router, &record, KINDS, f->arena);
+	told = router_route(f->router, &record, KINDS, true, f->arena);
 	assert_int_equal(told.count, 2);
 	assert_string_equal(told.items[0].receiver->name, "perf");
 	assert_int_equal(told.items[0].kinds, 1u << MESSAGE_NEW);

@@ -780,6 +780,15 @@ static void test_last_one(void **state)
 	}
 }
 
+static bool is_in(const struct group *group, const char *test)
+{
+	bool in = group->cluster && test && strcmp(group->name, test) == 0;
+
+	for (size_t i = 0; test && i < group->count; i++)
+		in |= strcmp(group->tests[i]->name, test) == 0;
+	return in;
+}
+
 /* The index says of every test and cluster what a look at all groups says. */
 static void test_index_of_groups(void **state)
 {
@@ -804,12 +813,13 @@ static void test_index_of_groups(void **state)
 		members[i][groups[i].count++] = &tests[0];
 	}
 	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
-		struct strings right = silence_groups(&config, asked[i], f->arena);
 		struct strings found = silence_index_groups(&index, asked[i]);
+		size_t count = 0;
 
-		assert_int_equal(found.count, right.count);
-		for (size_t j = 0; j < right.count; j++)
-			assert_string_equal(found.items[j], right.items[j]);
+		for (size_t j = 0; j < GROUPS; j++)
+			if (is_in(&groups[j], asked[i]))
+				assert_string_equal(found.items[count++], groups[j].name);
+		assert_int_equal(found.count, count);
 	}
 	assert_int_equal(silence_index_groups(&index, "t6").count, 3);
 }
