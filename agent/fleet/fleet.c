@@ -321,14 +321,6 @@ static void tell_gained(struct fleet *fleet, const struct store_restore *restore
 			fleet->listeners[i].gained(fleet->listeners[i].context, &gained, restored);
 }
 
-static bool is_all(const struct fleet *fleet)
-{
-	for (int i = 0; i < FLEET_SHARDS; i++)
-		if (fleet->shards[i].state != SHARD_HELD)
-			return false;
-	return fleet->seen->singles == 0;
-}
-
 static void tell_ready(struct fleet *fleet, const struct error *error)
 {
 	void (*ready)(void *context, const struct error *error) = fleet->ready;
@@ -428,21 +420,6 @@ static uint64_t configurations(const struct store_turn *turn)
 	return hash;
 }
 
-static void see_news(struct fleet *fleet, const struct fleet_news *news)
-{
-	/* Repeats requests that were not taken yet. */
-	fleet->told |= news->requests > 0 || memcmp(news, &fleet->news, sizeof *news) != 0;
-	fleet->news = *news;
-	tell_news(fleet);
-}
-
-static void keep_picture(struct fleet *fleet, struct store_turn *turn)
-{
-	arena_free(fleet->arena);
-	fleet->arena = turn->call.arena;
-	fleet->seen = turn;
-}
-
 /* The one to be handed over next: the one that was gained first, so that none changes hands again
  * before its tests have run; the leader last. -1: none. */
 static int oldest(const struct fleet *fleet)
@@ -490,22 +467,18 @@ static void decide(struct fleet *fleet, const struct store_turn *turn)
 	fleet->reap &= clock_boot() >= fleet->steady + REAP_AFTER && !fleet->agent->stopping;
 }
 
-static bool is_leaving(const struct fleet *fleet)
-{
-	for (int i = 0; i < FLEET_SHARDS; i++)
-		if (fleet->shards[i].state == SHARD_LEAVING)
-			return true;
-	return false;
-}
-
 static void turn_at(struct fleet *fleet, int64_t delay);
 
 static void look_ahead(struct fleet *fleet, bool acted)
 {
+	bool leaving = false;
+
+	for (int i = 0; i < FLEET_SHARDS; i++)
+		leaving |= fleet->shards[i].state == SHARD_LEAVING;
 	if ((fleet->take > 0 || fleet->reap || fleet->hurried) && !acted)
 		turn_at(fleet, 0);
 	else
-		turn_at(fleet, fleet->take > 0 || is_leaving(fleet) ? TURN_AGAIN : TURN_EVERY);
+		turn_at(fleet, fleet->take > 0 || leaving ? TURN_AGAIN : TURN_EVERY);
 	fleet->hurried = false;
 }
 
@@ -571,31 +544,38 @@ static bool is_alone(struct fleet *fleet, const struct store_turn *turn)
 	return false;
 }
 
-static void take_answer(struct fleet *fleet, struct store_turn *turn)
+void fleet_take(struct agent *agent, struct store_turn *turn)
 {
-	struct metrics *metrics = fleet->agent->metrics;
+	struct fleet *fleet = agent->fleet;
+	struct metrics *metrics = agent->metrics;
+	struct fleet_news news = {.due = turn->due,
+		.due_set = turn->due_set,
+		.last_delivery = turn->queued,
+		.last_audit = turn->said,
+		.requests = turn->requests,
+		.views = (uint64_t)turn->views,
+		.configuration = configurations(turn)};
 
 	fleet->ahead = turn->now - clock_boot();
 	see_shards(fleet, turn);
-	keep_picture(fleet, turn);
+	arena_free(fleet->arena);
+	fleet->arena = turn->call.arena;
+	fleet->seen = turn;
 	metrics_add(metrics, METRIC_TAKE_OVERS, (double)turn->taken_over, NULL, NULL);
 	count_held(fleet);
 	if (turn->reaped > 0)
 		log_event(LEVEL_WARN, "agent leases expired", LOG_INT("agents", turn->reaped));
 	restore(fleet);
-	see_news(fleet, &(struct fleet_news){.due = turn->due,
-				.due_set = turn->due_set,
-				.last_delivery = turn->queued,
-				.last_audit = turn->said,
-				.requests = turn->requests,
-				.views = (uint64_t)turn->views,
-				.configuration = configurations(turn)});
+	/* Repeats requests that were not taken yet. */
+	fleet->told |= news.requests > 0 || memcmp(&news, &fleet->news, sizeof news) != 0;
+	fleet->news = news;
+	tell_news(fleet);
 }
 
 static void answered(struct store_turn *turn)
 {
 	struct fleet *fleet = turn->call.context;
-	bool acted = turn->take > 0 || turn->reap;
+	bool acted = turn->take > 0 || turn->reap, all = turn->singles == 0;
 
 	if (!fleet || fleet->left) {
 		store_call_free(&turn->call);
@@ -615,10 +595,12 @@ static void answered(struct store_turn *turn)
 	} else {
 		gone(fleet);
 	}
-	take_answer(fleet, turn);
+	fleet_take(fleet->agent, turn);
 	if (turn->renewed && is_alone(fleet, turn))
 		decide(fleet, turn);
-	if (fleet->ready && is_all(fleet))
+	for (int i = 0; i < FLEET_SHARDS; i++)
+		all &= fleet->shards[i].state == SHARD_HELD;
+	if (all)
 		tell_ready(fleet, NULL);
 	if (turn->renewed)
 		look_ahead(fleet, acted);
@@ -806,31 +788,6 @@ void fleet_scripted(struct agent *agent)
 
 	fleet->scripted = fleet->started = true;
 	fleet->trusted = INT64_MAX;
-}
-
-void fleet_script(
-	struct agent *agent, const struct fleet_shards *held, const struct fleet_news *news)
-{
-	struct fleet *fleet = agent->fleet;
-	struct store_turn *turn = turn_new(fleet, NULL);
-
-	turn->renewed = true;
-	turn->now = now_of(fleet);
-	turn->agents = arena_array(turn->call.arena, 1, sizeof *turn->agents);
-	turn->agents[0] = turn->self;
-	turn->agent_count = 1;
-	for (int i = 0; i < FLEET_SHARDS; i++)
-		turn->shards[i] = (struct store_shard){
-			.holder = held->has[i] ? fleet->instance : 0, .term = 1};
-	if (!news)
-		news = &fleet->news;
-	turn->due = news->due;
-	turn->due_set = news->due_set;
-	turn->queued = news->last_delivery;
-	turn->said = news->last_audit;
-	turn->requests = news->requests;
-	turn->views = (int64_t)news->views;
-	take_answer(fleet, turn);
 }
 
 void fleet_script_trust(struct agent *agent, bool trusted)

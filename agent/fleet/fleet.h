@@ -123,15 +123,12 @@ void fleet_free(struct agent *agent); /* sets agent->fleet to NULL */
 void fleet_call_begins(struct agent *agent, struct store_call *call);
 void fleet_call_ends(struct agent *agent, const struct store_call *call);
 
-/*
- * For tests: a fleet without turns. fleet_script has the agent hold these shards, and no others, as
- * a turn would, with these news (NULL: the same as before). fleet_script_trust ends and renews its
- * trust.
- */
+/* For tests: a fleet without turns, which trusts in what it holds or does not. */
 void fleet_scripted(struct agent *agent);
-void fleet_script(
-	struct agent *agent, const struct fleet_shards *held, const struct fleet_news *news);
 void fleet_script_trust(struct agent *agent, bool trusted);
+
+/* The answer of a turn, which is taken over. */
+void fleet_take(struct agent *agent, struct store_turn *turn);
 
 /*
  * How shards are shared out, a pure function of what a turn has seen: the agents' numbers of shards

@@ -8,7 +8,6 @@
 #include "agent/fleet/requests.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/base/dict.h"
 
@@ -17,9 +16,9 @@ enum { MOMENT = 20, AGAIN = 5000 }; /* ms */
 /* Requested tests, each once. Lies in its arena. */
 struct batch {
 	struct arena *arena;
-	struct dict names;
+	struct dict asked; /* test -> int64_t: when its run was */
 	struct run_request *items;
-	size_t count, room;
+	size_t count;
 };
 
 struct requests {
@@ -46,10 +45,8 @@ struct requests *requests_new(
 
 static void batch_free(struct batch *batch)
 {
-	if (!batch)
-		return;
-	free(batch->items);
-	arena_free(batch->arena);
+	if (batch)
+		arena_free(batch->arena);
 }
 
 void requests_free(struct requests *requests)
@@ -105,20 +102,21 @@ static struct batch *batch_new(void)
 	struct arena *arena = arena_new();
 	struct batch *batch = arena_alloc(arena, sizeof *batch);
 
-	*batch = (struct batch){.arena = arena, .names = {.arena = arena}};
+	*batch = (struct batch){.arena = arena, .asked = {.arena = arena}};
 	return batch;
 }
 
 static void batch_add(struct batch *batch, const struct run_request *request)
 {
 	struct run_request *item;
+	int64_t *asked = arena_alloc(batch->arena, sizeof *asked);
 
-	batch->items =
-		memory_grow(batch->items, &batch->room, batch->count + 1, sizeof *batch->items);
+	batch->items = arena_grow(batch->arena, batch->items, batch->count, sizeof *batch->items);
 	item = &batch->items[batch->count++];
 	*item = *request;
 	item->test = arena_strdup(batch->arena, request->test);
-	*dict_place(&batch->names, item->test) = batch;
+	*asked = request->asked;
+	*dict_place(&batch->asked, item->test) = asked;
 }
 
 void requests_ask(struct requests *requests, const char *test, int shard)
@@ -128,18 +126,16 @@ void requests_ask(struct requests *requests, const char *test, int shard)
 		if (!requests->sent)
 			send_after(requests, MOMENT);
 	}
-	if (!dict_get(&requests->next->names, test))
+	if (!dict_get(&requests->next->asked, test))
 		batch_add(requests->next, &(struct run_request){.test = test, .shard = shard});
 }
 
 /* Whether the run has begun since the request. */
 static bool is_begun(const struct batch *begun, const struct run_request *request)
 {
-	for (size_t i = 0; begun && dict_get(&begun->names, request->test) && i < begun->count; i++)
-		if (begun->items[i].asked == request->asked &&
-			strcmp(begun->items[i].test, request->test) == 0)
-			return true;
-	return false;
+	const int64_t *asked = begun ? dict_get(&begun->asked, request->test) : NULL;
+
+	return asked && *asked == request->asked;
 }
 
 static void taken(struct store_requests *call)

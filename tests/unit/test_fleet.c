@@ -10,6 +10,7 @@
 #include "agent/base/clock.h"
 #include "agent/fleet/fleet.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/scripted_fleet.h"
 
 /* Agents of different versions must agree. */
 static void test_shards_never_change(void **state)

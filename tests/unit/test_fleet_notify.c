@@ -15,6 +15,7 @@
 #include "agent/service/remote_tests.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/levels.h"
+#include "tests/unit/scripted_fleet.h"
 #include "tests/unit/state_count.h"
 
 #define MINUTE INT64_C(60000)

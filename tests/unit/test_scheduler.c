@@ -5,6 +5,7 @@
 
 #include "agent/fleet/tests.h"
 #include "tests/unit/agent_parts.h"
+#include "tests/unit/scripted_fleet.h"
 
 #define AGENT "agent: {state: \"%s/state.db\", interval: 1h}\ntests:\n"
 #define TEST(name, file) "  " name ": {type: csv, file: \"%s/" file "\", time_column: time}\n"
