@@ -29,12 +29,6 @@ struct expected {
 	void *context;
 };
 
-/* The triage to record for a change, and its author. */
-struct remark {
-	struct triage triage;
-	struct actor actor;
-};
-
 /* The same change as one that was accepted elsewhere. */
 static const struct change_record *find_elsewhere(
 	const struct expected *expected, const struct change_record *record, int64_t now)
@@ -77,47 +71,6 @@ static int64_t until_of(const struct known_change *entry)
 	return entry->until == WHEN_NEVER ? 0 : entry->until;
 }
 
-/* Without an arena, without texts. */
-static struct remark remark_of(const struct known_change *entry, struct arena *arena)
-{
-	struct remark said = {.triage = {.state = TRIAGE_EXPECTED, .until = until_of(entry)},
-		.actor = {.person = person}};
-
-	if (arena) {
-		said.triage.note = arena_strdup(arena, entry->reason);
-		said.actor.origin = arena_printf(arena, "%s:%d", entry->file, entry->line);
-	}
-	return said;
-}
-
-/* False: the change is not covered, or a person has triaged it. */
-static bool judge_record(const struct expected *expected, const struct change_record *record,
-	struct arena *arena, struct remark *out)
-{
-	const struct config *config = expected->agent->config;
-	int64_t now = agent_now(expected->agent);
-	const struct change_record *other;
-	const struct known_change *entry, *expired;
-
-	if (expected->agent->strict || record->state == CHANGE_WITHDRAWN ||
-		record->state == CHANGE_RECOVERED)
-		return false;
-	entry = gate_known(
-		config->known_changes, config->known_change_count, record, now, &expired);
-	if (entry && is_free(record, entry)) {
-		*out = remark_of(entry, arena);
-		return true;
-	}
-	other = record->triage.version == 0 ? find_elsewhere(expected, record, now) : NULL;
-	if (!other)
-		return false;
-	*out = (struct remark){.triage = {.state = other->triage.state,
-				       .note = other->triage.note,
-				       .until = other->triage.until},
-		.actor = {other->triage.person, expected->origin}};
-	return true;
-}
-
 static void triaged(struct store_triage *call)
 {
 	struct expected *expected = call->call.context;
@@ -140,31 +93,58 @@ static void triaged(struct store_triage *call)
 
 /* Records the triage, unless a person was faster. */
 static void submit_triage(const struct expected *expected, struct store_triage *call,
-	const struct change_record *record, const struct remark *said)
+	const struct change_record *record)
 {
 	struct id_range *range = arena_alloc(call->call.arena, sizeof *range);
 
 	*range = (struct id_range){record->item.id, record->item.id};
 	call->ranges = range;
 	call->range_count = 1;
-	call->triage = said->triage;
-	call->actor = said->actor;
 	call->version = record->triage.version;
 	call->now = agent_now(expected->agent);
 	store_client_call(expected->agent, &call->call);
 }
 
-/* Triages the record if it is covered. */
+static void submit_entry(const struct expected *expected, struct store_triage *call,
+	const struct change_record *record, const struct known_change *entry)
+{
+	struct arena *arena = call->call.arena;
+
+	call->triage = (struct triage){.state = TRIAGE_EXPECTED,
+		.note = arena_strdup(arena, entry->reason),
+		.until = until_of(entry)};
+	call->actor =
+		(struct actor){person, arena_printf(arena, "%s:%d", entry->file, entry->line)};
+	submit_triage(expected, call, record);
+}
+
+/* Triages the record. False: it is not covered, or a person has triaged it. */
 static bool triage_record(struct expected *expected, const struct change_record *record)
 {
+	const struct config *config = expected->agent->config;
+	int64_t now = agent_now(expected->agent);
+	const struct change_record *other;
+	const struct known_change *entry, *expired;
 	struct store_triage *call;
-	struct remark said;
 
-	if (!judge_record(expected, record, NULL, &said))
+	if (expected->agent->strict || record->state == CHANGE_WITHDRAWN ||
+		record->state == CHANGE_RECOVERED)
+		return false;
+	entry = gate_known(
+		config->known_changes, config->known_change_count, record, now, &expired);
+	if (entry && is_free(record, entry)) {
+		submit_entry(expected, store_triage_new(triaged, expected), record, entry);
+		return true;
+	}
+	other = record->triage.version == 0 ? find_elsewhere(expected, record, now) : NULL;
+	if (!other)
 		return false;
 	call = store_triage_new(triaged, expected);
-	(void)judge_record(expected, record, call->call.arena, &said);
-	submit_triage(expected, call, record, &said);
+	call->triage = (struct triage){.state = other->triage.state,
+		.note = other->triage.note,
+		.until = other->triage.until};
+	call->actor = (struct actor){other->triage.person, expected->origin};
+	submit_triage(expected, call, record);
 	return true;
 }
 
@@ -195,8 +175,6 @@ static void revise(struct expected *expected, const struct change_record *record
 	const struct known_change *expired;
 	const struct known_change *entry = gate_known(
 		config->known_changes, config->known_change_count, record, now, &expired);
-	struct remark said = {
-		.triage = {.state = TRIAGE_OPEN, .note = ""}, .actor = {person, "configuration"}};
 	struct store_triage *call;
 
 	if (!is_said_by(record, person))
@@ -207,9 +185,13 @@ static void revise(struct expected *expected, const struct change_record *record
 				find_elsewhere(expected, record, now))
 		return;
 	call = store_triage_new(revised, expected);
-	if (entry)
-		said = remark_of(entry, call->call.arena);
-	submit_triage(expected, call, record, &said);
+	if (entry) {
+		submit_entry(expected, call, record, entry);
+		return;
+	}
+	call->triage = (struct triage){.state = TRIAGE_OPEN, .note = ""};
+	call->actor = (struct actor){person, "configuration"};
+	submit_triage(expected, call, record);
 }
 
 static bool is_idle(const struct expected *expected)
