@@ -21,13 +21,6 @@ bool environment_may_stand_out(const struct environment_tally *tally)
 	return are_enough(tally, tally->hit + tally->behind) && is_alone(tally);
 }
 
-/* Whether those that are awaited may make it stand out. */
-static bool may_come(const struct environment_case *at)
-{
-	return environment_stands_out(&at->tally) ||
-	       are_enough(&at->tally, at->tally.hit + at->more);
-}
-
 const char environment_one_event[] = "most series of one environment changed, and few elsewhere";
 
 struct decision environment_decide(const struct environment_case *at)
@@ -38,7 +31,9 @@ struct decision environment_decide(const struct environment_case *at)
 		return (struct decision){DROP, "part of an announced change of its environment", 0};
 	if (at->is_event || at->follows)
 		return (struct decision){0};
-	if (at->runs > 0 && at->awaits && may_come(at))
+	if (at->runs > 0 && at->awaits &&
+		(environment_stands_out(&at->tally) ||
+			are_enough(&at->tally, at->tally.hit + at->more)))
 		return (struct decision){
 			HOLD, "waiting for other tests of its environment to run", at->runs};
 	if (!environment_stands_out(&at->tally)) {

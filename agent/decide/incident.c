@@ -32,12 +32,6 @@ static const char *shared_deployment(const struct announcement *a, const struct 
 	return NULL;
 }
 
-/* Whether it is known of both which deployments may have caused them. */
-static bool are_of_others(const struct change_record *a, const struct change_record *b)
-{
-	return a->item.suspects.listed > 0 && b->item.suspects.listed > 0;
-}
-
 /* Whether the changes may have been at the same time. */
 static bool places_overlap(const struct change_record *a, const struct change_record *b)
 {
@@ -64,19 +58,16 @@ static struct shared shared_cause(const struct incidents_open *open,
 	struct shared shared = {INCIDENT_DEPLOYMENT,
 		shared_deployment(&first->record->item, &change->record->item)};
 
-	if (shared.words || are_of_others(first->record, change->record) ||
-		!places_overlap(first->record, change->record))
+	bool others =
+		first->record->item.suspects.listed > 0 &&
+		change->record->item.suspects.listed > 0; /* of both the deployments are known */
+
+	if (shared.words || others || !places_overlap(first->record, change->record))
 		return shared;
 	shared = (struct shared){INCIDENT_LABEL, shared_label(&first->labels, &change->labels)};
 	if (!shared.words && open->few)
 		shared = (struct shared){INCIDENT_TIME, ""};
 	return shared;
-}
-
-static bool is_of_cluster(const struct change_record *first, const struct change_record *record)
-{
-	return first->item.members > 0 && first->sign == record->sign &&
-	       places_overlap(first, record);
 }
 
 static struct shared shared_with(const struct incidents_open *open,
@@ -97,9 +88,13 @@ static struct shared shared_with(const struct incidents_open *open,
 	}
 	if (now > incident->until || record->item.members > 0)
 		return (struct shared){0};
-	if (record->covered)
-		return (struct shared){INCIDENT_CLUSTER,
-			is_of_cluster(known->first.record, record) ? incident->words : NULL};
+	if (record->covered) {
+		const struct change_record *first = known->first.record;
+		bool of_cluster = first->item.members > 0 && first->sign == record->sign &&
+				  places_overlap(first, record);
+
+		return (struct shared){INCIDENT_CLUSTER, of_cluster ? incident->words : NULL};
+	}
 	return shared_cause(open, &known->first, change);
 }
 

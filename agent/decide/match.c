@@ -207,37 +207,17 @@ static void reach(const struct side *known, size_t at, size_t rank, const struct
 	*last = *first + REACH_MOST;
 }
 
-static size_t rank_in_stamp(const struct side *known, size_t at, size_t rank_before)
-{
-	return at > 0 && known->places[at].low == known->places[at - 1].low ? rank_before + 1 : 0;
-}
-
-static size_t count_pairs(const struct side *known, const struct side *found)
-{
-	size_t count = 0;
-
-	for (size_t i = 0, rank = 0; i < known->count; i++) {
-		size_t first, last;
-
-		rank = rank_in_stamp(known, i, rank);
-		reach(known, i, rank, found, &first, &last);
-		count += last - first;
-	}
-	return count;
-}
-
 static void match(struct arena *arena, struct side known, struct side found, struct matching *out)
 {
 	struct chains chains = {.places = found.count};
 
-	chains.pairs = arena_array(arena, count_pairs(&known, &found), sizeof *chains.pairs);
 	chains.best = arena_array(arena, found.count + 1, sizeof *chains.best);
 	for (size_t i = 0; i <= found.count; i++)
 		chains.best[i] = NO_PAIR;
 	for (size_t i = 0, rank = 0; i < known.count; i++) {
 		size_t first, last, before = chains.count;
 
-		rank = rank_in_stamp(&known, i, rank);
+		rank = i > 0 && known.places[i].low == known.places[i - 1].low ? rank + 1 : 0;
 		reach(&known, i, rank, &found, &first, &last);
 		for (size_t j = first; j < last; j++) {
 			double value = worth(&known.places[i], &found.places[j]);
@@ -247,6 +227,8 @@ static void match(struct arena *arena, struct side known, struct side found, str
 				continue;
 			if (best != NO_PAIR)
 				value += chains.pairs[best].total;
+			chains.pairs =
+				arena_grow(arena, chains.pairs, chains.count, sizeof *chains.pairs);
 			chains.pairs[chains.count++] = (struct couple){i, j, value, best};
 		}
 		for (size_t pair = before; pair < chains.count; pair++)
@@ -284,12 +266,6 @@ static void judge(struct side side, const int64_t *times, size_t n, const struct
 	}
 }
 
-/* Whether the found change is a known one that was not withdrawn. */
-static bool is_live(const struct matching *out, const struct known *known, size_t found)
-{
-	return out->known_of[found] != MATCH_NONE && !known[out->known_of[found]].withdrawn;
-}
-
 /* The found changes, and known ones that were not found within the tolerance and may have moved
  * further: also to where one was withdrawn. */
 static size_t mark_changes(const struct side sides[static 3], size_t n, const struct known *known,
@@ -298,7 +274,9 @@ static size_t mark_changes(const struct side sides[static 3], size_t n, const st
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < found_count; i++)
+	for (size_t i = 0; i < found_count; i++) {
+		size_t same = out->known_of[i];
+
 		marks[count++] = (struct mark){.place = (double)found[i].index,
 			.before = found[i].before,
 			.after = found[i].after,
@@ -306,7 +284,8 @@ static size_t mark_changes(const struct side sides[static 3], size_t n, const st
 			.index = i,
 			.tie = found[i].sign,
 			.found = true,
-			.known = is_live(out, known, i)};
+			.known = same != MATCH_NONE && !known[same].withdrawn};
+	}
 	for (size_t k = 0; k < 3; k++)
 		for (size_t i = 0; i < sides[k].count; i++) {
 			const struct place *place = &sides[k].places[i];

@@ -37,7 +37,6 @@ static bool was_announced(const struct change_record *record)
 	       (record->news == NOTIFY_PENDING || record->news == NOTIFY_QUEUED);
 }
 
-/* Whether a later found change undoes each found change; improvements are left out. */
 /* The last values lie at the level of the change, beyond the middle of its step. */
 static bool is_up_again(const struct closing *closing, size_t which, size_t from)
 {
@@ -74,6 +73,7 @@ static struct recovery after_days_off(
 	return end;
 }
 
+/* Whether a later found change undoes each found change; improvements are left out. */
 static void judge_found(struct closing *closing)
 {
 	closing->ends = arena_array(closing->arena, closing->count, sizeof *closing->ends);
@@ -89,13 +89,6 @@ static void judge_found(struct closing *closing)
 				recovery_by_changes(closing->values, closing->n, closing->changes,
 					closing->count, i));
 	}
-}
-
-static void close_at(
-	const struct closing *closing, const struct recovery *end, struct closure *closure)
-{
-	closure->ending = ENDING_OVER;
-	closure->over = (struct recovered){time_at(closing, end->from), end->level};
 }
 
 /* The level from before the change is back, while the change itself lies before the first point. */
@@ -137,7 +130,8 @@ static void judge_known(struct closing *closing, const struct change_record *kno
 		end = after_days_off(closing, MATCH_NONE, end_of_excursion(closing, known));
 	closing->waiting |= end.verdict == RECOVERY_WAIT && closing->n - end.from <= PATIENCE;
 	if (end.verdict == RECOVERY_OVER)
-		close_at(closing, &end, closure);
+		*closure = (struct closure){
+			.ending = ENDING_OVER, .over = {time_at(closing, end.from), end.level}};
 	else if (end.verdict == RECOVERY_WAIT && end.few && fate == FATE_GONE)
 		closure->ending = ENDING_WAIT;
 	if (end.way != SIZE_MAX && was_announced(known)) {
@@ -145,15 +139,6 @@ static void judge_known(struct closing *closing, const struct change_record *kno
 		if (end.verdict == RECOVERY_WAIT && end.few && !end.beyond)
 			closing->doubts[end.way] = DOUBT_END;
 	}
-}
-
-/* Whether the level went as far again at the end of the known change. */
-static bool is_beyond(const struct change_record *known, double level)
-{
-	const struct change *change = &known->item.change;
-	double step = change->level_after - change->level_before;
-
-	return (level - change->level_before) / step < -0.5;
 }
 
 /* Whether the change brings back the level of one that has recovered, earlier or now. */
@@ -164,10 +149,14 @@ static bool ends_one(const struct closing *closing, const struct change_record *
 		const struct recovered *over = known[i].state == CHANGE_RECOVERED
 						       ? &known[i].item.over
 						       : &closing->closures[i].over;
+		const struct change *change = &known[i].item.change;
+		double step = change->level_after - change->level_before;
+		/* The level went as far again at its end. */
+		bool beyond = (over->level - change->level_before) / step < -0.5;
 
 		if (over->time > known[i].item.time && known[i].sign == -sign &&
 			is_near(times_lower_bound(closing->times, closing->n, over->time), index) &&
-			!is_beyond(&known[i], over->level))
+			!beyond)
 			return true;
 	}
 	return false;

@@ -202,12 +202,6 @@ static const struct url_templates *shared_templates(struct arena *arena, const s
 	return links;
 }
 
-static bool has_any(const struct url_templates *links)
-{
-	return links->commit_url || links->compare_url || links->dashboard || links->runbook ||
-	       links->owner;
-}
-
 /* The metric's name without labels, which have placeholders of their own. */
 static const char *metric_name(struct arena *arena, const char *metric)
 {
@@ -225,7 +219,8 @@ static void set_links(
 	int64_t around = item->spacing > 0 ? AROUND_POINTS * item->spacing : AROUND;
 	struct url_values *values;
 
-	if (!links || !has_any(links))
+	if (!links || !(links->commit_url || links->compare_url || links->dashboard ||
+			      links->runbook || links->owner))
 		return;
 	values = arena_alloc(arena, sizeof *values);
 	*values = (struct url_values){.commit = announcement_commit(item),

@@ -64,13 +64,11 @@ struct environments {
 	size_t event_count;
 	struct alarm alarm;
 
-	struct change_record *const *records; /* of the round */
+	struct place *places; /* of the round's records */
 	size_t record_count;
-	struct place *places;
 	struct ruling *rulings;
 	size_t ruling_count;
 	bool holds;
-	int64_t again; /* engine_now: when the earliest held record is due */
 };
 
 static void look_again(void *context)
@@ -153,20 +151,13 @@ static struct known_event *add_event(
 	return known;
 }
 
-static struct known_event *find_event(const struct environments *environments, int64_t id)
-{
-	for (size_t i = 0; i < environments->event_count; i++)
-		if (environments->events[i].event.id == id)
-			return &environments->events[i];
-	return NULL;
-}
-
 const struct environment_event *environments_event(
 	const struct environments *environments, int64_t id)
 {
-	const struct known_event *known = id != 0 ? find_event(environments, id) : NULL;
-
-	return known ? &known->event : NULL;
+	for (size_t i = 0; i < environments->event_count; i++)
+		if (environments->events[i].event.id == id)
+			return &environments->events[i].event;
+	return NULL;
 }
 
 const struct environment_event *environments_find(const struct environment_rows *rows, int64_t id)
@@ -272,26 +263,21 @@ void environments_seen(
 		environments->look(environments->context);
 }
 
-/* True if no new change can be near the event, neither in time nor within its tolerance. */
-static bool is_past(const struct environment_event *event, int64_t now)
-{
-	int64_t least = now - EVENTS_KEPT;
-
-	return event->created < least && event->time < least &&
-	       event->spacing < (least - event->time) / CHANGE_TOLERANCE;
-}
-
 /* Bounds the list, as an agent runs for years. The store keeps events as long as changes refer to
  * them. */
 static void forget_events(struct environments *environments)
 {
-	int64_t now = agent_now(environments->agent);
+	int64_t least = agent_now(environments->agent) - EVENTS_KEPT;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < environments->event_count; i++) {
 		struct known_event *known = &environments->events[i];
+		const struct environment_event *event = &known->event;
 
-		if (known->stored && !known->dirty && is_past(&known->event, now))
+		/* No new change can be near it, neither in time nor within its tolerance. */
+		if (known->stored && !known->dirty && event->created < least &&
+			event->time < least &&
+			event->spacing < (least - event->time) / CHANGE_TOLERANCE)
 			free_event(known);
 		else
 			environments->events[kept++] = *known;
@@ -352,7 +338,6 @@ static void begin_round(void *context, struct change_record *const *records, siz
 
 	end_round(environments);
 	environments->holds = false;
-	environments->records = records;
 	environments->record_count = count;
 	environments->places = memory_new(count, sizeof *environments->places);
 	environments->rulings = memory_new(count, sizeof *environments->rulings);
@@ -391,30 +376,21 @@ static struct known_event *event_near(
 	return NULL;
 }
 
-static void put_follower(struct buf *names, const char *name, size_t length)
-{
-	buf_printf(names, "%s%.*s", names->length > 0 ? ", " : "", (int)length, name);
-}
-
-/* Adds the name to the sorted list of followers, unless it is there: "runner-8, runner-9". */
+/* Adds the name to the list of followers, unless it is there: "runner-8, runner-9". */
 static void add_follower(struct known_event *known, const char *name)
 {
-	const char *at = known->follower ? known->follower : "";
-	size_t size = strlen(name), length;
 	struct buf names = {0};
-	bool placed = false;
 
-	for (; *at; at += length, at += strspn(at, ", ")) {
-		length = strcspn(at, ",");
-		if (!placed && strcmp(name, at) <= 0) {
-			if (length != size || strncmp(at, name, size) != 0)
-				put_follower(&names, name, size);
-			placed = true;
-		}
-		put_follower(&names, at, length);
+	for (const char *at = known->follower; at && *at; at += strspn(at, ", ")) {
+		size_t length = strcspn(at, ",");
+
+		if (length == strlen(name) && strncmp(at, name, length) == 0)
+			return;
+		at += length;
 	}
-	if (!placed)
-		put_follower(&names, name, size);
+	if (known->follower)
+		buf_printf(&names, "%s, ", known->follower);
+	buf_text(&names, name);
 	free(known->follower);
 	known->follower = memory_strdup(names.data);
 	buf_free(&names);
@@ -486,26 +462,6 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Schedules the next evaluation. */
-static void wait_for(struct environments *environments, int64_t left)
-{
-	int64_t at =
-		engine_now(environments->agent->engine) + (left < LOOK_LEAST ? LOOK_LEAST : left);
-
-	if (!environments->holds || at < environments->again)
-		environments->again = at;
-	environments->holds = true;
-}
-
-static int64_t left_for_runs(
-	const struct environments *environments, const struct change_record *record)
-{
-	const struct agent *agent = environments->agent;
-	int64_t interval = config_interval(agent->config, record->item.test);
-
-	return record->handed + least(interval, RUNS_MOST) - engine_now(agent->engine);
-}
-
 /* Confirmation sets `updated`. `first_seen` bounds the wait of a change that keeps moving. */
 static int64_t confirmation_time_left(
 	const struct environments *environments, const struct change_record *record)
@@ -518,15 +474,6 @@ static int64_t confirmation_time_left(
 	most = least(most, CONFIRM_WAIT_MAX);
 	since = least(since, record->first_seen + CHANGE_TOLERANCE * most);
 	return since + most - agent_now(environments->agent);
-}
-
-/* True in a single pass that has not run the test: there is no view to judge by. */
-static bool is_unknown(const struct environments *environments, const struct change_record *record)
-{
-	bool found;
-	size_t at = place_of_test(environments, record->item.test, &found);
-
-	return environments->agent->once && (!found || !environments->seen[at].view);
 }
 
 /* Whether the change is the recovery of one that was announced with its environment. */
@@ -625,16 +572,23 @@ static void decide(struct environments *environments, const struct change_record
 {
 	const struct environment_moment *moment = &ruling->moment;
 	struct known_event *known = event_near(environments, moment);
+	const struct agent *agent = environments->agent;
+	int64_t now = engine_now(agent->engine), interval, left;
 	struct environment_case at = {.tally = environment_count(environments->index,
 					      moment->environment, moment->time, moment->spacing)};
+	bool found;
+	size_t test;
 
 	at.is_event = known != NULL;
 	at.has_grown = known && follow_event(known, &at.tally, ruling);
 	at.follows = !known && follows(environments, record, moment);
 	if (!known && !at.follows) {
-		at.runs = environments->agent->once ? 0 : left_for_runs(environments, record);
+		interval = config_interval(agent->config, record->item.test);
+		at.runs = agent->once ? 0 : record->handed + least(interval, RUNS_MOST) - now;
 		at.awaits = at.runs > 0 && awaits(environments, record->handed, moment, &at.more);
-		at.unknown = is_unknown(environments, record);
+		/* A single pass that has not run the test has no view to judge by. */
+		test = place_of_test(environments, record->item.test, &found);
+		at.unknown = agent->once && (!found || !environments->seen[test].view);
 		at.confirmation = confirmation_time_left(environments, record);
 		if (environment_stands_out(&at.tally)) {
 			at.ready = count_ready(environments, moment);
@@ -642,10 +596,14 @@ static void decide(struct environments *environments, const struct change_record
 		}
 	}
 	ruling->decision = environment_decide(&at);
-	if (ruling->decision.verdict == HOLD)
-		wait_for(environments, ruling->decision.until);
-	else if (ruling->decision.reason == environment_one_event)
+	if (ruling->decision.verdict == HOLD) {
+		left = ruling->decision.until < LOOK_LEAST ? LOOK_LEAST : ruling->decision.until;
+		environments->holds = true;
+		if (!agent->once) /* the next round takes it up */
+			engine_alarm(agent->engine, &environments->alarm, now + left);
+	} else if (ruling->decision.reason == environment_one_event) {
 		begin_event(environments, record, &at.tally, ruling);
+	}
 }
 
 static struct ruling *ruling_of(struct environments *environments,
@@ -677,12 +635,8 @@ static struct decision judge(void *context, struct change_record *record)
 	if (is_recovery_of_event(environments, record, &place))
 		return (struct decision){DROP, "part of the recovery of its environment", 0};
 	ruling = ruling_of(environments, record, &place.moment);
-	if (ruling->decision.verdict == HOLD) {
-		if (!environments->agent->once) /* the next round takes it up */
-			engine_alarm(environments->agent->engine, &environments->alarm,
-				environments->again);
+	if (ruling->decision.verdict == HOLD)
 		return ruling->decision;
-	}
 	if (ruling->late &&
 		environment_returns(environments->index, place.key, &place.moment, record->sign))
 		return pass;
@@ -716,16 +670,6 @@ void environments_write(struct environments *environments, struct store_queue *r
 	request->environments.items = events;
 }
 
-/* The growth was not announced; followers are announced with the next message. */
-static void take_back(struct known_event *known)
-{
-	bool followed = known->event.followed;
-
-	known->event = known->before;
-	known->event.followed = followed;
-	known->dirty = followed != known->before.followed;
-}
-
 void environments_written(struct environments *environments, bool stored)
 {
 	size_t kept = 0;
@@ -740,7 +684,12 @@ void environments_written(struct environments *environments, bool stored)
 			free(known->follower);
 			known->follower = NULL;
 		} else {
-			take_back(known);
+			/* The growth was not announced; followers are with the next message. */
+			bool followed = known->event.followed;
+
+			known->event = known->before;
+			known->event.followed = followed;
+			known->dirty = followed != known->before.followed;
 		}
 		if (known->stored)
 			environments->events[kept++] = *known;

@@ -127,14 +127,6 @@ static bool follows(const struct receiver *receiver, enum follow_up_kind kind)
 	return false;
 }
 
-/* A single pass serves only receivers that hold an alert until it is resolved. */
-static bool follows_now(const struct follow_ups *follow_ups, const struct receiver *receiver,
-	enum follow_up_kind kind)
-{
-	return is_ours(follow_ups, receiver->name) && follows(receiver, kind) &&
-	       (!follow_ups->agent->once || !notifier_of(receiver)->brief);
-}
-
 /* The place of the message's watch, or where it would be. */
 static size_t place_of(const struct follower *follower, int64_t id)
 {
@@ -258,32 +250,24 @@ static void settle_amendment(struct follower *follower)
 	store_client_call(follower->owner->agent, &request->call);
 }
 
-static void log_said(const struct follower *follower, const struct store_triage *request)
-{
-	const struct follow_up *follow_up = &follower->follow_up;
-
-	if (follow_up->state == 0 && request->changed == 0)
-		return;
-	log_event(LEVEL_INFO,
-		follow_up->undone ? "reaction to a message removed"
-				  : "reaction to a message applied",
-		LOG_TEXT("receiver", follower->receiver),
-		LOG_TEXT("destination", follower->attempt.destination),
-		LOG_TEXT("key", follower->attempt.key),
-		LOG_TEXT("person", follow_up->person ? follow_up->person : ""),
-		LOG_TEXT("triage", triage_state_names[request->triage.state]),
-		LOG_TEXT("instead_of", follow_up->overrides ? follow_up->overrides : ""),
-		LOG_INT("changes", request->changed));
-}
-
 static void said(struct store_triage *request)
 {
 	struct follower *follower = request->call.context;
 	struct follow_ups *follow_ups = follower->owner;
+	const struct follow_up *follow_up = &follower->follow_up;
 	bool changed = !request->call.failed && request->changed > 0;
 
-	if (!request->call.failed)
-		log_said(follower, request);
+	if (changed || (!request->call.failed && follow_up->state != 0))
+		log_event(LEVEL_INFO,
+			follow_up->undone ? "reaction to a message removed"
+					  : "reaction to a message applied",
+			LOG_TEXT("receiver", follower->receiver),
+			LOG_TEXT("destination", follower->attempt.destination),
+			LOG_TEXT("key", follower->attempt.key),
+			LOG_TEXT("person", follow_up->person ? follow_up->person : ""),
+			LOG_TEXT("triage", triage_state_names[request->triage.state]),
+			LOG_TEXT("instead_of", follow_up->overrides ? follow_up->overrides : ""),
+			LOG_INT("changes", request->changed));
 	store_call_free(&request->call);
 	if (changed) {
 		look_soon(follow_ups);
@@ -361,17 +345,6 @@ static void sent_anew(struct store_send_anew *request)
 	rest(follower, follower->pace);
 }
 
-/* The message was deleted although some of its changes stand. */
-static void send_anew(struct follower *follower, const struct error *error)
-{
-	struct store_send_anew *request = store_send_anew_new(sent_anew, follower);
-
-	warn(follower, "message deleted while its changes stand: sending it again", error);
-	request->delivery = follower->id;
-	fence(follower, &request->call);
-	store_client_call(follower->owner->agent, &request->call);
-}
-
 static bool stands(const struct follow_up *follow_up)
 {
 	for (size_t i = 0; i < follow_up->count; i++)
@@ -385,6 +358,7 @@ static void give_up(struct follower *follower, const struct error *error)
 {
 	enum follow_up_kind kind = follower->follow_up.kind;
 	struct watch *watch = watch_of(follower, follower->id);
+	struct store_send_anew *request;
 
 	if (watch)
 		watch->gone[kind] = kind != FOLLOW_UP_AMEND;
@@ -396,7 +370,11 @@ static void give_up(struct follower *follower, const struct error *error)
 		return;
 	}
 	if (follower->follow_up.deleted && stands(&follower->follow_up)) {
-		send_anew(follower, error);
+		request = store_send_anew_new(sent_anew, follower);
+		request->delivery = follower->id;
+		fence(follower, &request->call);
+		store_client_call(follower->owner->agent, &request->call);
+		warn(follower, "message deleted while its changes stand: sending it again", error);
 		return;
 	}
 	warn(follower, kind == FOLLOW_UP_AMEND ? "message not updated" : "open alert not refreshed",
@@ -554,17 +532,6 @@ static void fetched(struct store_follow_ups *request)
 	rest(follower, 0);
 }
 
-static void fetch(struct follower *follower, const struct watch *watch, enum follow_up_kind kind)
-{
-	struct store_follow_ups *request = store_follow_ups_new(fetched, follower);
-
-	follower->busy = true;
-	follower->id = watch->id;
-	follower->follow_up = (struct follow_up){.kind = kind};
-	request->delivery = watch->id;
-	store_client_call(follower->owner->agent, &request->call);
-}
-
 /* The next message: the kinds take turns, and of each kind the message that has waited longest.
  * NULL: none is due before `due`. */
 static struct watch *next_of(struct follower *follower, const struct receiver *receiver,
@@ -601,6 +568,7 @@ static void advance(void *context)
 	struct follower *follower = context;
 	struct agent *agent = follower->owner->agent;
 	const struct receiver *receiver = agent_receiver(agent, follower->receiver);
+	struct store_follow_ups *request;
 	enum follow_up_kind kind;
 	struct watch *watch;
 	int64_t due;
@@ -618,10 +586,17 @@ static void advance(void *context)
 	watch = next_of(follower, receiver, &kind, &due);
 	if (due < follower->not_before)
 		due = follower->not_before;
-	if (watch && follower->not_before <= engine_now(agent->engine))
-		fetch(follower, watch, kind);
-	else if (due != INT64_MAX)
-		engine_alarm(agent->engine, &follower->alarm, due);
+	if (!watch || follower->not_before > engine_now(agent->engine)) {
+		if (due != INT64_MAX)
+			engine_alarm(agent->engine, &follower->alarm, due);
+		return;
+	}
+	follower->busy = true;
+	follower->id = watch->id;
+	follower->follow_up = (struct follow_up){.kind = kind};
+	request = store_follow_ups_new(fetched, follower);
+	request->delivery = watch->id;
+	store_client_call(agent, &request->call);
 }
 
 static struct follower *follower_of(struct follow_ups *follow_ups, const char *receiver)
@@ -777,7 +752,8 @@ static void looked(struct store_follow_ups *request)
 	follow_ups->again = false;
 }
 
-/* The receivers with follow-ups of this kind. */
+/* The receivers with follow-ups of this kind; in a single pass only those that hold an alert until
+ * it is resolved. */
 static struct strings receivers_with(
 	const struct follow_ups *follow_ups, struct arena *arena, enum follow_up_kind kind)
 {
@@ -786,7 +762,9 @@ static struct strings receivers_with(
 	size_t count = 0;
 
 	for (size_t i = 0; i < config->receiver_count; i++)
-		if (follows_now(follow_ups, &config->receivers[i], kind))
+		if (is_ours(follow_ups, config->receivers[i].name) &&
+			follows(&config->receivers[i], kind) &&
+			(!follow_ups->agent->once || !notifier_of(&config->receivers[i])->brief))
 			names[count++] = arena_strdup(arena, config->receivers[i].name);
 	return (struct strings){names, count};
 }

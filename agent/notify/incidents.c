@@ -108,22 +108,6 @@ size_t incidents_early(const struct store_incidents *found, int64_t event, const
 	return 0;
 }
 
-/* The records that are not in an incident yet, in the order in which they are taken. */
-static size_t list_new(struct store_pending *pending, struct change_record **out)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < pending->records.count; i++) {
-		struct change_record *record = &pending->records.items[i];
-
-		if (is_new(record))
-			out[count++] = record;
-	}
-	if (count > 0)
-		qsort(out, count, sizeof *out, compare_time);
-	return count;
-}
-
 static const char *name_of(struct arena *arena, const char *test, const char *series)
 {
 	return arena_printf(arena, "%s\n%s", test, series);
@@ -158,20 +142,6 @@ static struct incident_change change_of(
 	return (struct incident_change){.record = record,
 		.labels = labels_rare(assigning->labels, assigning->arena, record->item.test,
 			record->series, INCIDENT_SHARE / 100.0)};
-}
-
-static void add_open(struct assigning *assigning, const struct incident_rows *known)
-{
-	struct incidents_open *open = &assigning->open;
-
-	for (size_t i = known->count; i > 0; i--) {
-		const struct opened_incident *at = &known->items[i - 1];
-
-		open->items =
-			arena_grow(assigning->arena, open->items, open->count, sizeof *open->items);
-		open->items[open->count++] = (struct incident_open){
-			.incident = at->incident, .first = change_of(assigning, at->first)};
-	}
 }
 
 /* In place of those that were read. */
@@ -209,10 +179,22 @@ void incidents_assign(
 	struct change_record **records =
 		arena_array(arena, pending->records.count, sizeof *records);
 	struct assigning assigning = {.arena = arena, .labels = labels_new(arena)};
-	size_t count = list_new(pending, records);
+	size_t count = 0;
 
+	for (size_t i = 0; i < pending->records.count; i++)
+		if (is_new(&pending->records.items[i]))
+			records[count++] = &pending->records.items[i];
+	if (count > 0)
+		qsort(records, count, sizeof *records, compare_time);
 	add_unchanged(&assigning, pending, found);
-	add_open(&assigning, &found->incidents);
+	for (size_t i = found->incidents.count; i > 0; i--) {
+		const struct opened_incident *at = &found->incidents.items[i - 1];
+		struct incidents_open *open = &assigning.open;
+
+		open->items = arena_grow(arena, open->items, open->count, sizeof *open->items);
+		open->items[open->count++] = (struct incident_open){
+			.incident = at->incident, .first = change_of(&assigning, at->first)};
+	}
 	for (size_t i = 0; i < count; i++) {
 		const struct incident_change change = change_of(&assigning, records[i]);
 		const struct incident *incident = incident_take(
@@ -222,12 +204,6 @@ void incidents_assign(
 	}
 	keep_changed(found, &assigning.open);
 	labels_free(assigning.labels);
-}
-
-static bool has_joined(const struct change_record *record)
-{
-	return record->item.incident != record->incident_stored ||
-	       record->environment_event != record->environment_stored;
 }
 
 void incidents_write(const struct store_pending *pending, const struct store_incidents *found,
@@ -245,7 +221,8 @@ void incidents_write(const struct store_pending *pending, const struct store_inc
 	for (size_t i = 0; i < pending->records.count; i++) {
 		const struct change_record *record = &pending->records.items[i];
 
-		if (has_joined(record))
+		if (record->item.incident != record->incident_stored ||
+			record->environment_event != record->environment_stored)
 			members[request->member_count++] = (struct store_member){record->item.id,
 				record->item.incident, record->environment_event,
 				record->covered && record->environment_event != 0};
