@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "agent/base/database.h"
-#include "agent/commands/answer_table.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
 #include "agent/web/forms.h"
@@ -33,8 +32,8 @@ static int print_answer(struct cli *cli, json_t *answer)
 	if (text && !json_is_true(json_object_get(answer, "shared"))) {
 		fprintf(cli->out, "The state is a file: it serves a single agent.\n");
 	} else {
-		answer_emit(cli, answer, json_object_get(answer, "agents"), columns,
-			(enum cli_output)options->output);
+		state_emit(
+			cli, answer, json_object_get(answer, "agents"), columns, options->output);
 		if (text && held < shards)
 			fprintf(cli->out,
 				"\n%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT

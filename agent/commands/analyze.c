@@ -15,8 +15,8 @@
 #include "agent/commands/gather.h"
 #include "agent/commands/notify.h"
 #include "agent/commands/plot.h"
-#include "agent/report/csv.h"
-#include "agent/report/findings_plot.h"
+#include "agent/notify/announce.h"
+#include "agent/report/record_plot.h"
 #include "agent/report/report.h"
 #include "sources/postgres/postgres.h"
 
@@ -103,13 +103,12 @@ static bool update_log(const struct test *test, const struct update *update)
 
 struct output_flags {
 	int output; /* enum report_output */
-	bool csv_formulas, verbose, fail_on_regression, update_postgres, update_grafana, plot;
+	bool verbose, fail_on_regression, update_postgres, update_grafana, plot;
 };
 
 static const struct field output_fields[] = {
 	OPTION_CHOICE(struct output_flags, output, "text", report_output_names,
 		"output format; log is an alias of text"),
-	OPTION_BOOL(struct output_flags, csv_formulas, CSV_FORMULAS_HELP),
 	OPTION_BOOL(struct output_flags, verbose, "show the p-value of each change", .letter = 'v'),
 	OPTION_BOOL(struct output_flags, fail_on_regression,
 		"exit with 1 on a regression, with 3 if a test has no data"),
@@ -247,10 +246,34 @@ static void judge(struct analyze *analyze, const struct task *task, const struct
 static void draw(
 	const struct analyze *analyze, const struct analysis *analysis, struct arena *arena)
 {
+	const struct test *test = analysis->test;
+
 	for (size_t s = 0; s < analysis->data->count; s++) {
+		const struct findings *found = &analysis->findings[s];
+		const struct series *series = found->series;
+		struct plot_change *changes = arena_array(arena, found->count, sizeof *changes);
+		const struct plot_line line = {.n = series->axis->n,
+			.times = series->axis->times,
+			.values = series->values,
+			.changes = changes,
+			.change_count = found->count};
+
+		for (size_t i = 0; i < found->count; i++)
+			changes[i] = record_plot_change(
+				&(struct change_record){.state = CHANGE_CONFIRMED,
+					.triage.state = change_accepted(found, &found->changes[i])
+								? TRIAGE_EXPECTED
+								: TRIAGE_OPEN,
+					.item = announce_change(arena, test->name,
+						test->environment, series, &found->changes[i])});
 		putc('\n', analyze->ask.cli->out);
 		plot_print(analyze->ask.cli,
-			findings_plot(arena, analysis->test->name, &analysis->findings[s]));
+			&(struct plot){
+				.title = arena_printf(arena, "%s %s", test->name, series->name),
+				.unit = series->metric ? series->metric->unit : NULL,
+				.direction = series_direction(series),
+				.lines = &line,
+				.line_count = 1});
 	}
 }
 
@@ -309,7 +332,6 @@ static int run(struct cli *cli)
 		.otava = analyze.ask.otava,
 		.verbose = options->output.verbose,
 		.color = cli->color,
-		.formulas = options->output.csv_formulas,
 		.attributes = options->selection.attrs};
 	struct gather gather = {.tests = analyze.ask.tests,
 		.count = analyze.ask.count,

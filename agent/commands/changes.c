@@ -10,7 +10,6 @@
 #include "agent/commands/state_file.h"
 #include "agent/model/record_json.h"
 #include "agent/notify/announce.h"
-#include "agent/report/csv.h"
 #include "agent/report/document.h"
 #include "agent/store/store.h"
 #include "agent/web/forms.h"
@@ -53,15 +52,6 @@ static void print_json(const struct change_list *list, size_t count, bool more, 
 	fprintf(out, "%s], \"more\": %s}\n", count > 0 ? "\n" : "", more ? "true" : "false");
 }
 
-static void print_csv(const struct change_list *list, size_t count, bool formulas, FILE *out)
-{
-	const char *const *columns = records_columns(list->arena);
-
-	csv_put_header(NULL, columns, formulas, out);
-	for (size_t i = 0; i < count; i++)
-		csv_put_text(NULL, list->rows[i].json, columns, formulas, out);
-}
-
 static json_t *parse_row(const void *context, size_t i)
 {
 	return json_loads(((const struct change_row *)context)[i].json, 0, NULL);
@@ -74,7 +64,6 @@ struct changes_options {
 	const char *since, *until, *test, *incident;
 	int64_t limit;
 	int output; /* enum cli_output */
-	bool csv_formulas;
 };
 
 static const struct field changes_fields[] = {
@@ -102,7 +91,6 @@ static const struct field changes_fields[] = {
 		"maximum number of changes, the most recently found first (--open: the worst)"),
 	OPTION_CHOICE(struct changes_options, output, "text", cli_list_outputs,
 		"output format; json includes the history"),
-	OPTION_BOOL(struct changes_options, csv_formulas, CSV_FORMULAS_HELP),
 	{0},
 };
 
@@ -155,18 +143,18 @@ static void print(struct cli *cli, const struct change_list *list)
 	size_t limit = (size_t)options->limit;
 	size_t count = list->count < limit ? list->count : limit;
 	bool more = list->more || list->count > count;
+	const struct document_items items = {count, parse_row, list->rows};
 
 	if (list->count > 0 && !options->open)
 		qsort(list->rows, list->count, sizeof *list->rows, by_time);
 	switch ((enum cli_output)options->output) {
 	case OUTPUT_TEXT:
-		document_table_of(list->arena,
-			&(struct document_items){count, parse_row, list->rows},
+		document_table_of(list->arena, &items,
 			options->open || options->triage.count > 0 ? records_inbox : records_list,
 			cli->out);
 		break;
 	case OUTPUT_JSON: print_json(list, count, more, cli->out); break;
-	case OUTPUT_CSV: print_csv(list, count, options->csv_formulas, cli->out); break;
+	case OUTPUT_CSV: document_csv(&items, records_columns(list->arena), cli->out); break;
 	}
 	if (more)
 		log_event(LEVEL_WARN, "output truncated: use --limit, --since or --test",

@@ -6,7 +6,7 @@
 #include "agent/base/when.h"
 #include "agent/model/columns.h"
 #include "agent/model/incident.h"
-#include "agent/report/csv.h"
+#include "agent/report/document.h"
 
 /* The object's value of a column; none if it is missing, null, of another type or out of range. */
 static void read_column(
@@ -120,9 +120,9 @@ const char *const records_inbox[] = {"id", "@time", "test", "metric", "branch", 
 	"@until=triage.until", "note=triage.note", "link=triage.link", NULL};
 
 static const char *const csv_last[] = {"regression", "forward_change_percent", "announced",
-	CSV_SUSPECTS, "triage=triage.state", "triage_owner=triage.owner", "triage_note=triage.note",
-	"triage_person=triage.person", "triage_time=triage.time", "triage_until=triage.until",
-	NULL};
+	DOCUMENT_SUSPECTS, "triage=triage.state", "triage_owner=triage.owner",
+	"triage_note=triage.note", "triage_person=triage.person", "triage_time=triage.time",
+	"triage_until=triage.until", NULL};
 
 const char *const *records_columns(struct arena *arena)
 {

@@ -26,239 +26,11 @@
 #include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
 #include "agent/notify/announce.h"
-#include "agent/report/csv.h"
+#include "agent/report/document.h"
 #include "agent/report/report.h"
 #include "agent/report/table.h"
 #include "detectors/recovery.h"
 #include "notifiers/text.h"
-
-/*
- * The report of `regressions`: the regressions of each test, as Hunter prints them, as JSON or as
- * CSV.
- *
- * The text is Hunter's, since scripts parse it, except for units and "new"; the JSON is one
- * document over all tests, the CSV one table.
- */
-
-enum regression_output { REGRESSION_TEXT, REGRESSION_JSON, REGRESSION_CSV };
-
-struct regression {
-	const struct series *before, *after; /* the same one, unless branches are compared */
-	struct comparison comparison;
-	const struct change *trend; /* the trend that made it worse, or NULL */
-	struct announcement item;   /* where it happened, and by which other series it was judged */
-	bool neither;               /* not worse or better: without a direction it does not count */
-	const char *accepted;       /* why it does not count, or NULL */
-	const char *blocking; /* the changes for which it counts, although others are accepted */
-};
-
-struct regression_report {
-	FILE *out;
-	enum regression_output output;
-	bool formulas;           /* in CSV: see csv_put_header */
-	size_t tests, regressed; /* reported so far, and those with regressions */
-	size_t accepted;         /* regressions that do not count */
-	size_t changed;          /* changes of metrics without a direction, which do not count */
-	bool otava;              /* no change is accepted */
-	struct buf failed;       /* JSON: the tests that failed */
-};
-
-static const char *const csv_columns[] = {"metric", "time", "direction", "unit", "commit_before",
-	"commit_after", "kind", "level_before", "level_after", "size", "size_low", "size_high",
-	"forward_change_percent", "pvalue", "regression", "accepted", NULL};
-
-/* "2026-02-18 00:00 15ce8e36..a60027ff": the time, and the suspects. */
-static void print_place(const struct announcement *item, FILE *out)
-{
-	char time[WHEN_TEXT], scratch[2][TABLE_SCRATCH];
-	const char *before, *after;
-
-	announcement_range(item, &before, &after);
-	before = table_commit(before, scratch[0]);
-	after = table_commit(after, scratch[1]);
-	fprintf(out, "        %.16s%s", when_format(item->time, time), before || after ? "  " : "");
-	text_print(before ? before : "", out);
-	fputs(before && after ? ".." : "", out);
-	text_print(after ? after : "", out);
-	putc('\n', out);
-}
-
-static void print_text(const struct regression_report *report, const char *test,
-	const struct regression *worse, size_t count)
-{
-	text_print(test, report->out);
-	fputs(count > 0 ? ":\n" : ": OK\n", report->out);
-	for (size_t i = 0; i < count; i++) {
-		const struct comparison *comparison = &worse[i].comparison;
-		const struct metric *metric = worse[i].before->metric;
-		const char *unit = metric ? metric->unit : NULL;
-		fputs("    ", report->out);
-		text_print_padded(worse[i].before->name, 16, report->out);
-		fputs(": ", report->out);
-		text_print_level(comparison->level_before, unit, report->out);
-		fputs(" --> ", report->out);
-		text_print_level(comparison->level_after, unit, report->out);
-		putc(' ', report->out);
-		if (worse[i].trend)
-			report_print_trend(worse[i].after, worse[i].trend, report->out);
-		else
-			text_print_size(comparison->size, comparison->size_low,
-				comparison->size_high, report->out);
-		struct buf basis = {0};
-		text_basis(&basis, &worse[i].item, &text_plain);
-		fputs(basis.length > 0 ? basis.data : "", report->out);
-		buf_free(&basis);
-		if (worse[i].neither)
-			fputs(" changed: the metric has no direction", report->out);
-		if (worse[i].accepted) {
-			fputs(" accepted: ", report->out);
-			text_print(worse[i].accepted, report->out);
-		} else if (worse[i].blocking) {
-			fputs(" not accepted: ", report->out);
-			text_print(worse[i].blocking, report->out);
-		}
-		putc('\n', report->out);
-		if (!report->otava)
-			print_place(&worse[i].item, report->out);
-	}
-}
-
-static void put_level(
-	struct buf *out, const char *key, const struct series *series, const struct level *level)
-{
-	char time[WHEN_TEXT];
-	const int64_t *times = series->axis->times;
-	buf_printf(out, ", \"%s\": {\"first\": \"%s\"", key,
-		when_format_iso(times[level->span.from], time));
-	buf_printf(out, ", \"last\": \"%s\", \"count\": %zu",
-		when_format_iso(times[level->span.to - 1], time), level->count);
-	json_put_number(out, "mean", level->mean);
-	json_put_number(out, "stddev", level->stddev);
-	buf_char(out, '}');
-}
-
-static void put_place(struct buf *out, const struct announcement *item)
-{
-	char time[WHEN_TEXT];
-	const char *before, *after;
-
-	announcement_range(item, &before, &after);
-	buf_printf(out, ", \"time\": \"%s\"", when_format_iso(item->time, time));
-	json_put_text(out, "commit_before", before);
-	json_put_text(out, "commit_after", after);
-}
-
-static void put_regression(struct buf *out, const struct regression *worse)
-{
-	const struct comparison *comparison = &worse->comparison;
-	const struct metric *metric = worse->before->metric;
-
-	json_open(out, "metric", worse->before->name);
-	buf_printf(out, ", \"direction\": %d, \"unit\": ", series_direction(worse->before));
-	buf_json_text(out, metric ? metric->unit : NULL);
-	json_put_number(out, "forward_change_percent", comparison->percent);
-	json_put_number(out, "pvalue", comparison->pvalue);
-	json_put_number(out, "level_before", comparison->level_before);
-	json_put_number(out, "level_after", comparison->level_after);
-	json_put_number(out, "size", comparison->size);
-	json_put_number(out, "size_low", comparison->size_low);
-	json_put_number(out, "size_high", comparison->size_high);
-	buf_printf(out, ", \"kind\": \"%s\"",
-		change_kind_names[worse->trend ? CHANGE_TREND : CHANGE_STEP]);
-	put_place(out, &worse->item);
-	json_put_bool(out, "regression", !worse->neither);
-	json_put_text(out, "accepted", worse->accepted);
-	announcement_put_basis(out, &worse->item);
-	put_level(out, "before", worse->before, &comparison->before);
-	put_level(out, "after", worse->after, &comparison->after);
-	buf_char(out, '}');
-}
-
-static void print_json(const struct regression_report *report, const char *test,
-	const struct regression *worse, size_t count, size_t compared)
-{
-	struct buf out = {0};
-	buf_text(&out, report->tests ? ",\n  {\"name\": " : "\n  {\"name\": ");
-	buf_json_text(&out, test);
-	buf_printf(&out, ", \"compared\": %zu, \"regressions\": [", compared);
-	for (int neither = 0; neither < (report->otava ? 1 : 2); neither++) {
-		buf_text(&out, neither ? "], \"changed\": [" : "");
-		for (size_t i = 0; i < count; i++)
-			if (worse[i].neither == neither)
-				put_regression(&out, &worse[i]);
-	}
-	buf_text(&out, "]}");
-	text_flush(&out, report->out);
-}
-
-static void print_csv(const struct regression_report *report, const char *test,
-	const struct regression *worse, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		struct buf row = {0};
-
-		put_regression(&row, &worse[i]);
-		csv_put_text(test, row.data, csv_columns, report->formulas, report->out);
-		buf_free(&row);
-	}
-}
-
-/* `compared`: the number of metrics that could be compared. */
-static void regression_report_test(struct regression_report *report, const char *test,
-	const struct regression *worse, size_t count, size_t compared)
-{
-	if (report->output == REGRESSION_JSON)
-		print_json(report, test, worse, count, compared);
-	else if (report->output == REGRESSION_CSV)
-		print_csv(report, test, worse, count);
-	else
-		print_text(report, test, worse, count);
-	report->tests++;
-	size_t accepted = 0, changed = 0;
-	for (size_t i = 0; i < count; i++) {
-		accepted += worse[i].accepted && !worse[i].neither;
-		changed += worse[i].neither;
-	}
-	report->accepted += accepted;
-	report->changed += changed;
-	report->regressed += count > accepted + changed;
-}
-
-static void print_text_end(const struct regression_report *report)
-{
-	if (report->regressed == 0 && report->failed.length > 0 && !report->otava)
-		fputs(report->tests ? "No regression in the tests that could be compared\n" : "",
-			report->out);
-	else if (report->regressed == 0 && report->tests == 0 && report->failed.length > 0)
-		; /* nothing was read */
-	else if (report->regressed == 0)
-		fputs("No regressions found!\n", report->out);
-	else if (report->regressed == 1)
-		fputs("Regressions in 1 test found\n", report->out);
-	else
-		fprintf(report->out, "Regressions in %zu tests found\n", report->regressed);
-	if (report->changed > 0)
-		fprintf(report->out,
-			"%zu change%s of metrics without a direction (counted with "
-			"--ignore-direction)\n",
-			report->changed, cli_plural(report->changed));
-	gate_print(report->accepted, report->out);
-}
-
-static void regression_report_end(struct regression_report *report)
-{
-	if (report->output == REGRESSION_JSON) {
-		fprintf(report->out, "%s], \"regressed\": %zu", report->tests ? "\n" : "",
-			report->regressed);
-		if (!report->otava)
-			fprintf(report->out, ", \"accepted\": %zu", report->accepted);
-		fprintf(report->out, ", \"failed\": [%s]}\n",
-			report->failed.length ? report->failed.data : "");
-	} else if (report->output != REGRESSION_CSV) {
-		print_text_end(report);
-	}
-	buf_free(&report->failed);
-}
 
 /* The p threshold for metrics whose detector has none. */
 #define REGRESSION_P_VALUE 0.001
@@ -266,16 +38,13 @@ static void regression_report_end(struct regression_report *report)
 #define EARLIER (INT64_C(30) * 24 * 3600 * 1000) /* ms */
 
 struct regression_flags {
-	int output; /* enum regression_output */
-	bool ignore_direction, csv_formulas;
+	int output; /* enum cli_output */
+	bool ignore_direction;
 	const char *base_branch;
 };
 
-static const char *const output_names[] = {"text", "json", "csv", NULL};
-
 static const struct field regression_fields[] = {
-	OPTION_CHOICE(struct regression_flags, output, "text", output_names, "output format"),
-	OPTION_BOOL(struct regression_flags, csv_formulas, CSV_FORMULAS_HELP),
+	OPTION_CHOICE(struct regression_flags, output, "text", cli_list_outputs, "output format"),
 	OPTION_BOOL(struct regression_flags, ignore_direction,
 		"also count improvements and changes of metrics without a direction"),
 	OPTION_STRING(struct regression_flags, base_branch, NULL,
@@ -300,14 +69,238 @@ static const struct option_part regressions_parts[] = {
 	{0},
 };
 
+struct regression {
+	const struct series *before, *after; /* the same one, unless branches are compared */
+	struct comparison comparison;
+	const struct change *trend; /* the trend that made it worse, or NULL */
+	struct announcement item;   /* where it happened, and by which other series it was judged */
+	bool neither;               /* not worse or better: without a direction it does not count */
+	const char *accepted;       /* why it does not count, or NULL */
+	const char *blocking; /* the changes for which it counts, although others are accepted */
+};
+
+/* The result of the comparison of one test. */
+struct comparisons {
+	struct regression *worse;
+	size_t count, compared; /* compared: metrics that have enough data for it */
+	struct gate_lacks lacks;
+};
+
 struct regressions {
 	struct command_context ask;
 	const struct regression_flags *flags;
-	struct regression_report report;
 	struct gate *gate;
 	const struct gather *gather;
 	struct environment_report environments;
+	/* Reported so far. */
+	size_t tests, regressed; /* regressed: those with regressions */
+	size_t accepted;         /* regressions that do not count */
+	size_t changed;          /* changes of metrics without a direction, which do not count */
+	struct buf failed;       /* JSON: the tests that failed */
 };
+
+/* ---- the report: as text it is Hunter's, since scripts parse it, except for units and "new" ----
+ */
+
+static const char *const csv_columns[] = {"metric", "time", "direction", "unit", "commit_before",
+	"commit_after", "kind", "level_before", "level_after", "size", "size_low", "size_high",
+	"forward_change_percent", "pvalue", "regression", "accepted", NULL};
+
+/* "2026-02-18 00:00 15ce8e36..a60027ff": the time, and the suspects. */
+static void print_place(const struct announcement *item, FILE *out)
+{
+	char time[WHEN_TEXT], scratch[2][TABLE_SCRATCH];
+	const char *before, *after;
+
+	announcement_range(item, &before, &after);
+	before = table_commit(before, scratch[0]);
+	after = table_commit(after, scratch[1]);
+	fprintf(out, "        %.16s%s", when_format(item->time, time), before || after ? "  " : "");
+	text_print(before ? before : "", out);
+	fputs(before && after ? ".." : "", out);
+	text_print(after ? after : "", out);
+	putc('\n', out);
+}
+
+static void print_regression(const struct regression *worse, FILE *out)
+{
+	const struct comparison *comparison = &worse->comparison;
+	const struct metric *metric = worse->before->metric;
+	struct buf basis = {0};
+
+	fputs("    ", out);
+	text_print_padded(worse->before->name, 16, out);
+	fputs(": ", out);
+	text_print_level(comparison->level_before, metric ? metric->unit : NULL, out);
+	fputs(" --> ", out);
+	text_print_level(comparison->level_after, metric ? metric->unit : NULL, out);
+	putc(' ', out);
+	if (worse->trend)
+		report_print_trend(worse->after, worse->trend, out);
+	else
+		text_print_size(comparison->size, comparison->size_low, comparison->size_high, out);
+	text_basis(&basis, &worse->item, &text_plain);
+	text_flush(&basis, out);
+	if (worse->neither)
+		fputs(" changed: the metric has no direction", out);
+	if (worse->accepted || worse->blocking) {
+		fputs(worse->accepted ? " accepted: " : " not accepted: ", out);
+		text_print(worse->accepted ? worse->accepted : worse->blocking, out);
+	}
+	putc('\n', out);
+}
+
+static void put_level(
+	struct buf *out, const char *key, const struct series *series, const struct level *level)
+{
+	const int64_t *times = series->axis->times;
+
+	buf_printf(out, ", \"%s\": {", key);
+	json_put_time(out, "first", times[level->span.from]);
+	json_put_time(out, "last", times[level->span.to - 1]);
+	json_put_count(out, "count", level->count);
+	json_put_number(out, "mean", level->mean);
+	json_put_number(out, "stddev", level->stddev);
+	buf_char(out, '}');
+}
+
+static void put_regression(struct buf *out, const struct regression *worse)
+{
+	const struct comparison *comparison = &worse->comparison;
+	const struct metric *metric = worse->before->metric;
+	const char *before, *after;
+
+	announcement_range(&worse->item, &before, &after);
+	json_open(out, "metric", worse->before->name);
+	buf_printf(out, ", \"direction\": %d", series_direction(worse->before));
+	json_put_text(out, "unit", metric ? metric->unit : NULL);
+	json_put_number(out, "forward_change_percent", comparison->percent);
+	json_put_number(out, "pvalue", comparison->pvalue);
+	json_put_number(out, "level_before", comparison->level_before);
+	json_put_number(out, "level_after", comparison->level_after);
+	json_put_number(out, "size", comparison->size);
+	json_put_number(out, "size_low", comparison->size_low);
+	json_put_number(out, "size_high", comparison->size_high);
+	json_put_text(out, "kind", change_kind_names[worse->trend ? CHANGE_TREND : CHANGE_STEP]);
+	json_put_time(out, "time", worse->item.time);
+	json_put_text(out, "commit_before", before);
+	json_put_text(out, "commit_after", after);
+	json_put_bool(out, "regression", !worse->neither);
+	json_put_text(out, "accepted", worse->accepted);
+	announcement_put_basis(out, &worse->item);
+	put_level(out, "before", worse->before, &comparison->before);
+	put_level(out, "after", worse->after, &comparison->after);
+	buf_char(out, '}');
+}
+
+static void print_json(
+	const struct regressions *regressions, const char *test, const struct comparisons *found)
+{
+	struct buf out = {0};
+
+	buf_text(&out, regressions->tests ? ",\n  " : "\n  ");
+	json_open(&out, "name", test);
+	json_put_count(&out, "compared", found->compared);
+	buf_text(&out, ", \"regressions\": [");
+	for (int neither = 0; neither < (regressions->ask.otava ? 1 : 2); neither++) {
+		buf_text(&out, neither ? "], \"changed\": [" : "");
+		for (size_t i = 0; i < found->count; i++)
+			if (found->worse[i].neither == neither)
+				put_regression(&out, &found->worse[i]);
+	}
+	buf_text(&out, "]}");
+	text_flush(&out, regressions->ask.cli->out);
+}
+
+static void print_test(
+	const struct regressions *regressions, const char *test, const struct comparisons *found)
+{
+	FILE *out = regressions->ask.cli->out;
+	int output = regressions->flags->output;
+
+	if (output == OUTPUT_JSON) {
+		print_json(regressions, test, found);
+		return;
+	}
+	if (output == OUTPUT_TEXT) {
+		text_print(test, out);
+		fputs(found->count > 0 ? ":\n" : ": OK\n", out);
+	}
+	for (size_t i = 0; i < found->count; i++) {
+		struct buf row = {0};
+
+		if (output == OUTPUT_CSV) {
+			put_regression(&row, &found->worse[i]);
+			document_csv_row(test, row.data, csv_columns, out);
+			buf_free(&row);
+		} else {
+			print_regression(&found->worse[i], out);
+			if (!regressions->ask.otava)
+				print_place(&found->worse[i].item, out);
+		}
+	}
+}
+
+static void add_test(
+	struct regressions *regressions, const char *test, const struct comparisons *found)
+{
+	size_t accepted = 0, changed = 0;
+
+	print_test(regressions, test, found);
+	for (size_t i = 0; i < found->count; i++) {
+		accepted += found->worse[i].accepted && !found->worse[i].neither;
+		changed += found->worse[i].neither;
+	}
+	regressions->tests++;
+	regressions->accepted += accepted;
+	regressions->changed += changed;
+	regressions->regressed += found->count > accepted + changed;
+}
+
+static void print_text_end(const struct regressions *regressions)
+{
+	FILE *out = regressions->ask.cli->out;
+	size_t regressed = regressions->regressed;
+	bool failed = regressions->failed.length > 0;
+
+	if (regressed == 0 && failed && !regressions->ask.otava)
+		fputs(regressions->tests ? "No regression in the tests that could be compared\n"
+					 : "",
+			out);
+	else if (regressed == 0 && (regressions->tests > 0 || !failed))
+		fputs("No regressions found!\n", out);
+	else if (regressed > 0)
+		fprintf(out, "Regressions in %zu test%s found\n", regressed, cli_plural(regressed));
+	if (regressions->changed > 0)
+		fprintf(out,
+			"%zu change%s of metrics without a direction (counted with "
+			"--ignore-direction)\n",
+			regressions->changed, cli_plural(regressions->changed));
+	gate_print(regressions->accepted, out);
+}
+
+static void finish(struct regressions *regressions)
+{
+	FILE *out = regressions->ask.cli->out;
+
+	if (regressions->flags->output == OUTPUT_JSON) {
+		fprintf(out, "%s], \"regressed\": %zu", regressions->tests ? "\n" : "",
+			regressions->regressed);
+		if (!regressions->ask.otava)
+			fprintf(out, ", \"accepted\": %zu", regressions->accepted);
+		fprintf(out, ", \"failed\": [%s]}\n",
+			regressions->failed.length ? regressions->failed.data : "");
+	} else if (regressions->flags->output == OUTPUT_TEXT) {
+		if (regressions->regressed > 0)
+			environment_report_print(
+				&regressions->environments, regressions->ask.selection.since, out);
+		print_text_end(regressions);
+	}
+	environment_report_free(&regressions->environments);
+	buf_free(&regressions->failed);
+}
+
+/* ---- a test, on a worker ---- */
 
 /* The result of one task. */
 struct half {
@@ -320,24 +313,19 @@ struct half {
 				 length means the end */
 };
 
-static bool any_points(const struct dataset *data)
-{
-	for (size_t s = 0; s < data->count; s++)
-		if (data->series[s].axis->n > 0)
-			return true;
-	return false;
-}
-
 static bool analyze(struct task *task, const struct half *half, const struct dataset *data,
 	struct scratch *scratch, struct analysis *out, struct error *error)
 {
 	const struct command_context *ask = &half->regressions->ask;
-	if (!any_points(data))
+	const char *branch = task->query.branch;
+	size_t points = 0;
+
+	for (size_t s = 0; s < data->count; s++)
+		points += data->series[s].axis->n;
+	if (points == 0)
 		return error_set(error, ERROR_DATA,
 			"test \"%s\": no data in the selected range%s%s%s", task->test->name,
-			task->query.branch ? " on branch \"" : "",
-			task->query.branch ? task->query.branch : "",
-			task->query.branch ? "\"" : "");
+			branch ? " on branch \"" : "", branch ? branch : "", branch ? "\"" : "");
 	return analysis_run(task->query.arena, ask->schema, task->test, data, task->companions,
 		ask->settings, ask->setting_count, scratch, out, error);
 }
@@ -401,22 +389,18 @@ static const char *main_branch(const struct regressions *regressions, const stru
 	return test->options && field_find(test->source->fields, "base_branch") ? "main" : NULL;
 }
 
-/* The main branch is not compared with itself: the request is handled as for a test without
- * branches. With a branch_prefix, "main" is at another place than the test's own data. */
-static bool compares_branches(const struct regressions *regressions, const struct test *test)
-{
-	const char *branch = regressions->ask.selection.branch;
-	const char *main = main_branch(regressions, test);
-	if (!branch)
-		return false;
-	if (!main && !test_option(test, "branch_prefix"))
-		main = "main";
-	return !main || strcmp(branch, main) != 0;
-}
-
+/* Two for a branch that is compared with the main one. The main branch is not compared with itself:
+ * the request is handled as for a test without branches. With a branch_prefix, "main" is at another
+ * place than the test's own data. */
 static size_t count_parts(const void *context, const struct test *test)
 {
-	return compares_branches(context, test) ? 2 : 1;
+	const struct regressions *regressions = context;
+	const char *branch = regressions->ask.selection.branch;
+	const char *main = main_branch(regressions, test);
+
+	if (!main && !test_option(test, "branch_prefix"))
+		main = "main";
+	return branch && (!main || strcmp(branch, main) != 0) ? 2 : 1;
 }
 
 static void prepare(void *context, struct task *task)
@@ -424,8 +408,9 @@ static void prepare(void *context, struct task *task)
 	struct regressions *regressions = context;
 	struct query *query = &task->query;
 	struct half *half = arena_alloc(query->arena, sizeof *half);
+
 	*half = (struct half){.regressions = regressions,
-		.compared = compares_branches(regressions, task->test),
+		.compared = count_parts(regressions, task->test) > 1,
 		.is_branch = regressions->gather->part == 1};
 	selection_query(&regressions->ask.selection, task->test, query);
 	if (!half->is_branch) {
@@ -437,6 +422,8 @@ static void prepare(void *context, struct task *task)
 	task->result = half;
 	task->work = work;
 }
+
+/* ---- the comparison ---- */
 
 static struct findings *find_series(const struct analysis *analysis, const char *name)
 {
@@ -460,21 +447,6 @@ static double threshold_of(const struct command_context *ask, const struct test 
 	return *(const double *)(const void *)((const char *)detection.options + field->offset);
 }
 
-/* The result of the comparison of one test. */
-struct comparisons {
-	struct regression *worse;
-	size_t count, compared; /* compared: metrics that have enough data for it */
-	struct gate_lacks lacks;
-};
-
-static bool any_value(const struct series *series, size_t from)
-{
-	for (size_t i = from; i < series->axis->n; i++)
-		if (isfinite(series->values[i]))
-			return true;
-	return false;
-}
-
 /* The reason why the series cannot be compared, or NULL; `since`: the index of the baseline in the
  * series that is compared with it. */
 static const char *missing_of(struct arena *arena, const struct comparison *comparison,
@@ -483,9 +455,11 @@ static const char *missing_of(struct arena *arena, const struct comparison *comp
 	size_t before = comparison->before.count, after = comparison->after.count;
 	const char *more = cli_plural(before);
 
+	while (since < series->axis->n && !isfinite(series->values[since]))
+		since++;
 	if (before == 0)
 		return "no values at the baseline";
-	if (after == 0 || !any_value(series, since))
+	if (after == 0 || since == series->axis->n)
 		return "no values since the baseline";
 	if (comparison->pvalue < threshold || comparison->df >= COMPARE_LEAST)
 		return NULL;
@@ -533,19 +507,24 @@ static void put_change(struct buf *out, const struct series *series, const struc
 		buf_printf(out, " %+.1f%%", change->size);
 }
 
-/* If all changes that made it worse are accepted, the reason of the last one. If only some are, the
- * others are named. */
-static void judge_changes(struct arena *arena, struct findings *found, struct regression *worse)
+/* The largest change that made it worse, or NULL: none that was found. If all of them are accepted,
+ * sets the reason of the last one; if only some are, names the others. */
+static const struct change *judge_causes(
+	struct arena *arena, struct findings *found, struct regression *worse)
 {
+	const struct change *largest = NULL;
 	const char *accepted = NULL;
 	struct buf blocking = {0};
 
-	for (size_t i = 0; found->accepted && i < found->count; i++) {
+	for (size_t i = 0; i < found->count; i++) {
 		const struct change *change = &found->changes[i];
 		const char *reason = change_accepted(found, change);
 
 		if (!is_cause(arena, found, &worse->comparison, i))
 			continue;
+		if (!largest || fabs(change->level_after - change->level_before) >
+					fabs(largest->level_after - largest->level_before))
+			largest = change;
 		if (reason)
 			accepted = reason;
 		else
@@ -556,55 +535,12 @@ static void judge_changes(struct arena *arena, struct findings *found, struct re
 	else
 		worse->accepted = accepted;
 	buf_free(&blocking);
-}
-
-/* The change that made it worse, the largest if several did; NULL: none that was found. */
-static const struct change *largest_cause(
-	struct arena *arena, struct findings *found, const struct comparison *comparison)
-{
-	const struct change *largest = NULL;
-
-	for (size_t i = 0; i < found->count; i++) {
-		const struct change *change = &found->changes[i];
-
-		if (is_cause(arena, found, comparison, i) &&
-			(!largest || fabs(change->level_after - change->level_before) >
-					     fabs(largest->level_after - largest->level_before)))
-			largest = change;
-	}
 	return largest;
-}
-
-/* The last commit before a branch: that of the baseline's last run. */
-static const char *commit_at(struct arena *arena, const struct findings *base, size_t end)
-{
-	const struct column *commits = axis_column(base->series->axis, "commit");
-
-	return commits && end > 0 && commits->values[end - 1]
-		       ? arena_strdup(arena, commits->values[end - 1])
-		       : NULL;
 }
 
 static bool is_neither(const struct regressions *regressions, const struct series *series)
 {
 	return series_direction(series) == 0 && !regressions->flags->ignore_direction;
-}
-
-/* The difference of the levels as a change, which lies anywhere in the compared level. */
-static struct change change_in(const struct comparison *comparison)
-{
-	size_t from = comparison->after.span.from, to = comparison->after.span.to - 1;
-
-	return (struct change){.index = from,
-		.level_before = comparison->level_before,
-		.level_after = comparison->level_after,
-		.size = comparison->size,
-		.size_low = comparison->size_low,
-		.size_high = comparison->size_high,
-		.place_from = from,
-		.place_to = to,
-		.cause_from = from,
-		.cause_to = to};
 }
 
 static void add_regression(const struct regressions *regressions, const struct task *task,
@@ -615,24 +551,37 @@ static void add_regression(const struct regressions *regressions, const struct t
 	const struct test *test = task->test;
 	struct arena *arena = task->query.arena;
 	struct regression *worse = &out->worse[out->count++];
-	const struct change *last = change_to(other, comparison->after.span);
-	const struct change *cause = half->compared ? NULL : largest_cause(arena, base, comparison);
-	struct change whole = change_in(comparison);
+	const struct change *last = change_to(other, comparison->after.span), *cause = NULL;
+	size_t from = comparison->after.span.from, to = comparison->after.span.to - 1;
+	/* The difference of the levels as a change, which lies anywhere in the compared level. */
+	const struct change whole = {.index = from,
+		.level_before = comparison->level_before,
+		.level_after = comparison->level_after,
+		.size = comparison->size,
+		.size_low = comparison->size_low,
+		.size_high = comparison->size_high,
+		.place_from = from,
+		.place_to = to,
+		.cause_from = from,
+		.cause_to = to};
 
 	*worse = (struct regression){.before = base->series,
 		.after = other->series,
 		.comparison = *comparison,
 		.trend = last && last->kind == CHANGE_TREND ? last : NULL,
-		.item = announce_change(arena, test->name, test->environment, other->series,
-			cause ? cause : &whole),
 		.neither = is_neither(regressions, base->series)};
+	if (!half->compared)
+		cause = judge_causes(arena, base, worse);
+	worse->item = announce_change(
+		arena, test->name, test->environment, other->series, cause ? cause : &whole);
 	findings_basis(arena, other, last, &worse->item);
-	if (half->compared) {
+	if (half->compared) { /* the last good commit is that of the baseline's last run */
+		const struct column *commits = axis_column(base->series->axis, "commit");
+		size_t end = comparison->before.span.to;
+
 		worse->item.suspects.known &= worse->item.suspects.timed;
 		worse->item.commit_before = worse->item.place_commit_before =
-			commit_at(arena, base, comparison->before.span.to);
-	} else {
-		judge_changes(arena, base, worse);
+			commits && end > 0 ? arena_strdup(arena, commits->values[end - 1]) : NULL;
 	}
 	if (!cause)
 		worse->accepted = gate_judge_span(regressions->gate, arena, test, other, &whole);
@@ -661,32 +610,19 @@ static struct comparison compare_levels(const struct regressions *regressions, s
 	return out;
 }
 
-/* "1 point at 24.1, which may be an outlier: another one decides" */
-static const char *missing_second(struct arena *arena, const struct regression *worse)
-{
-	const struct comparison *comparison = &worse->comparison;
-	const struct metric *metric = worse->before->metric;
-	bool after = comparison->after.count == 1;
-	struct buf text = {0};
-
-	buf_printf(&text, "1 point%s, ", after ? "" : " at the baseline");
-	text_level(&text, after ? comparison->level_after : comparison->level_before);
-	buf_printf(&text, "%s%s, possibly an outlier: one more point is needed",
-		metric && metric->unit ? " " : "", metric && metric->unit ? metric->unit : "");
-	return buf_keep(&text, arena);
-}
-
 static void compare_series(const struct regressions *regressions, const struct task *task,
 	struct findings *base, size_t point, struct findings *other, struct comparisons *out)
 {
 	struct arena *arena = task->query.arena;
-	double threshold = threshold_of(&regressions->ask, task->test, base->series->metric, arena);
+	const struct metric *metric = base->series->metric;
+	double threshold = threshold_of(&regressions->ask, task->test, metric, arena);
 	struct comparison comparison = compare_levels(regressions, arena, base, point, other);
 	int direction = regressions->flags->ignore_direction ? 0 : series_direction(base->series);
-	bool neither = is_neither(regressions, base->series);
+	bool neither = is_neither(regressions, base->series), after = comparison.after.count == 1;
 	const char *missing =
 		missing_of(arena, &comparison, other->series, other == base ? point : 0, threshold);
 	struct comparison plain = comparison;
+	struct buf text = {0};
 
 	plain.pvalue = comparison.plain_pvalue;
 	if (!missing && !(regressions->ask.otava && neither) &&
@@ -695,7 +631,12 @@ static void compare_series(const struct regressions *regressions, const struct t
 
 		add_regression(regressions, task, base, other, &comparison, out);
 		if (!regressions->ask.otava && !worse->accepted && comparison.pvalue >= threshold) {
-			missing = missing_second(arena, worse);
+			buf_printf(&text, "1 point%s, ", after ? "" : " at the baseline");
+			text_level(&text, after ? comparison.level_after : comparison.level_before);
+			buf_printf(&text, "%s%s, possibly an outlier: one more point is needed",
+				metric && metric->unit ? " " : "",
+				metric && metric->unit ? metric->unit : "");
+			missing = buf_keep(&text, arena);
 			out->count--;
 		}
 	}
@@ -751,21 +692,21 @@ static bool is_same_data(const struct analysis *target, const struct analysis *b
 static void ready(void *context, struct task *const *tasks)
 {
 	struct regressions *regressions = context;
-	const char *branch = regressions->ask.selection.branch;
 	struct task *last = tasks[1] ? tasks[1] : tasks[0];
 	const struct half *main = tasks[0]->result, *other = last->result;
+	struct comparisons found = {0};
+
 	if (tasks[1] && !tasks[0]->failed && !last->failed &&
 		is_same_data(&other->target, &main->base))
 		last->failed = !error_set(&last->error, ERROR_DATA,
 			"branch \"%s\" has the same data as the main branch: the configuration "
 			"does not use the branch, or it is the main branch; name the main branch "
 			"with --base-branch",
-			branch);
+			regressions->ask.selection.branch);
 	if (tasks[1] && tasks[0]->failed && !regressions->flags->base_branch &&
 		!test_option(last->test, "base_branch"))
 		error_prefix(&tasks[0]->error,
 			"main branch (base_branch of the test, or --base-branch): ");
-	struct comparisons found = {0};
 	if (!tasks[0]->failed && !last->failed) {
 		gate_judge(regressions->gate, tasks[0]->query.arena, tasks[0]->query.branch,
 			&main->base);
@@ -775,25 +716,22 @@ static void ready(void *context, struct task *const *tasks)
 	}
 	for (size_t part = 0; part < GATHER_PARTS && tasks[part]; part++)
 		if (!gather_log(tasks[part])) {
-			report_put_failure(&regressions->report.failed, last->test->name,
-				tasks[part]->error.text);
+			report_put_failure(
+				&regressions->failed, last->test->name, tasks[part]->error.text);
 			if (found.count == 0)
 				return;
 		}
 	environment_report_add(&regressions->environments, &main->base);
-	regression_report_test(
-		&regressions->report, last->test->name, found.worse, found.count, found.compared);
+	add_test(regressions, last->test->name, &found);
 }
 
 static int run(struct cli *cli)
 {
 	const struct regressions_options *options = cli->options;
-	struct regressions regressions = {.flags = &options->flags,
-		.report = {.out = cli->out,
-			.output = (enum regression_output)options->flags.output,
-			.formulas = options->flags.csv_formulas}};
+	struct regressions regressions = {.flags = &options->flags};
 	struct error error;
 	int code;
+
 	if (!command_context_prepare(&regressions.ask, cli, &options->selection,
 		    &options->detection, &options->gate.known_changes, &code))
 		return code;
@@ -806,25 +744,20 @@ static int run(struct cli *cli)
 		.ready = ready,
 		.context = &regressions};
 	regressions.gather = &gather;
-	regressions.report.otava = regressions.ask.otava;
 	regressions.gate = gate_new(&options->gate, &regressions.ask, &error);
 	if (!regressions.gate)
 		return cli_fail(&error);
-	if (regressions.report.output == REGRESSION_JSON)
+	if (options->flags.output == OUTPUT_JSON)
 		fputs("{\"tests\": [", cli->out);
-	else if (regressions.report.output == REGRESSION_CSV)
-		csv_put_header("test", csv_columns, true, cli->out);
+	else if (options->flags.output == OUTPUT_CSV)
+		document_csv_header("test", csv_columns, cli->out);
 	bool ran = gather_run(&gather, cli, &error);
-	if (regressions.report.output == REGRESSION_TEXT && regressions.report.regressed > 0)
-		environment_report_print(
-			&regressions.environments, regressions.ask.selection.since, cli->out);
-	environment_report_free(&regressions.environments);
-	regression_report_end(&regressions.report);
+	finish(&regressions);
 	gate_free(regressions.gate);
 	gather_print_failed(&gather);
 	if (!ran)
 		return cli_fail(&error);
-	if (regressions.report.regressed > 0)
+	if (regressions.regressed > 0)
 		gather.code = exit_stronger(gather.code, EXIT_REGRESSIONS);
 	return gather.code;
 }

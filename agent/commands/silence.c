@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "agent/base/when.h"
-#include "agent/commands/answer_table.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
 #include "agent/notify/silence.h"
@@ -125,7 +124,7 @@ static int print_answer(struct cli *cli, json_t *answer)
 	json_t *silences = json_object_get(answer, "silences");
 	json_t *items = silences ? json_incref(silences) : json_pack("[O]", answer);
 
-	answer_emit(cli, answer, items, columns, (enum cli_output)options->output);
+	state_emit(cli, answer, items, columns, options->output);
 	if (!silences && options->output != OUTPUT_JSON)
 		print_reach(cli, answer, options->output == OUTPUT_TEXT);
 	json_decref(items);

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "agent/base/database.h"
+#include "agent/report/document.h"
+#include "agent/report/table.h"
 #include "agent/store/store.h"
 
 /* Another command may have the state for a moment. */
@@ -163,6 +165,23 @@ static void name_flag(const struct cli *cli, struct error *error)
 				(void)error_prefix(error, "--");
 				return;
 			}
+}
+
+void state_emit(const struct cli *cli, json_t *answer, const json_t *items,
+	const char *const *columns, int output)
+{
+	const struct document_items list = document_list(items);
+	struct buf text = {0};
+
+	if (output == OUTPUT_JSON) {
+		document_put(&text, answer, true);
+		buf_char(&text, '\n');
+		text_flush(&text, cli->out);
+	} else if (output == OUTPUT_CSV) {
+		document_csv(&list, columns, cli->out);
+	} else {
+		document_table_of(cli->arena, &list, columns, cli->out);
+	}
 }
 
 int state_fail(const struct error *error)

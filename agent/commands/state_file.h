@@ -62,6 +62,11 @@ struct state_request {
  */
 json_t *state_request(struct cli *cli, const struct state_request *request, struct error *error);
 
+/* Prints an answer as --output (enum cli_output) has it: as it is, or its items by columns, see
+ * agent/report/document.h. */
+void state_emit(const struct cli *cli, json_t *answer, const json_t *items,
+	const char *const *columns, int output);
+
 /* Prints the error, unless it was, and returns its exit code. */
 int state_fail(const struct error *error);
 

@@ -9,7 +9,6 @@
 
 #include "agent/base/database.h"
 #include "agent/base/when.h"
-#include "agent/commands/answer_table.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
 #include "agent/report/table.h"
@@ -227,7 +226,7 @@ static int audit(struct cli *cli)
 	done = answer != NULL;
 	if (done) {
 		json_object_set(answer, "audit", entries);
-		answer_emit(cli, answer, entries, audit_columns, (enum cli_output)options->output);
+		state_emit(cli, answer, entries, audit_columns, options->output);
 		if (page.before > 0)
 			log_event(LEVEL_WARN, "output truncated: use --limit or --since",
 				LOG_INT("shown", count));

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "agent/base/when.h"
-#include "agent/commands/answer_table.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/records.h"
 #include "agent/commands/state_file.h"
@@ -272,9 +271,9 @@ static int print_answer(struct cli *cli, json_t *answer, bool says)
 	const char *conflict = json_string_value(json_object_get(answer, "error"));
 	struct error error;
 
-	answer_emit(cli, answer, json_object_get(answer, "changes"),
+	state_emit(cli, answer, json_object_get(answer, "changes"),
 		options->output == OUTPUT_CSV ? records_columns(cli->arena) : records_inbox,
-		(enum cli_output)options->output);
+		options->output);
 	if (!conflict && options->output == OUTPUT_TEXT)
 		print_summary(cli, answer, says);
 	if (!conflict && options->write && !options->dry_run && !write_entries(cli, answer, &error))

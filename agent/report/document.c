@@ -1,4 +1,7 @@
-/* Cells are foreign text: the table and text_print see to it. */
+/*
+ * Cells are foreign text: the table and text_print see to it. Fields of CSV are quoted where
+ * necessary, with an apostrophe before anything that a spreadsheet would run as a formula.
+ */
 #include "agent/report/document.h"
 
 #include <stdlib.h>
@@ -15,7 +18,8 @@ static const char *unmarked(const char *column)
 	return column + strspn(column, "@%");
 }
 
-const char *document_header(struct arena *arena, const char *column)
+/* The column's header. */
+static const char *header_of(struct arena *arena, const char *column)
 {
 	const char *equals, *point;
 
@@ -40,7 +44,8 @@ static json_t *value_at(const json_t *part, const char *path)
 	return path[length] ? value_at(value, path + length + 1) : value;
 }
 
-json_t *document_value(const json_t *row, const char *column)
+/* The column's value in a row; NULL: it has none. */
+static json_t *value_of(const json_t *row, const char *column)
 {
 	const char *equals = strchr(column, '=');
 
@@ -61,110 +66,68 @@ static const char *joined(struct arena *arena, json_t *value)
 	return buf_keep(&text, arena);
 }
 
-static const char *string_text(struct arena *arena, const char *text, bool time)
-{
-	char scratch[TABLE_SCRATCH], when[WHEN_TEXT];
-	int64_t ms;
-
-	if (time && when_parse_stamp(text, strlen(text), &ms))
-		return arena_strdup(arena, when_format(ms, when));
-	return arena_strdup(arena, table_commit(text, scratch));
-}
-
 /* NULL: it is blank. */
 static const char *text_of(struct arena *arena, const json_t *row, const char *column)
 {
-	json_t *value = document_value(row, column);
-	char number[NUMBER_TEXT];
-	const char *text = json_is_true(value)                     ? "yes"
-			   : *column == '%' && json_is_null(value) ? "new"
-								   : "";
+	json_t *value = value_of(row, column);
+	char number[NUMBER_TEXT], scratch[TABLE_SCRATCH], when[WHEN_TEXT];
+	const char *text = json_string_value(value);
+	int64_t ms;
 
 	if (json_is_integer(value))
 		return arena_printf(arena, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-	if (json_is_string(value)) {
-		text = string_text(arena, json_string_value(value), *column == '@');
-	} else if (json_is_real(value)) {
+	if (json_is_true(value))
+		return "yes";
+	if (*column == '%' && json_is_null(value))
+		return "new";
+	if (json_is_real(value)) {
 		number_display(json_real_value(value), number);
-		text = arena_strdup(arena, number);
+		text = number;
 	} else if (json_is_array(value) || json_is_object(value)) {
 		text = joined(arena, value);
+	} else if (text && *column == '@' && when_parse_stamp(text, strlen(text), &ms)) {
+		text = when_format(ms, when);
 	}
-	return *text ? text : NULL;
-}
-
-/* Cells, row by row; a column without text in any is not shown. */
-struct grid {
-	const char **cells;
-	size_t width, rows, *at;
-	size_t *shown; /* of a column of the table, that of the cells */
-};
-
-static bool next_row(const void *context, bool first)
-{
-	const struct grid *grid = context;
-
-	*grid->at = first ? 0 : *grid->at + 1;
-	return *grid->at < grid->rows;
-}
-
-static const char *grid_cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
-{
-	const struct grid *grid = context;
-
-	(void)scratch;
-	return grid->cells[*grid->at * grid->width + grid->shown[column]];
-}
-
-/* Fills in a row, and the headers of the columns that it has text in. */
-static void fill(struct arena *arena, const json_t *item, const char *const *columns,
-	const char **cells, struct table_column *found)
-{
-	for (size_t c = 0; columns[c]; c++) {
-		const json_t *value = document_value(item, columns[c]);
-
-		cells[c] = text_of(arena, item, columns[c]);
-		if (!cells[c])
-			continue;
-		if (!found[c].header)
-			found[c] = (struct table_column){
-				.header = document_header(arena, columns[c]), .number = true};
-		if (!json_is_number(value) && !json_is_null(value))
-			found[c].number = false;
-	}
+	return text && *text ? arena_strdup(arena, table_commit(text, scratch)) : NULL;
 }
 
 void document_table_of(struct arena *arena, const struct document_items *items,
 	const char *const *columns, FILE *out)
 {
-	size_t at = 0, count = 0;
-	struct grid grid = {.rows = items->count, .at = &at};
-	struct table table = {.next = next_row, .cell = grid_cell, .context = &grid};
+	struct table table = {0};
+	const char **cells;
+	size_t width = 0;
 
-	while (columns[grid.width])
-		grid.width++;
-	grid.cells = arena_array(arena, grid.width * grid.rows, sizeof *grid.cells);
-	grid.shown = arena_array(arena, grid.width, sizeof *grid.shown);
-	table.columns = arena_array(arena, grid.width, sizeof *table.columns);
-	for (size_t i = 0; i < grid.rows; i++) {
+	while (columns[width])
+		width++;
+	cells = arena_array(arena, width * items->count, sizeof *cells);
+	table.columns = arena_array(arena, width, sizeof *table.columns);
+	table.column_count = width;
+	for (size_t c = 0; c < width; c++) {
+		table.columns[c].number = true;
+		if (items->count == 0)
+			table.columns[c].header = header_of(arena, columns[c]);
+	}
+	for (size_t i = 0; i < items->count; i++) {
 		json_t *item = items->make(items->context, i);
 
-		fill(arena, item, columns, grid.cells + i * grid.width, table.columns);
+		for (size_t c = 0; c < width; c++) {
+			const json_t *value = value_of(item, columns[c]);
+			const char *text = text_of(arena, item, columns[c]);
+
+			cells[i * width + c] = text;
+			if (text && !table.columns[c].header)
+				table.columns[c].header = header_of(arena, columns[c]);
+			if (text && !json_is_number(value) && !json_is_null(value))
+				table.columns[c].number = false;
+		}
 		json_decref(item);
 	}
-	for (size_t c = 0; c < grid.width; c++) {
-		if (grid.rows == 0)
-			table.columns[c].header = document_header(arena, columns[c]);
-		if (!table.columns[c].header)
-			continue;
-		grid.shown[count] = c;
-		table.columns[count++] = table.columns[c];
-	}
-	table.column_count = count;
-	table_measure(&table);
+	for (size_t i = 0; i < items->count; i++)
+		table_measure(&table, cells + i * width);
 	table_print_header(&table, out);
-	for (bool row = next_row(&grid, true); row; row = next_row(&grid, false))
-		table_print_row(&table, out);
+	for (size_t i = 0; i < items->count; i++)
+		table_print_row(&table, cells + i * width, out);
 }
 
 static json_t *item_of(const void *context, size_t i)
@@ -172,10 +135,16 @@ static json_t *item_of(const void *context, size_t i)
 	return json_incref(json_array_get(context, i));
 }
 
+struct document_items document_list(const json_t *list)
+{
+	return (struct document_items){json_array_size(list), item_of, list};
+}
+
 void document_table(struct arena *arena, const json_t *items, const char *const *columns, FILE *out)
 {
-	document_table_of(arena, &(struct document_items){json_array_size(items), item_of, items},
-		columns, out);
+	const struct document_items list = document_list(items);
+
+	document_table_of(arena, &list, columns, out);
 }
 
 static void print_lines(
@@ -185,13 +154,13 @@ static void print_lines(
 
 	for (const char *const *column = columns; *column; column++)
 		if (text_of(arena, object, *column)) {
-			size_t width = text_width(document_header(arena, *column));
+			size_t width = text_width(header_of(arena, *column));
 
 			widest = width > widest ? width : widest;
 		}
 	for (; *columns; columns++) {
 		const char *text = text_of(arena, object, *columns);
-		const char *header = document_header(arena, *columns);
+		const char *header = header_of(arena, *columns);
 
 		if (!text)
 			continue;
@@ -220,38 +189,31 @@ void document_print(struct arena *arena, const json_t *document,
 	}
 }
 
-static void put_object(struct buf *out, json_t *object, bool lines)
-{
-	const char *key, *before = "";
-	json_t *value;
-
-	buf_char(out, '{');
-	json_object_foreach(object, key, value)
-	{
-		buf_text(out, before);
-		buf_json_text(out, key);
-		buf_text(out, ": ");
-		document_put(out, value, lines);
-		before = ", ";
-	}
-	buf_char(out, '}');
-}
-
-static void put_array(struct buf *out, const json_t *array, bool lines)
-{
-	buf_char(out, '[');
-	for (size_t i = 0; i < json_array_size(array); i++) {
-		(lines ? json_line : json_next)(out);
-		document_put(out, json_array_get(array, i), false);
-	}
-	buf_char(out, ']');
-}
-
 void document_put(struct buf *out, json_t *value, bool lines)
 {
+	const char *key;
+	json_t *member;
+
 	switch (json_typeof(value)) {
-	case JSON_OBJECT: put_object(out, value, lines); break;
-	case JSON_ARRAY: put_array(out, value, lines); break;
+	case JSON_OBJECT:
+		buf_char(out, '{');
+		json_object_foreach(value, key, member)
+		{
+			json_next(out);
+			buf_json_text(out, key);
+			buf_text(out, ": ");
+			document_put(out, member, lines);
+		}
+		buf_char(out, '}');
+		break;
+	case JSON_ARRAY:
+		buf_char(out, '[');
+		for (size_t i = 0; i < json_array_size(value); i++) {
+			(lines ? json_line : json_next)(out);
+			document_put(out, json_array_get(value, i), false);
+		}
+		buf_char(out, ']');
+		break;
 	case JSON_STRING: buf_json_text(out, json_string_value(value)); break;
 	case JSON_INTEGER:
 		buf_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
@@ -260,5 +222,101 @@ void document_put(struct buf *out, json_t *value, bool lines)
 	case JSON_TRUE: buf_text(out, "true"); break;
 	case JSON_FALSE: buf_text(out, "false"); break;
 	case JSON_NULL: buf_text(out, "null"); break;
+	}
+}
+
+/* Whether a spreadsheet would take the text for a formula. Full-width signs count: spreadsheets in
+ * East Asian languages accept them. Control characters are printed as blanks. */
+static bool is_formula(const char *text)
+{
+	static const char *const signs[] = {
+		"=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
+	const char *at = text;
+
+	while (*at && (unsigned char)*at <= ' ')
+		at++;
+	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+		if (strncmp(at, signs[i], strlen(signs[i])) == 0)
+			return !text_is_number(text);
+	return false;
+}
+
+/* A field of RFC 4180, always on one line; NULL is an empty one. Where the comma is the decimal
+ * separator, spreadsheets split cells at semicolons, even quoted ones. */
+static void csv_text(struct arena *arena, const char *text, FILE *out)
+{
+	const char *quote = text && text[strcspn(text, ",\"")] ? "\"" : "";
+	struct buf field = {0};
+
+	for (const char *at = text; at && *at;) {
+		const char *part = arena_strndup(arena, at, strcspn(at, ";"));
+
+		buf_text(&field, is_formula(part) ? "'" : "");
+		for (at += strlen(part); *part; part++)
+			buf_printf(&field, *part == '"' ? "\"\"" : "%c", *part);
+		if (*at)
+			buf_char(&field, *at++);
+	}
+	fputs(quote, out);
+	text_print(field.length > 0 ? field.data : "", out);
+	fputs(quote, out);
+	buf_free(&field);
+}
+
+void document_csv_header(const char *first, const char *const *columns, FILE *out)
+{
+	struct arena *arena = arena_new();
+
+	csv_text(arena, first, out);
+	for (size_t i = 0; columns[i]; i++) {
+		fputs(first || i > 0 ? "," : "", out);
+		csv_text(arena, header_of(arena, columns[i]), out);
+	}
+	putc('\n', out);
+	arena_free(arena);
+}
+
+static void csv_row(const char *first, const json_t *row, const char *const *columns, FILE *out)
+{
+	struct arena *arena = arena_new();
+
+	csv_text(arena, first, out);
+	for (size_t i = 0; columns[i]; i++) {
+		json_t *value = value_of(row, columns[i]);
+		struct buf number = {0};
+
+		fputs(first || i > 0 ? "," : "", out);
+		if (json_is_number(value)) {
+			document_put(&number, value, false);
+			text_flush(&number, out);
+		} else if (json_is_boolean(value)) {
+			fputs(json_is_true(value) ? "yes" : "no", out);
+		} else {
+			csv_text(arena,
+				json_is_object(value) ? joined(arena, value)
+						      : json_string_value(value),
+				out);
+		}
+	}
+	putc('\n', out);
+	arena_free(arena);
+}
+
+void document_csv_row(const char *first, const char *row, const char *const *columns, FILE *out)
+{
+	json_t *object = json_loads(row, 0, NULL);
+
+	csv_row(first, object, columns, out);
+	json_decref(object);
+}
+
+void document_csv(const struct document_items *items, const char *const *columns, FILE *out)
+{
+	document_csv_header(NULL, columns, out);
+	for (size_t i = 0; i < items->count; i++) {
+		json_t *item = items->make(items->context, i);
+
+		csv_row(NULL, item, columns, out);
+		json_decref(item);
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * A document of the API as people read it: its values by columns, as a table, as lines or as the
- * JSON that it came as.
+ * A document of the API as people read it: its values by columns, as a table, as lines, as CSV, or
+ * the JSON that it came as.
  *
  * A column is the path of a value in a row, "triage.owner", or HEADER=PATH; of "=attributes.run"
  * the header is "run". Columns end with NULL. "@time" is a time, printed as commands print times;
@@ -16,23 +16,34 @@
 #include "agent/base/arena.h"
 #include "agent/base/buf.h"
 
-/* The column's header in the arena, and its value in a row; NULL: it has none. */
-const char *document_header(struct arena *arena, const char *column);
-json_t *document_value(const json_t *row, const char *column);
-
 /* Prints a row for each item of a list. Columns without a value in any row are left out. */
 void document_table(
 	struct arena *arena, const json_t *items, const char *const *columns, FILE *out);
 
-/* The same of items that exist only one at a time. */
+/* Items that may exist only one at a time; and those of a list, which is borrowed. */
 struct document_items {
 	size_t count;
 	json_t *(*make)(const void *context, size_t i); /* a new reference */
 	const void *context;
 };
 
+struct document_items document_list(const json_t *list);
+
 void document_table_of(struct arena *arena, const struct document_items *items,
 	const char *const *columns, FILE *out);
+
+/*
+ * The same as CSV: all, or the line of names and then a line for each row, of the row's JSON.
+ * `first`: the name and the text of a column before the others, or NULL. A null or missing value is
+ * an empty cell, true and false are yes and no, times and numbers are as in the document.
+ */
+void document_csv(const struct document_items *items, const char *const *columns, FILE *out);
+void document_csv_header(const char *first, const char *const *columns, FILE *out);
+void document_csv_row(const char *first, const char *row, const char *const *columns, FILE *out);
+
+/* The number of changes that may have caused it, and their range. */
+#define DOCUMENT_SUSPECTS                                                                          \
+	"suspects=suspects.count", "suspects_from=suspects.from", "suspects_to=suspects.to"
 
 /* A part of a document: an object, or a list of them. */
 struct document_section {

@@ -14,81 +14,55 @@
 #include "agent/model/record_json.h"
 #include "agent/report/table.h"
 
-static void put_key(struct buf *out, const char *key)
+/* Unless the value is NULL. Names of attributes and labels are foreign. */
+static void put_named(struct buf *out, const char *name, const char *value)
 {
-	buf_printf(out, ", \"%s\": ", key);
-}
-
-typedef const char *attribute_of(
-	const struct series *series, const struct change *change, const char *name);
-
-/* The attributes at the point where the series changed, or those before it. */
-static void put_attributes(struct buf *out, const struct series *series,
-	const struct change *change, const struct strings *names, attribute_of *attribute)
-{
-	buf_char(out, '{');
-	for (size_t i = 0; i < names->count; i++) {
-		const char *value = attribute(series, change, names->items[i]);
-		if (!value)
-			continue;
-		json_next(out);
-		buf_json_text(out, names->items[i]);
-		buf_text(out, ": ");
-		buf_json_text(out, value);
-	}
-	buf_char(out, '}');
-}
-
-static void put_labels(struct buf *out, const struct pairs *labels)
-{
-	buf_char(out, '{');
-	for (size_t i = 0; i < labels->count; i++) {
-		json_next(out);
-		buf_json_text(out, labels->items[i].key);
-		buf_text(out, ": ");
-		buf_json_text(out, labels->items[i].value);
-	}
-	buf_char(out, '}');
-}
-
-static void put_numbers(struct buf *out, const struct series *series, const struct change *change)
-{
-	const int64_t *times = series->axis->times;
-
-	json_put_means(out, change);
-	json_put_bool(out, "regression", change_is_regression(series, change));
-	json_put_levels(out, change);
-	json_put_time(out, "place_from", times[change->place_from]);
-	json_put_time(out, "place_to", times[change->place_to]);
-	buf_char(out, '}');
+	if (!value)
+		return;
+	json_next(out);
+	buf_json_text(out, name);
+	buf_text(out, ": ");
+	buf_json_text(out, value);
 }
 
 void report_put_change(struct buf *out, const struct findings *findings,
 	const struct change *change, const struct strings *attributes, struct arena *arena)
 {
 	const struct series *series = findings->series;
-	struct announcement item = {0};
-	int64_t ms = series->axis->times[change->index];
-	char time[WHEN_TEXT];
-	json_open(out, "metric", series->name);
-	buf_printf(out, ", \"index\": %zu, \"time\": \"%s\"", change->index,
-		when_format_iso(ms, time));
-	json_put_number(out, "timestamp", (double)ms / 1000);
-	put_key(out, "attributes");
-	put_attributes(out, series, change, attributes, change_attribute);
-	put_key(out, "attributes_before");
-	put_attributes(out, series, change, attributes, change_attribute_before);
-	json_put_text(out, "commit_before", change_attribute_before(series, change, "commit"));
-	put_key(out, "labels");
-	put_labels(out, &series->labels);
+	const int64_t *times = series->axis->times;
 	struct attribution suspects = attribution_of(arena, series, change);
+	struct announcement item = {0};
+	int64_t ms = times[change->index];
 
+	json_open(out, "metric", series->name);
+	json_put_count(out, "index", change->index);
+	json_put_time(out, "time", ms);
+	json_put_number(out, "timestamp", (double)ms / 1000);
+	buf_text(out, ", \"attributes\": {");
+	for (size_t i = 0; i < attributes->count; i++)
+		put_named(out, attributes->items[i],
+			change_attribute(series, change, attributes->items[i]));
+	buf_text(out, "}, \"attributes_before\": {");
+	for (size_t i = 0; i < attributes->count; i++)
+		put_named(out, attributes->items[i],
+			change_attribute_before(series, change, attributes->items[i]));
+	buf_char(out, '}');
+	json_put_text(out, "commit_before", change_attribute_before(series, change, "commit"));
+	buf_text(out, ", \"labels\": {");
+	for (size_t i = 0; i < series->labels.count; i++)
+		put_named(out, series->labels.items[i].key, series->labels.items[i].value);
+	buf_char(out, '}');
 	announcement_put_suspects(out, &suspects, ms);
 	findings_basis(arena, findings, change, &item);
 	announcement_put_basis(out, &item);
 	if (findings->accepted)
 		json_put_text(out, "accepted", change_accepted(findings, change));
-	put_numbers(out, series, change);
+	json_put_means(out, change);
+	json_put_bool(out, "regression", change_is_regression(series, change));
+	json_put_levels(out, change);
+	json_put_time(out, "place_from", times[change->place_from]);
+	json_put_time(out, "place_to", times[change->place_to]);
+	buf_char(out, '}');
 }
 
 void report_put_series(struct buf *out, const struct series *series)
@@ -109,18 +83,18 @@ void report_json(const struct report *report, const struct analysis *analysis, s
 	struct hits hits = hits_of(analysis, &timeline, arena);
 	struct strings names = timeline_attributes(arena, &timeline, report->attributes, false);
 	struct buf out = {0};
-	buf_text(&out, report->tests ? ",\n  {\"name\": " : "\n  {\"name\": ");
-	buf_json_text(&out, analysis->test->name);
+
+	buf_text(&out, report->tests ? ",\n  " : "\n  ");
+	json_open(&out, "name", analysis->test->name);
 	buf_text(&out, ", \"metrics\": [");
 	for (size_t s = 0; s < analysis->data->count; s++) {
 		report_put_series(&out, analysis->findings[s].series);
 		buf_char(&out, '}');
 	}
 	buf_text(&out, "],\n   \"changes\": [");
-	for (size_t i = 0; i < hits.count; i++) {
+	for (size_t i = 0; i < hits.count; i++)
 		report_put_change(&out, &analysis->findings[hits.items[i].series],
 			hits.items[i].change, &names, arena);
-	}
 	buf_text(&out, "]}");
 	text_flush(&out, report->out);
 }
@@ -176,14 +150,17 @@ static void put_otava_change(
 	buf_char(out, '}');
 }
 
-/* The attributes of the `count` changes on one row, which never conflict. */
+/* The attributes of the changes on the row of the first hit, which never conflict. */
 static void put_otava_attributes(struct buf *out, const struct analysis *analysis,
 	const struct hit *hits, size_t count, const struct strings *names)
 {
 	buf_char(out, '{');
 	for (size_t i = 0; i < names->count; i++) {
 		const char *value = NULL;
-		for (size_t h = 0; h < count && !value; h++)
+
+		for (size_t h = 0; h < count && !value &&
+				   moment_compare(&hits[0].moment, &hits[h].moment) == 0;
+			h++)
 			value = change_attribute(analysis->findings[hits[h].series].series,
 				hits[h].change, names->items[i]);
 		json_next(out);
@@ -194,15 +171,6 @@ static void put_otava_attributes(struct buf *out, const struct analysis *analysi
 	buf_char(out, '}');
 }
 
-/* How many of the hits are on the row of the first. */
-static size_t count_on_row(const struct hit *hits, size_t count)
-{
-	size_t on = 1;
-	while (on < count && moment_compare(&hits[0].moment, &hits[on].moment) == 0)
-		on++;
-	return on;
-}
-
 void report_json_otava(
 	const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
@@ -210,6 +178,7 @@ void report_json_otava(
 	struct hits hits = hits_of(analysis, &timeline, arena);
 	struct strings names = timeline_attributes(arena, &timeline, report->attributes, true);
 	struct buf out = {0};
+
 	buf_char(&out, '{');
 	put_ascii(&out, analysis->test->name);
 	buf_text(&out, ": [");
@@ -217,12 +186,12 @@ void report_json_otava(
 		const struct hit *hit = &hits.items[i];
 		int64_t ms = hit->moment.time;
 		int64_t time = (ms - ((ms % 1000) + 1000) % 1000) / 1000;
+
 		if (i == 0 || moment_compare(&hit[-1].moment, &hit->moment) != 0) {
 			buf_printf(&out,
 				"%s{\"time\": %" PRId64 ", \"attributes\": ", i ? "]}, " : "",
 				time);
-			put_otava_attributes(
-				&out, analysis, hit, count_on_row(hit, hits.count - i), &names);
+			put_otava_attributes(&out, analysis, hit, hits.count - i, &names);
 			buf_text(&out, ", \"changes\": [");
 		} else {
 			buf_text(&out, ", ");

@@ -11,7 +11,7 @@
 #include "agent/analysis/timeline.h"
 #include "agent/base/when.h"
 #include "agent/model/json_put.h"
-#include "agent/report/csv.h"
+#include "agent/report/document.h"
 #include "agent/report/table.h"
 
 const char *const report_output_names[] = {"text", "json", "csv", "regressions_only", "log", NULL};
@@ -44,13 +44,6 @@ static size_t count_regressions(const struct analysis *analysis, bool accepted)
 bool analysis_has_regression(const struct analysis *analysis)
 {
 	return count_regressions(analysis, false) > 0;
-}
-
-static void print_heading(const char *before, const char *test, const char *after, FILE *out)
-{
-	fputs(before, out);
-	text_print(test, out);
-	fputs(after, out);
 }
 
 /* So rounded, as glibc writes 999.7 by "%#.3g" as "1.e+03". */
@@ -94,60 +87,65 @@ static void report_regressions(
 {
 	struct timeline timeline = timeline_of(arena, analysis->data);
 	struct hits hits = hits_of(analysis, &timeline, arena);
-	size_t shown = 0;
 	const struct moment *last = NULL;
+
 	for (size_t i = 0; i < hits.count; i++) {
-		const struct series *series = analysis->findings[hits.items[i].series].series;
-		const struct change *change = hits.items[i].change;
+		const struct hit *hit = &hits.items[i];
+		const struct findings *found = &analysis->findings[hit->series];
 		char time[WHEN_TEXT];
+
 		/* Otava judges by the sign of the percentage, and always has a direction. */
-		if (report->otava ? series_direction(series) * change_percent(change) >= 0
-				  : !change_is_regression(series, change))
+		if (report->otava
+				? series_direction(found->series) * change_percent(hit->change) >= 0
+				: !change_is_regression(found->series, hit->change))
 			continue;
-		if (shown++ == 0)
-			print_heading("Regressions in ", analysis->test->name, ":\n", report->out);
-		const struct moment *moment = &hits.items[i].moment;
-		if (!last || moment_compare(last, moment) != 0)
-			fprintf(report->out, "%s\n", when_format(moment->time, time));
-		last = moment;
-		print_move(report, &analysis->findings[hits.items[i].series], change);
+		if (!last) {
+			fputs("Regressions in ", report->out);
+			text_print(analysis->test->name, report->out);
+			fputs(":\n", report->out);
+		}
+		if (!last || moment_compare(last, &hit->moment) != 0)
+			fprintf(report->out, "%s\n", when_format(hit->moment.time, time));
+		last = &hit->moment;
+		print_move(report, found, hit->change);
 	}
-	if (shown == 0)
-		print_heading("No regressions found in ", analysis->test->name, ".\n", report->out);
+	if (!last) {
+		fputs("No regressions found in ", report->out);
+		text_print(analysis->test->name, report->out);
+		fputs(".\n", report->out);
+	}
 }
 
-static struct strings csv_names(const struct report *report)
-{
-	if (report->attributes.count > 0)
-		return report->attributes;
-	return (struct strings){csv_attributes, sizeof csv_attributes / sizeof *csv_attributes};
-}
-
-/* The names and columns of the attributes are between those that all have. */
-static const char *const *csv_columns(struct arena *arena, const struct strings *attributes)
+/* The columns of the attributes are between those that all have; *names: theirs. */
+static const char *const *csv_columns(
+	struct arena *arena, const struct report *report, struct strings *names)
 {
 	static const char *const before[] = {"metric", "time", "index", "forward_change_percent",
 		"magnitude", "mean_before", "mean_after", "stddev_before", "stddev_after", "pvalue",
 		"regression"};
 	static const char *const after[] = {"commit_before", "labels", "kind", "level_before",
 		"level_after", "size", "size_low", "size_high", "place_from", "place_to",
-		CSV_SUSPECTS, "accepted", NULL};
+		DOCUMENT_SUSPECTS, "accepted", NULL};
 	enum { BEFORE = sizeof before / sizeof *before, AFTER = sizeof after / sizeof *after };
-	const char **columns =
-		arena_array(arena, BEFORE + attributes->count + AFTER, sizeof *columns);
+	const char **columns;
 
+	*names = report->attributes;
+	if (names->count == 0)
+		*names = (struct strings){
+			csv_attributes, sizeof csv_attributes / sizeof *csv_attributes};
+	columns = arena_array(arena, BEFORE + names->count + AFTER, sizeof *columns);
 	memcpy(columns, before, sizeof before);
-	for (size_t i = 0; i < attributes->count; i++)
-		columns[BEFORE + i] = arena_printf(arena, "=attributes.%s", attributes->items[i]);
-	memcpy(columns + BEFORE + attributes->count, after, sizeof after);
+	for (size_t i = 0; i < names->count; i++)
+		columns[BEFORE + i] = arena_printf(arena, "=attributes.%s", names->items[i]);
+	memcpy(columns + BEFORE + names->count, after, sizeof after);
 	return columns;
 }
 
 static void report_csv(
 	const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
-	struct strings names = csv_names(report);
-	const char *const *columns = csv_columns(arena, &names);
+	struct strings names;
+	const char *const *columns = csv_columns(arena, report, &names);
 	struct timeline timeline = timeline_of(arena, analysis->data);
 	struct hits hits = hits_of(analysis, &timeline, arena);
 
@@ -156,24 +154,23 @@ static void report_csv(
 
 		report_put_change(&row, &analysis->findings[hits.items[i].series],
 			hits.items[i].change, &names, arena);
-		csv_put_text(
-			analysis->test->name, row.data, columns, report->formulas, report->out);
+		document_csv_row(analysis->test->name, row.data, columns, report->out);
 		buf_free(&row);
 	}
 }
 
 void report_begin(struct report *report)
 {
-	struct strings names = csv_names(report);
 	struct arena *arena = arena_new();
+	struct strings names;
 
 	report->tests = report->accepted = 0;
 	report->failed = (struct buf){0};
 	if (report->output == REPORT_CSV)
-		csv_put_header("test", csv_columns(arena, &names), report->formulas, report->out);
-	arena_free(arena);
+		document_csv_header("test", csv_columns(arena, report, &names), report->out);
 	if (report->output == REPORT_JSON && !report->otava)
 		fputs("{\"tests\": [", report->out);
+	arena_free(arena);
 }
 
 void report_test(struct report *report, const struct analysis *analysis, struct arena *arena)
@@ -184,10 +181,7 @@ void report_test(struct report *report, const struct analysis *analysis, struct 
 	case REPORT_CSV: report_csv(report, analysis, arena); break;
 	case REPORT_REGRESSIONS: report_regressions(report, analysis, arena); break;
 	case REPORT_JSON:
-		if (report->otava)
-			report_json_otava(report, analysis, arena);
-		else
-			report_json(report, analysis, arena);
+		(report->otava ? report_json_otava : report_json)(report, analysis, arena);
 		break;
 	}
 	report->tests++;

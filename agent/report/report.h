@@ -20,7 +20,6 @@ struct report {
 	FILE *out;
 	int output; /* enum report_output */
 	bool otava, verbose, color;
-	bool formulas;             /* for CSV, see csv_put_header */
 	struct strings attributes; /* those to show; none: all */
 
 	size_t tests;      /* tests reported so far */

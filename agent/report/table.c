@@ -8,9 +8,7 @@
  */
 #include "agent/report/table.h"
 
-#include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -91,14 +89,14 @@ void text_print(const char *text, FILE *out)
 {
 	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
 		length = utf8_length(text, left);
-		bool broken = length == 0, control = !broken && utf8_is_control(text, length);
-		length = broken ? 1 : length;
-		if (broken)
+		if (length == 0) {
 			fputs(REPLACEMENT, out);
-		else if (control)
+			length = 1;
+		} else if (utf8_is_control(text, length)) {
 			putc_unlocked(' ', out);
-		for (size_t i = 0; i < length && !broken && !control; i++)
-			putc_unlocked(text[i], out);
+		} else {
+			fwrite_unlocked(text, 1, length, out);
+		}
 	}
 }
 
@@ -143,86 +141,45 @@ void text_print_size(double size, double low, double high, FILE *out)
 	putc(')', out);
 }
 
-static const char *skip_digits(const char *text)
-{
-	while (isdigit((unsigned char)*text))
-		text++;
-	return text;
-}
-
 bool text_is_integer(const char *text)
 {
-	if (*text == '+' || *text == '-')
-		text++;
-	return *text && *skip_digits(text) == '\0';
-}
-
-/* Whether the text is a decimal number of any size. */
-static bool is_decimal(const char *text)
-{
-	if (*text == '+' || *text == '-')
-		text++;
-	const char *end = skip_digits(text);
-	bool digits = end > text;
-	if (*end == '.') {
-		text = end + 1;
-		end = skip_digits(text);
-		digits = digits || end > text;
-	}
-	if (!digits)
-		return false;
-	return *end == '\0' || ((*end == 'e' || *end == 'E') && text_is_integer(end + 1));
+	text += *text == '+' || *text == '-';
+	return *text && !text[strspn(text, "0123456789")];
 }
 
 bool text_is_number(const char *text)
 {
-	if (is_decimal(text))
-		return isfinite(strtod(text, NULL)); /* "12e4567" may be a commit */
+	size_t length = strlen(text);
+	double value;
+
+	if (length > 0 && strspn(text, "+-.0123456789eE") == length)
+		return number_parse(text, length, &value) && isfinite(value); /* "12e4567" may be a
+										 commit */
 	return strcasecmp(text, "inf") == 0 || strcasecmp(text, "-inf") == 0 ||
 	       strcasecmp(text, "nan") == 0;
 }
 
-/* Characters after the point, or after the "e" without one; -1 if there is neither. */
-static int decimals_of(const char *text)
+/* The point and the characters after it, or an "e" without one; 0 if there is neither. */
+static int tail_of(const char *text)
 {
 	const char *point = strrchr(text, '.');
+
 	if (!point)
-		point = strrchr(text, 'e');
-	if (!point)
-		point = strrchr(text, 'E');
-	return point ? (int)strlen(point + 1) : -1;
+		point = strpbrk(text, "eE");
+	return point ? (int)strlen(point) : 0;
 }
 
-static void measure_row(struct table *table)
+void table_measure(struct table *table, const char *const *cells)
 {
-	char scratch[TABLE_SCRATCH];
+	table->rows++;
 	for (size_t c = 0; c < table->column_count; c++) {
 		struct table_column *column = &table->columns[c];
-		const char *text = table->cell(table->context, c, scratch);
-		int decimals = text && column->number ? decimals_of(text) : -1;
-		int before = (text ? (int)text_width(text) : 0) - decimals;
-		column->head = before > column->head ? before : column->head;
-		column->decimals = decimals > column->decimals ? decimals : column->decimals;
-	}
-}
+		const char *text = cells[c] ? cells[c] : "";
+		int tail = column->number ? tail_of(text) : 0;
+		int head = (int)text_width(text) - tail;
 
-/* A number whose tail after the point is shorter than the longest gets blanks instead. */
-void table_measure(struct table *table)
-{
-	for (size_t c = 0; c < table->column_count; c++) {
-		table->columns[c].head = 1;
-		table->columns[c].decimals = -1;
-	}
-	bool more = table->next(table->context, true);
-	table->empty = !more;
-	for (; more; more = table->next(table->context, false))
-		measure_row(table);
-	for (size_t c = 0; c < table->column_count; c++) {
-		struct table_column *column = &table->columns[c];
-		size_t width = text_width(column->header) + HEADER_PADDING;
-		if (width < (size_t)(column->head + column->decimals))
-			width = (size_t)(column->head + column->decimals);
-		column->width = column->width > width ? column->width : width;
+		column->head = head > column->head ? head : column->head;
+		column->tail = tail > column->tail ? tail : column->tail;
 	}
 }
 
@@ -246,63 +203,95 @@ static void line_put(
 	line->blanks += after + GAP;
 }
 
-void table_print_header(const struct table *table, FILE *out)
+void table_print_header(struct table *table, FILE *out)
 {
 	struct line line = {out, 0};
+	const char *gap = "\n";
+
 	for (size_t c = 0; c < table->column_count; c++) {
-		const struct table_column *column = &table->columns[c];
-		size_t room = column->width - text_width(column->header);
-		bool right = column->number && !table->empty;
-		line_put(&line, right ? room : 0, column->header, NULL, right ? 0 : room);
+		struct table_column *column = &table->columns[c];
+
+		if (!column->header)
+			continue;
+		size_t header = text_width(column->header),
+		       cells = (size_t)(column->head + column->tail);
+		size_t width = header + HEADER_PADDING > cells ? header + HEADER_PADDING : cells;
+		bool right = column->number && table->rows > 0;
+
+		column->width = column->width > width ? column->width : width;
+		line_put(&line, right ? column->width - header : 0, column->header, NULL,
+			right ? 0 : column->width - header);
 	}
 	for (size_t c = 0; c < table->column_count; c++) {
-		fputs(c == 0 ? "\n" : "  ", out);
+		if (!table->columns[c].header)
+			continue;
+		fputs(gap, out);
+		gap = "  ";
 		for (size_t i = 0; i < table->columns[c].width; i++)
 			putc_unlocked('-', out);
 	}
 	putc_unlocked('\n', out);
 }
 
-void table_print_row(const struct table *table, FILE *out)
+/* A number whose tail is shorter than the longest gets blanks instead. */
+void table_print_row(const struct table *table, const char *const *cells, FILE *out)
 {
-	char scratch[TABLE_SCRATCH];
 	struct line line = {out, 0};
+
 	for (size_t c = 0; c < table->column_count; c++) {
 		const struct table_column *column = &table->columns[c];
-		const char *text = table->cell(table->context, c, scratch);
-		if (!text)
-			text = "";
+		const char *text = cells[c] ? cells[c] : "";
 		size_t room = column->width - text_width(text);
-		size_t after =
-			column->number ? (size_t)(column->decimals - decimals_of(text)) : room;
-		line_put(&line, room - after, text, NULL, after);
+		size_t after = column->number ? (size_t)(column->tail - tail_of(text)) : room;
+
+		if (column->header)
+			line_put(&line, room - after, text, NULL, after);
+	}
+	putc_unlocked('\n', out);
+}
+
+static void print_notes(
+	const struct table *table, const struct table_note *notes, bool second, FILE *out)
+{
+	struct line line = {out, 0};
+
+	for (size_t c = 0; c < table->column_count; c++) {
+		const char *text = second ? notes[c].second : notes[c].text;
+		size_t width = text_width(text ? text : ""), room = table->columns[c].width;
+
+		line_put(&line, width < room ? room - width : 0, text ? text : "",
+			second ? NULL : notes[c].color, 0);
+	}
+	putc_unlocked('\n', out);
+}
+
+static void print_dots(const struct table *table, const struct table_note *notes, FILE *out)
+{
+	size_t blanks = 0;
+
+	for (size_t c = 0; c < table->column_count; c++) {
+		size_t width = table->columns[c].width;
+
+		if (notes[c].text) {
+			print_blanks(blanks, out);
+			for (size_t i = 0; i < width; i++)
+				fputs("\u00b7", out);
+			width = blanks = 0;
+		}
+		blanks += width + GAP;
 	}
 	putc_unlocked('\n', out);
 }
 
 void table_print_notes(const struct table *table, const struct table_note *notes, FILE *out)
 {
-	struct line line = {out, 0};
-	for (size_t c = 0; c < table->column_count; c++) {
-		const char *text = notes[c].text ? notes[c].text : "";
-		size_t width = text_width(text), room = table->columns[c].width;
-		line_put(&line, width < room ? room - width : 0, text, notes[c].color, 0);
-	}
-	putc_unlocked('\n', out);
-}
+	bool second = false;
 
-void table_print_dots(const struct table *table, const struct table_note *notes, FILE *out)
-{
-	size_t blanks = 0;
-	for (size_t c = 0; c < table->column_count; c++) {
-		if (notes[c].text) {
-			print_blanks(blanks, out);
-			for (size_t i = 0; i < table->columns[c].width; i++)
-				fputs("\u00b7", out);
-			blanks = GAP;
-		} else {
-			blanks += table->columns[c].width + GAP;
-		}
-	}
-	putc_unlocked('\n', out);
+	for (size_t c = 0; c < table->column_count; c++)
+		second = second || notes[c].second;
+	print_dots(table, notes, out);
+	print_notes(table, notes, false, out);
+	if (second)
+		print_notes(table, notes, true, out);
+	print_dots(table, notes, out);
 }

@@ -3,7 +3,7 @@
  * aligned at their decimal point. It is that of Python's tabulate, widths included, because
  * scripts read it.
  *
- * A table does not hold its cells. It iterates over the rows twice, to measure and to print, so a
+ * A table does not hold its cells. The caller passes each row twice, to measure and to print, so a
  * long table needs no memory.
  */
 #ifndef AGENT_REPORT_TABLE_H
@@ -18,37 +18,33 @@ struct buf;
 enum { TABLE_SCRATCH = 32 };
 
 struct table_column {
-	const char *header;
-	bool number;  /* aligned at the decimal point; else left-aligned */
-	size_t width; /* set by table_measure; may be increased before and after */
-	int head;     /* most characters up to the point; set by table_measure */
-	int decimals; /* most characters after the point; -1: no cell has a point */
+	const char *header; /* NULL: the column is not shown */
+	bool number;        /* aligned at the decimal point; else left-aligned */
+	size_t width;       /* set by table_print_header; may be increased before */
+	int head, tail; /* most characters up to the point, and from it on; set by table_measure */
 };
 
+/* Zeroed but for the columns. */
 struct table {
 	struct table_column *columns;
 	size_t column_count;
-	/* Goes to the first or the next row; false if there is none. */
-	bool (*next)(const void *context, bool first);
-	/* The text of a cell of that row, possibly written into `scratch`. NULL is a blank cell. */
-	const char *(*cell)(const void *context, size_t column, char scratch[TABLE_SCRATCH]);
-	const void *context;
-	bool empty; /* has no rows; set by table_measure */
+	size_t rows; /* that were measured */
 };
 
-/* A piece of a line between rows: right-aligned text in the terminal colour, or NULL for blank. */
+/* Measures the cells of a row, one for each column; NULL is a blank cell. All rows are measured
+ * before the header is printed, and then the rows. */
+void table_measure(struct table *table, const char *const *cells);
+void table_print_header(struct table *table, FILE *out);
+void table_print_row(const struct table *table, const char *const *cells, FILE *out);
+
+/* What stands between rows in a column: right-aligned texts below one another. */
 struct table_note {
-	const char *text;
-	const char *color; /* escape sequence, or NULL */
+	const char *text, *second; /* NULL: blank; `second` only with `text` */
+	const char *color;         /* of the text: an escape sequence, or NULL */
 };
 
-void table_measure(struct table *table);
-void table_print_header(const struct table *table, FILE *out);
-void table_print_row(const struct table *table, FILE *out); /* the row `next` went to */
-
-/* A line with one note for each column, and a line of dots in those columns that have a note. */
+/* Prints the notes, one for each column, between lines of dots in the columns that have one. */
 void table_print_notes(const struct table *table, const struct table_note *notes, FILE *out);
-void table_print_dots(const struct table *table, const struct table_note *notes, FILE *out);
 
 /* Terminal columns of a text: none for combining marks, two for East Asian wide characters. */
 size_t text_width(const char *text);

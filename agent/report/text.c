@@ -26,12 +26,14 @@
 struct view {
 	const struct report *report;
 	const struct analysis *analysis;
-	struct table_note *percents, *pvalues; /* by column, for the lines between rows */
-	struct cursor *cursor;                 /* on the current row of the table */
+	struct cursor *cursor; /* on a row */
 	struct strings attributes;
-	const bool
-		*rounded; /* by attribute: numbers that are not all integers, which Otava rounds */
-	const size_t *axes; /* by series: the number of its axis */
+	bool *rounded; /* by attribute: numbers that are not all integers, which Otava rounds */
+	size_t *axes;  /* by series: the number of its axis */
+	struct table table;
+	const char **cells; /* of the cursor's row, ... */
+	char (*scratch)[WHEN_TEXT];
+	struct table_note *notes; /* ... and above it */
 };
 
 /* The shortest text with up to six digits; infinities as in Python. */
@@ -43,37 +45,30 @@ static const char *number_text(double value, char scratch[TABLE_SCRATCH])
 	return scratch;
 }
 
-static const char *time_text(int64_t ms, bool otava, char scratch[TABLE_SCRATCH])
+/* The cells of the cursor's row. */
+static const char *const *row_of(const struct view *view)
 {
-	char text[WHEN_TEXT];
+	const struct cursor *cursor = view->cursor;
+	const struct dataset *data = view->analysis->data;
+	bool otava = view->report->otava;
+	int64_t ms = cursor->moment.time;
+	size_t c = 1;
+
 	if (otava) /* Otava prints no milliseconds */
 		ms -= ((ms % 1000) + 1000) % 1000;
-	snprintf(scratch, TABLE_SCRATCH, "%s", when_format(ms, text));
-	return scratch;
-}
+	view->cells[0] = when_format(ms, view->scratch[0]);
+	for (size_t a = 0; a < view->attributes.count; a++, c++) {
+		const char *text = cursor_attribute(cursor, view->attributes.items[a]);
 
-static bool next_row(const void *context, bool first)
-{
-	const struct view *view = context;
-	if (first)
-		cursor_rewind(view->cursor);
-	return cursor_next(view->cursor);
-}
-
-static const char *cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
-{
-	const struct view *view = context;
-	if (column == 0)
-		return time_text(view->cursor->moment.time, view->report->otava, scratch);
-	if (--column < view->attributes.count) {
-		const char *text = cursor_attribute(view->cursor, view->attributes.items[column]);
-		return text && view->rounded[column] ? number_text(strtod(text, NULL), scratch)
-		       : view->report->otava         ? text
-						     : table_commit(text, scratch);
+		view->cells[c] = text && view->rounded[a]
+					 ? number_text(strtod(text, NULL), view->scratch[c])
+				 : otava ? text
+					 : table_commit(text, view->scratch[c]);
 	}
-	column -= view->attributes.count;
-	const struct series *series = &view->analysis->data->series[column];
-	return number_text(cursor_value(view->cursor, series, view->axes[column]), scratch);
+	for (size_t s = 0; s < data->count; s++, c++)
+		view->cells[c] = number_text(
+			cursor_value(cursor, &data->series[s], view->axes[s]), view->scratch[c]);
+	return view->cells;
 }
 
 /* Otava treats attributes as numbers if all of them look like numbers; an empty one does not. */
@@ -117,101 +112,77 @@ static size_t common_prefix(const struct dataset *data)
 	}
 }
 
-static struct table_column *columns_of(const struct view *view, bool *rounded, struct arena *arena)
+static void set_columns(struct view *view)
 {
 	const struct dataset *data = view->analysis->data;
-	struct table_column *columns =
-		arena_array(arena, 1 + view->attributes.count + data->count, sizeof *columns);
-	size_t count = 0, prefix = common_prefix(data);
-	columns[count++] = (struct table_column){.header = "time"};
+	struct table_column *column = view->table.columns;
+	size_t prefix = common_prefix(data);
+
+	column++->header = "time";
 	for (size_t a = 0; a < view->attributes.count; a++) {
 		const char *name = view->attributes.items[a];
 		bool whole = true;
 		bool number = view->report->otava && is_numeric(view->cursor, name, &whole);
-		rounded[a] = number && !whole;
-		columns[count++] = (struct table_column){.header = name, .number = number};
+
+		view->rounded[a] = number && !whole;
+		*column++ = (struct table_column){.header = name, .number = number};
 	}
 	for (size_t s = 0; s < data->count; s++)
-		columns[count++] = (struct table_column){
+		*column++ = (struct table_column){
 			.header = data->series[s].name + prefix, .number = true};
-	return columns;
 }
 
-static const char *color_of(
-	const struct report *report, const struct series *series, const struct change *change)
+/* The note of a change, in the column of its series. */
+static struct table_note *set_note(
+	const struct view *view, const struct hit *hit, struct arena *arena)
 {
-	if (!report->color || report->otava)
-		return NULL;
-	if (series_direction(series) == 0)
-		return YELLOW;
-	return change_is_regression(series, change) ? RED : GREEN;
+	const struct series *series = view->analysis->findings[hit->series].series;
+	struct table_note *note = &view->notes[1 + view->attributes.count + hit->series];
+	const struct report *report = view->report;
+	double percent = report->otava ? change_percent(hit->change) : hit->change->size;
+
+	note->text = isnan(percent) ? report->otava ? "+nan%" : "new"
+				    : arena_printf(arena, "%+.1f%%", percent);
+	if (report->verbose && !report->otava)
+		note->second = arena_printf(arena, "p=%.2g", hit->change->pvalue);
+	if (report->color && !report->otava)
+		note->color = series_direction(series) == 0               ? YELLOW
+			      : change_is_regression(series, hit->change) ? RED
+									  : GREEN;
+	return note;
 }
 
-static const char *percent_text(
-	const struct view *view, struct arena *arena, const struct change *change)
-{
-	double percent = view->report->otava ? change_percent(change) : change->size;
-	if (isnan(percent) && !view->report->otava)
-		return "new";
-	return arena_printf(arena, "%+.1f%%", isnan(percent) ? (double)NAN : percent);
-}
-
-static const char *pvalue_text(struct arena *arena, const struct change *change)
-{
-	return arena_printf(arena, "p=%.2g", change->pvalue);
-}
-
-/* Makes the columns wide enough for the lines between rows. */
-static void widen(
-	const struct view *view, struct table *table, const struct hits *hits, struct arena *arena)
+/* Makes the columns wide enough for the notes between rows. */
+static void widen(const struct view *view, const struct hits *hits, struct arena *arena)
 {
 	for (size_t i = 0; i < hits->count; i++) {
-		struct table_column *column =
-			&table->columns[1 + view->attributes.count + hits->items[i].series];
-		size_t width = text_width(percent_text(view, arena, hits->items[i].change));
-		size_t second = view->report->verbose
-					? text_width(pvalue_text(arena, hits->items[i].change))
-					: 0;
+		const struct table_note *note = set_note(view, &hits->items[i], arena);
+		struct table_column *column = &view->table.columns[note - view->notes];
+		size_t width = text_width(note->text);
+		size_t second = note->second ? text_width(note->second) : 0;
+
 		width = width > second ? width : second;
 		column->width = column->width > width ? column->width : width;
 	}
 }
 
-/* The lines for changes on the row of the first of `count` hits. */
-static void print_changes(const struct view *view, const struct table *table,
-	const struct hit *hits, size_t count, struct arena *arena)
+static void print_body(const struct view *view, const struct hits *hits, struct arena *arena)
 {
 	FILE *out = view->report->out;
-	struct table_note *percents = view->percents, *pvalues = view->pvalues;
-	memset(percents, 0, table->column_count * sizeof *percents);
-	memset(pvalues, 0, table->column_count * sizeof *pvalues);
-	for (size_t i = 0; i < count; i++) {
-		const struct series *series = view->analysis->findings[hits[i].series].series;
-		size_t column = 1 + view->attributes.count + hits[i].series;
-		percents[column] = (struct table_note){percent_text(view, arena, hits[i].change),
-			color_of(view->report, series, hits[i].change)};
-		pvalues[column].text = pvalue_text(arena, hits[i].change);
-	}
-	table_print_dots(table, percents, out);
-	table_print_notes(table, percents, out);
-	if (view->report->verbose && !view->report->otava)
-		table_print_notes(table, pvalues, out);
-	table_print_dots(table, percents, out);
-}
-
-static void print_body(const struct view *view, const struct table *table, const struct hits *hits,
-	struct arena *arena)
-{
 	size_t next = 0;
-	for (bool row = next_row(view, true); row; row = next_row(view, false)) {
-		size_t end = next;
-		while (end < hits->count &&
-			moment_compare(&hits->items[end].moment, &view->cursor->moment) == 0)
-			end++;
-		if (end > next)
-			print_changes(view, table, &hits->items[next], end - next, arena);
-		next = end;
-		table_print_row(table, view->report->out);
+
+	cursor_rewind(view->cursor);
+	while (cursor_next(view->cursor)) {
+		size_t first = next;
+
+		memset(view->notes, 0, view->table.column_count * sizeof *view->notes);
+		for (; next < hits->count &&
+			moment_compare(&hits->items[next].moment, &view->cursor->moment) == 0;
+			next++)
+			set_note(view, &hits->items[next], arena);
+		if (next > first)
+			table_print_notes(&view->table, view->notes, out);
+		table_print_row(&view->table, row_of(view), out);
 	}
 }
 
@@ -243,6 +214,7 @@ void report_print_trend(const struct series *series, const struct change *change
 static void print_cycles(const struct findings *found, FILE *out)
 {
 	static const char *const names[] = {NULL, "daily", "weekly", "daily and weekly"};
+
 	if (!found->season.cycles)
 		return;
 	text_print(found->series->name, out);
@@ -250,18 +222,12 @@ static void print_cycles(const struct findings *found, FILE *out)
 		100 * found->season.explained);
 }
 
-static size_t without_partner(const struct findings *found)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < found->series->axis->n; i++)
-		count += !isnan(found->series->values[i]) && isnan(found->rest[i]);
-	return count;
-}
-
 /* By which other series it was judged. */
 static void print_control(const struct findings *found, FILE *out)
 {
 	const struct control *control = &found->control;
+	size_t alone = 0;
+
 	if (!found->rule)
 		return;
 	text_print(found->series->name, out);
@@ -277,39 +243,35 @@ static void print_control(const struct findings *found, FILE *out)
 	else if (control->mode == CONTROL_LOAD && control->joined < CONTROL_LEAST)
 		fprintf(out, " (%zu points of both; %d are needed)", control->joined,
 			CONTROL_LEAST);
-	size_t alone = without_partner(found);
+	for (size_t i = 0; i < found->series->axis->n; i++)
+		alone += !isnan(found->series->values[i]) && isnan(found->rest[i]);
 	if (alone > 0)
 		fprintf(out, "; %zu points left out, at whose time that has none", alone);
 	putc('\n', out);
 }
 
-/* How the other series changed where this one did. */
-static void print_other(
+/* How the other series changed where this one did, and why the change is accepted. */
+static void print_basis(
 	const struct findings *found, const struct change *change, struct arena *arena, FILE *out)
 {
 	struct announcement item = {0};
-	char time[WHEN_TEXT];
-	findings_basis(arena, found, change, &item);
-	if (!item.other_changed)
-		return;
-	text_print(found->series->name, out);
-	when_format(found->series->axis->times[change->index], time);
-	fprintf(out, ": %.16s: ", time);
-	text_print(item.other, out);
-	fprintf(out, " %+.1f%% at the same time\n", item.other_size);
-}
-
-static void print_accepted(const struct findings *found, const struct change *change, FILE *out)
-{
 	const char *accepted = change_accepted(found, change);
 	char time[WHEN_TEXT];
-	if (!accepted)
-		return;
-	text_print(found->series->name, out);
+
+	findings_basis(arena, found, change, &item);
 	when_format(found->series->axis->times[change->index], time);
-	fprintf(out, ": %.16s: accepted: ", time);
-	text_print(accepted, out);
-	putc('\n', out);
+	if (item.other_changed) {
+		text_print(found->series->name, out);
+		fprintf(out, ": %.16s: ", time);
+		text_print(item.other, out);
+		fprintf(out, " %+.1f%% at the same time\n", item.other_size);
+	}
+	if (accepted) {
+		text_print(found->series->name, out);
+		fprintf(out, ": %.16s: accepted: ", time);
+		text_print(accepted, out);
+		putc('\n', out);
+	}
 }
 
 /* Remarks that do not fit into the table. */
@@ -317,11 +279,11 @@ static void print_remarks(const struct analysis *analysis, struct arena *arena, 
 {
 	for (size_t s = 0; s < analysis->data->count; s++) {
 		const struct findings *found = &analysis->findings[s];
+
 		print_control(found, out);
 		print_cycles(found, out);
 		for (size_t i = 0; i < found->count; i++) {
-			print_other(found, &found->changes[i], arena, out);
-			print_accepted(found, &found->changes[i], out);
+			print_basis(found, &found->changes[i], arena, out);
 			if (found->changes[i].kind == CHANGE_TREND) {
 				text_print(found->series->name, out);
 				fputs(": ", out);
@@ -334,39 +296,41 @@ static void print_remarks(const struct analysis *analysis, struct arena *arena, 
 
 void report_table(const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
-	struct timeline timeline = timeline_of(arena, analysis->data);
+	const struct dataset *data = analysis->data;
+	struct timeline timeline = timeline_of(arena, data);
 	struct cursor cursor = cursor_of(arena, &timeline);
+	struct hits hits = hits_of(analysis, &timeline, arena);
 	struct view view = {.report = report, .analysis = analysis, .cursor = &cursor};
-	view.attributes = timeline_attributes(arena, &timeline, report->attributes, report->otava);
-	bool *rounded = arena_array(arena, view.attributes.count, sizeof *rounded);
-	size_t *axes = arena_array(arena, analysis->data->count, sizeof *axes);
-	for (size_t s = 0; s < analysis->data->count; s++)
-		axes[s] = timeline_axis(&timeline, &analysis->data->series[s]);
-	view.rounded = rounded;
-	view.axes = axes;
+	size_t count;
 
 	if (!report->otava) {
 		fputs(report->tests ? "\n" : "", report->out);
 		text_print(analysis->test->name, report->out);
 		fputs(":\n", report->out);
 	}
-	if (!report->otava && !next_row(&view, true)) {
+	cursor_rewind(&cursor);
+	if (!report->otava && !cursor_next(&cursor)) {
 		fputs("no data in the selected range\n", report->out);
 		return;
 	}
-	struct table table = {.columns = columns_of(&view, rounded, arena),
-		.column_count = 1 + view.attributes.count + analysis->data->count,
-		.next = next_row,
-		.cell = cell,
-		.context = &view};
-	view.percents = arena_array(arena, table.column_count, sizeof *view.percents);
-	view.pvalues = arena_array(arena, table.column_count, sizeof *view.pvalues);
-	struct hits hits = hits_of(analysis, &timeline, arena);
+	view.attributes = timeline_attributes(arena, &timeline, report->attributes, report->otava);
+	view.rounded = arena_array(arena, view.attributes.count, sizeof *view.rounded);
+	view.axes = arena_array(arena, data->count, sizeof *view.axes);
+	for (size_t s = 0; s < data->count; s++)
+		view.axes[s] = timeline_axis(&timeline, &data->series[s]);
+	count = view.table.column_count = 1 + view.attributes.count + data->count;
+	view.table.columns = arena_array(arena, count, sizeof *view.table.columns);
+	view.cells = arena_array(arena, count, sizeof *view.cells);
+	view.scratch = arena_array(arena, count, sizeof *view.scratch);
+	view.notes = arena_array(arena, count, sizeof *view.notes);
+	set_columns(&view);
 	if (!report->otava)
-		widen(&view, &table, &hits, arena);
-	table_measure(&table);
-	table_print_header(&table, report->out);
-	print_body(&view, &table, &hits, arena);
+		widen(&view, &hits, arena);
+	cursor_rewind(&cursor);
+	while (cursor_next(&cursor))
+		table_measure(&view.table, row_of(&view));
+	table_print_header(&view.table, report->out);
+	print_body(&view, &hits, arena);
 	if (!report->otava)
 		print_remarks(analysis, arena, report->out);
 }
