@@ -20,9 +20,8 @@
 #include "agent/monitor/plotting.h"
 #include "agent/notify/announce.h"
 #include "agent/report/plot_draw.h"
-#include "agent/report/plot_json.h"
-#include "agent/report/plot_ticks.h"
 #include "agent/report/plot_view.h"
+#include "agent/report/table.h"
 #include "agent/store/store.h"
 #include "notifiers/text.h"
 
@@ -82,21 +81,43 @@ struct maker {
 	int64_t since, until;
 	struct report_row *rows;
 	size_t count;
-	struct report_plot plots[REPORT_PLOTS + 1]; /* one more than fit: it is dropped */
+	struct report_plot *plots[REPORT_PLOTS + 1]; /* one more than fit: it is dropped */
 	size_t plot_count, ordinals;
 	int code; /* for errors that concern no test */
 };
 
+/* Of rows, and of series, which begin with their rank. */
+static int compare_ranks(const void *a, const void *b)
+{
+	const struct report_rank *left = a, *right = b;
+
+	return left->weight != right->weight
+		       ? (left->weight < right->weight) - (left->weight > right->weight)
+		       : (left->ordinal > right->ordinal) - (left->ordinal < right->ordinal);
+}
+
+static int compare_plots(const void *a, const void *b)
+{
+	return compare_ranks(
+		*(const struct report_plot *const *)a, *(const struct report_plot *const *)b);
+}
+
 /* ---- a test, on a worker ---- */
+
+/* A series with its changes; the most important ones are drawn. */
+struct listed {
+	struct report_plot plot;
+	const struct plot_line *line;
+	struct report_row *rows;
+	size_t count;
+};
 
 struct job {
 	const struct maker *maker;
 	struct plotting plotting;
 	struct store_list *list; /* from the state, or NULL */
-	struct report_row *rows; /* their plots are indices below, ... */
+	struct listed *series;
 	size_t count;
-	struct report_plot *plots; /* ... of which the most important are drawn */
-	size_t plot_count;
 };
 
 static double weight_of(const struct announcement *item)
@@ -106,22 +127,6 @@ static double weight_of(const struct announcement *item)
 
 	return (isnan(size) || size > NEW ? NEW : size) +
 	       (item->direction ? weights[1 + announcement_verdict(item)] : WORSE / 2);
-}
-
-/* Its triage; of a change that the state lacks, why. */
-static const char *word_of(const struct job *job, const struct plot_change *change, bool ends)
-{
-	static const char *const words[PLOT_SOURCES] = {[PLOT_CANDIDATE] = "not yet confirmed",
-		[PLOT_FRESH] = "only found now, not recorded",
-		[PLOT_LOST] = "recorded, not found now"};
-
-	if (!job->plotting.has_state)
-		return NULL;
-	if (change->source < PLOT_SOURCES && words[change->source])
-		return words[change->source];
-	return change->ended ? "over"
-	       : ends        ? "the end of another"
-			     : triage_state_names[change->triage];
 }
 
 static const struct change_record *known_record(const struct job *job, int64_t id)
@@ -141,11 +146,11 @@ static bool found_record(const struct job *job, const struct task *task,
 	const struct dataset *data = &task->query.data;
 
 	for (size_t s = 0; s < data->count; s++) {
-		const struct series *series = &data->series[s];
 		const struct findings *findings = &job->plotting.found[s].findings;
+		const struct series *series = findings->series;
 
-		for (size_t i = 0; series->identity == line->identity && i < findings->count; i++) {
-			series = findings->series;
+		for (size_t i = 0;
+			data->series[s].identity == line->identity && i < findings->count; i++) {
 			if (series->axis->times[findings->changes[i].index] != change->time)
 				continue;
 			*out = (struct change_record){.series = line->identity,
@@ -158,31 +163,32 @@ static bool found_record(const struct job *job, const struct task *task,
 	return false;
 }
 
-static bool add_row(struct job *job, const struct task *task, const struct plot_line *line,
+static void add_row(const struct job *job, const struct task *task, struct listed *listed,
 	const struct plot_change *change)
 {
 	const struct change_record *known = known_record(job, change->id);
 	struct arena *arena = task->query.arena;
+	const char *word = plot_state_text(change);
 	struct change_record record;
-	struct report_row *row;
 
 	if (known)
 		record = *known;
-	else if (!found_record(job, task, line, change, &record))
-		return false;
+	else if (!found_record(job, task, listed->line, change, &record))
+		return;
 	announce_links_by(arena, task->test, &record);
 	if (known)
 		announce_page(arena, job->maker->config, &record.item);
-	job->rows = arena_grow(arena, job->rows, job->count, sizeof *job->rows);
-	row = &job->rows[job->count++];
-	*row = (struct report_row){.item = record.item,
-		.series = line->name,
-		.word = word_of(job, change, known && known->ends != 0),
+	if (!*word)
+		word = known && known->ends != 0 ? "the end of another"
+						 : triage_state_names[change->triage];
+	listed->rows = arena_grow(arena, listed->rows, listed->count, sizeof *listed->rows);
+	listed->rows[listed->count++] = (struct report_row){.rank.weight = weight_of(&record.item),
+		.item = record.item,
+		.word = job->plotting.has_state ? word : NULL,
 		.person = known && triage_at(&record.triage, job->plotting.now) != TRIAGE_OPEN
 				  ? record.triage.person
-				  : NULL,
-		.weight = weight_of(&record.item)};
-	return true;
+				  : NULL};
+	listed->plot.rank.weight = fmax(listed->plot.rank.weight, weight_of(&record.item));
 }
 
 /* The points and changes of the view: with some before the date, so that the old level is seen. */
@@ -210,7 +216,6 @@ static void cut(const struct maker *maker, struct arena *arena, struct plot_line
 	line->n = line->total = end - first;
 	line->times += first;
 	line->values += first;
-	line->commits = line->commits ? line->commits + first : NULL;
 	for (size_t c = 0; c < line->column_count; c++)
 		columns[c] =
 			(struct column){line->columns[c].name, line->columns[c].values + first};
@@ -223,26 +228,26 @@ static void cut(const struct maker *maker, struct arena *arena, struct plot_line
 	line->change_count = count;
 }
 
-static void draw(const struct job *job, struct arena *arena, const struct plot *all,
-	const struct plot_line *from, struct report_plot *out)
+static void draw(
+	const struct job *job, struct arena *arena, const struct plot *all, struct listed *listed)
 {
 	const struct plot_style style = {.theme = PLOT_SYSTEM};
-	struct plot_line *line = arena_alloc(arena, sizeof *line);
+	struct report_plot *out = &listed->plot;
+	struct plot_line line = *listed->line;
 	struct buf text = {0};
 	struct plot plot;
 
-	*line = *from;
-	cut(job->maker, arena, line);
+	cut(job->maker, arena, &line);
 	plot = (struct plot){.title = arena_printf(arena, "%s %s", out->test, out->series),
-		.unit = line->unit,
-		.direction = line->direction,
-		.lines = line,
+		.unit = line.unit,
+		.direction = line.direction,
+		.lines = &line,
 		.line_count = 1,
 		.spans = all->spans,
 		.span_count = all->span_count};
-	if (line->n > 1) {
-		plot.from = line->times[0];
-		plot.to = line->times[line->n - 1];
+	if (line.n > 1) {
+		plot.from = line.times[0];
+		plot.to = line.times[line.n - 1];
 	}
 	plot_reduce(arena, &plot, REPORT_COLUMNS);
 	plot_put_json(&text, &plot);
@@ -251,35 +256,28 @@ static void draw(const struct job *job, struct arena *arena, const struct plot *
 	out->svg = buf_steal(&text);
 }
 
-static int compare_plots(const void *a, const void *b)
+static void list_series(struct job *job, const struct task *task, const struct plot *plot)
 {
-	const struct report_plot *left = a, *right = b;
+	const struct maker *maker = job->maker;
 
-	return left->weight != right->weight
-		       ? (left->weight < right->weight) - (left->weight > right->weight)
-		       : (left->ordinal > right->ordinal) - (left->ordinal < right->ordinal);
-}
-
-static void list_rows(struct job *job, const struct task *task, const struct plot *plot)
-{
+	job->series = arena_array(task->query.arena, plot->line_count, sizeof *job->series);
 	for (size_t l = 0; l < plot->line_count; l++) {
 		const struct plot_line *line = &plot->lines[l];
-		struct report_plot *out = &job->plots[job->plot_count];
-		size_t before = job->count;
+		struct listed *listed = &job->series[job->count];
 
-		*out = (struct report_plot){
-			.test = task->test->name, .series = line->name, .ordinal = l};
+		*listed = (struct listed){
+			.plot = {.rank.ordinal = l, .test = task->test->name, .series = line->name},
+			.line = line};
 		for (size_t i = 0; i < line->change_count; i++) {
 			const struct plot_change *change = &line->changes[i];
 
-			if (change->time < job->maker->since || change->time >= job->maker->until ||
-				change->withdrawn || !add_row(job, task, line, change))
-				continue;
-			job->rows[job->count - 1].plot = l;
-			out->weight = fmax(out->weight, job->rows[job->count - 1].weight);
+			if (change->time >= maker->since && change->time < maker->until &&
+				!change->withdrawn)
+				add_row(job, task, listed, change);
 		}
-		job->plot_count += job->count > before;
+		job->count += listed->count > 0;
 	}
+	qsort(job->series, job->count, sizeof *job->series, compare_ranks);
 }
 
 static bool work(struct task *task, struct scratch *scratch, struct error *error)
@@ -296,11 +294,9 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	if (!plotting_make(query->arena, task->test, &query->data, task->companions, &job->plotting,
 		    scratch, plot, error))
 		return false;
-	job->plots = arena_array(query->arena, plot->line_count, sizeof *job->plots);
-	list_rows(job, task, plot);
-	qsort(job->plots, job->plot_count, sizeof *job->plots, compare_plots);
-	for (size_t i = 0; i < job->plot_count && i < REPORT_PLOTS; i++)
-		draw(job, query->arena, plot, &plot->lines[job->plots[i].ordinal], &job->plots[i]);
+	list_series(job, task, plot);
+	for (size_t i = 0; i < job->count && i < REPORT_PLOTS; i++)
+		draw(job, query->arena, plot, &job->series[i]);
 	return true;
 }
 
@@ -340,69 +336,46 @@ static void free_plot(struct report_plot *plot)
 {
 	free(plot->json);
 	free(plot->svg);
-	*plot = (struct report_plot){0};
+	plot->json = plot->svg = NULL;
 }
 
-/* Keeps the most important ones. */
-static void take_plot(struct maker *maker, struct report_plot *plot)
+/* Copies a series, and keeps the most important plots. */
+static void take_series(struct maker *maker, const struct listed *listed)
 {
 	struct arena *arena = maker->cli->arena;
+	struct report_plot *plot = arena_alloc(arena, sizeof *plot);
 
-	if (!plot->json)
-		return;
-	plot->test = arena_strdup(arena, plot->test);
+	*plot = listed->plot;
 	plot->series = arena_strdup(arena, plot->series);
-	maker->plots[maker->plot_count++] = *plot;
-	if (maker->plot_count <= REPORT_PLOTS)
+	plot->rank.ordinal = maker->ordinals++;
+	for (size_t i = 0; i < listed->count; i++) {
+		struct report_row *row;
+
+		maker->rows = arena_grow(arena, maker->rows, maker->count, sizeof *maker->rows);
+		row = &maker->rows[maker->count];
+		*row = listed->rows[i];
+		row->rank.ordinal = maker->count++;
+		row->item = announce_copy(arena, &row->item);
+		row->person = arena_strdup(arena, row->person);
+		row->plot = plot;
+	}
+	if (!plot->svg)
 		return;
+	maker->plots[maker->plot_count++] = plot;
 	qsort(maker->plots, maker->plot_count, sizeof *maker->plots, compare_plots);
-	free_plot(&maker->plots[--maker->plot_count]);
-}
-
-static void take_row(struct maker *maker, const struct report_row *from)
-{
-	struct arena *arena = maker->cli->arena;
-	struct report_row *row;
-
-	maker->rows = arena_grow(arena, maker->rows, maker->count, sizeof *maker->rows);
-	row = &maker->rows[maker->count];
-	*row = *from;
-	row->item = announce_copy(arena, &from->item);
-	row->series = arena_strdup(arena, from->series);
-	row->word = arena_strdup(arena, from->word);
-	row->person = arena_strdup(arena, from->person);
-	row->ordinal = maker->count++;
-	row->plot = from->plot + maker->ordinals;
+	if (maker->plot_count > REPORT_PLOTS)
+		free_plot(maker->plots[--maker->plot_count]);
 }
 
 static void ready(void *context, struct task *const *tasks)
 {
-	struct maker *maker = context;
-	const struct task *task = tasks[0];
-	struct job *job = task->result;
-	size_t most = 0;
+	struct job *job = tasks[0]->result;
 
-	if (gather_log(task)) {
+	if (gather_log(tasks[0]))
 		for (size_t i = 0; i < job->count; i++)
-			take_row(maker, &job->rows[i]);
-		for (size_t i = 0; i < job->plot_count; i++) {
-			most = job->plots[i].ordinal > most ? job->plots[i].ordinal : most;
-			job->plots[i].ordinal += maker->ordinals;
-			take_plot(maker, &job->plots[i]);
-		}
-		maker->ordinals += most + 1;
-	}
+			take_series(context, &job->series[i]);
 	if (job && job->list)
 		store_call_free(&job->list->call);
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-	const struct report_row *left = a, *right = b;
-
-	return left->weight != right->weight
-		       ? (left->weight < right->weight) - (left->weight > right->weight)
-		       : (left->ordinal > right->ordinal) - (left->ordinal < right->ordinal);
 }
 
 /* ---- files ---- */
@@ -417,44 +390,38 @@ static bool write_document(
 {
 	bool written = true;
 
-	if (!is_stdout(path))
-		written = output_write(path, text->data, text->length, error);
+	if (is_stdout(path))
+		text_flush(text, maker->cli->out);
 	else
-		fwrite(text->data, 1, text->length, maker->cli->out);
+		written = output_write(path, text->data, text->length, error);
 	buf_free(text);
 	return written;
 }
 
-/* The file's name without its ".md". */
-static const char *base_of(struct arena *arena, const char *path)
-{
-	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-
-	return dot && dot > (slash ? slash + 1 : path)
-		       ? arena_strndup(arena, path, (size_t)(dot - path))
-		       : path;
-}
-
-/* The pictures first: a document that is there has them. */
+/* Of Markdown the pictures first: a document that is there has them. Their names are the file's
+ * without its ".md". */
 static bool write_report(struct maker *maker, struct report_document *document, struct error *error)
 {
 	struct arena *arena = maker->cli->arena;
-	const char *path = maker->flags->markdown;
+	const char *path = maker->flags->markdown, *html = maker->flags->html;
+	const char *slash = path ? strrchr(path, '/') : NULL,
+		   *dot = path ? strrchr(path, '.') : NULL;
 	struct buf text = {0};
 
-	if (maker->flags->html) {
+	if (html) {
 		report_html(&text, document);
-		if (!write_document(maker, maker->flags->html, &text, error))
+		if (!write_document(maker, html, &text, error))
 			return false;
 	}
 	if (!path)
 		return true;
 	if (is_stdout(path))
 		document->plot_count = 0;
-	else
-		document->base = base_of(arena, path);
+	document->base = dot && dot > (slash ? slash + 1 : path)
+				 ? arena_strndup(arena, path, (size_t)(dot - path))
+				 : path;
 	for (size_t i = 0; i < document->plot_count; i++) {
-		const struct report_plot *plot = &document->plots[i];
+		const struct report_plot *plot = document->plots[i];
 
 		if (!output_write(arena_printf(arena, "%s-%zu.svg", document->base, plot->number),
 			    plot->svg, strlen(plot->svg), error))
@@ -481,10 +448,9 @@ static int make(struct maker *maker, const struct test *const *tests, size_t cou
 	if (maker->code != EXIT_NOTHING)
 		return maker->code;
 	if (maker->count > 0)
-		qsort(maker->rows, maker->count, sizeof *maker->rows, compare_rows);
-	qsort(maker->plots, maker->plot_count, sizeof *maker->plots, compare_plots);
+		qsort(maker->rows, maker->count, sizeof *maker->rows, compare_ranks);
 	for (size_t i = 0; i < maker->plot_count; i++)
-		maker->plots[i].number = i + 1; /* of its first row */
+		maker->plots[i]->number = i + 1;
 	struct report_document document = {.title = maker->flags->title,
 		.now = maker->cli->now,
 		.since = maker->since,
@@ -569,7 +535,7 @@ static int run(struct cli *cli)
 	else
 		code = make(maker, tests, count);
 	for (size_t i = 0; i < maker->plot_count; i++)
-		free_plot(&maker->plots[i]);
+		free_plot(maker->plots[i]);
 	return code;
 }
 

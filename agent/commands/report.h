@@ -16,23 +16,26 @@ enum {
 	REPORT_COLUMNS = 400, /* of pixels, to which a plot's points are reduced */
 };
 
+/* The larger, the more important; else in the order of finding. */
+struct report_rank {
+	double weight;
+	size_t ordinal;
+};
+
 /* A series with changes. */
 struct report_plot {
+	struct report_rank rank; /* of its most important change */
 	const char *test, *series;
-	char *json, *svg;
-	double weight;  /* of its most important change */
-	size_t number;  /* of the plot, from 1, in the order of the rows; 0: it was left out */
-	size_t ordinal; /* matches report_row.plot */
+	char *json, *svg; /* NULL: it was left out */
+	size_t number;    /* from 1, in the order of the document */
 };
 
 struct report_row {
+	struct report_rank rank;
 	struct announcement item; /* with links */
-	const char *series;
-	const char *word;   /* its triage, or why it is not a recorded change; or NULL */
-	double weight;      /* the larger, the more important */
-	size_t ordinal;     /* order of finding; */
-	size_t plot;        /* the ordinal of its plot */
-	const char *person; /* or NULL */
+	const char *word;         /* its triage or state; or NULL */
+	const char *person;       /* or NULL */
+	struct report_plot *plot;
 };
 
 struct report_document {
@@ -45,30 +48,45 @@ struct report_document {
 	bool has_state;
 	const struct report_row *rows; /* in order */
 	size_t count;                  /* of all; at most REPORT_ROWS are shown */
-	const struct report_plot *plots;
-	size_t plot_count;
-	const char *base; /* of Markdown: the pictures are BASE-1.svg and so on; NULL: none are */
+	struct report_plot *const *plots;
+	size_t plot_count; /* 0: none are shown */
+	const char *base;  /* of Markdown: the pictures are BASE-1.svg and so on */
 };
 
-struct report_around {
-	const char *before, *after;
+/* The pieces that a document is put together from, and what each of them has. */
+enum report_piece {
+	PIECE_TITLE,     /* text */
+	PIECE_TALLY,     /* content */
+	PIECE_PROBLEM,   /* content, content */
+	PIECE_PARAGRAPH, /* content */
+	PIECE_FACTS,     /* facts */
+	PIECE_FACT,      /* name, content */
+	PIECE_TABLE,     /* headings, rules, rows */
+	PIECE_HEADING,   /* name */
+	PIECE_RULE,
+	PIECE_ROW,  /* cells */
+	PIECE_CELL, /* name of the column, content */
+	PIECE_LINE, /* break */
+	PIECE_TEXT,
+	PIECE_NAME,      /* a text set apart */
+	PIECE_LINK,      /* address, text */
+	PIECE_TIME,      /* as ISO 8601, and for people */
+	PIECE_VERDICT,   /* shape, size, word */
+	PIECE_REFERENCE, /* content; number of the plot, base */
+	PIECE_PLOT,      /* test, series; number, base; picture, JSON */
+	PIECES,
 };
 
-/* The functions of an output format. */
+/*
+ * A format: a template of each piece, in which $r1 is the first text as it is, $t1 the same without
+ * markup, $n1 set apart, too, $u1 as an address and $d1 as data of a script.
+ */
 struct report_markup {
-	struct report_around title, problem, paragraph, facts, fact, table, heading, headings, row;
-	const char *tally, *fact_end, *rule, *cell_end, *line;
-	void (*text)(struct buf *out, const char *text); /* nothing in it is markup */
-	void (*name)(struct buf *out, const char *name); /* the same, set apart */
-	void (*link)(struct buf *out, const char *url, const char *name);
-	void (*time)(struct buf *out, int64_t time);
-	void (*verdict)(struct buf *out, const char *shape, const char *size, const char *verdict);
-	void (*cell)(struct buf *out, const char *column);
-	/* Begins or ends a reference to a plot. */
-	void (*refer)(struct buf *out, const struct report_document *document,
-		const struct report_plot *plot, bool begins);
-	void (*plot)(struct buf *out, const struct report_document *document,
-		const struct report_plot *plot);
+	const char *pieces[PIECES];
+	void (*text)(struct buf *out, const char *text);
+	void (*name)(struct buf *out, const char *name);
+	void (*address)(struct buf *out, const char *url);
+	void (*data)(struct buf *out, const char *json);
 };
 
 /* The content by that markup. */

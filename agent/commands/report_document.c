@@ -3,6 +3,7 @@
  * for each change, what is left out, and the plots.
  */
 #include <math.h>
+#include <stdarg.h>
 
 #include "agent/base/when.h"
 #include "agent/cli/cli.h"
@@ -10,9 +11,47 @@
 #include "agent/report/plot_ticks.h"
 #include "notifiers/text.h"
 
-static void put_tally(struct buf *out, const struct report_document *document)
+struct writing {
+	const struct report_document *document;
+	const struct report_markup *markup;
+	struct arena *arena;
+};
+
+/* A piece with its texts, in the arena. */
+static const char *piece(const struct writing *w, enum report_piece piece, ...)
 {
+	const char *texts[9];
+	size_t count = 0;
+	struct buf out = {0};
+	va_list list;
+
+	va_start(list, piece);
+	for (const char *at = w->markup->pieces[piece]; *at; at++) {
+		if (*at != '$') {
+			buf_char(&out, *at);
+			continue;
+		}
+		size_t which = (size_t)(at[2] - '1');
+		while (count <= which)
+			texts[count++] = va_arg(list, const char *);
+		switch (at[1]) {
+		case 't': w->markup->text(&out, texts[which]); break;
+		case 'n': w->markup->name(&out, texts[which]); break;
+		case 'u': w->markup->address(&out, texts[which]); break;
+		case 'd': w->markup->data(&out, texts[which]); break;
+		default: buf_text(&out, texts[which]); break;
+		}
+		at += 2;
+	}
+	va_end(list);
+	return buf_keep(&out, w->arena);
+}
+
+static const char *tally(const struct writing *w)
+{
+	const struct report_document *document = w->document;
 	size_t count = document->count, worse = 0, better = 0;
+	struct buf out = {0};
 
 	for (size_t i = 0; i < count; i++) {
 		int verdict = announcement_verdict(&document->rows[i].item);
@@ -21,231 +60,220 @@ static void put_tally(struct buf *out, const struct report_document *document)
 		better += verdict < 0;
 	}
 	if (count == 0)
-		buf_text(out, "No changes");
+		buf_text(&out, "No changes");
 	else
-		buf_printf(out, "%zu change%s", count, cli_plural(count));
-	buf_printf(out, " in %zu test%s", document->tests, cli_plural(document->tests));
+		buf_printf(&out, "%zu change%s", count, cli_plural(count));
+	buf_printf(&out, " in %zu test%s", document->tests, cli_plural(document->tests));
 	if (count > 0)
-		buf_printf(out, ": %zu worse, %zu better", worse, better);
+		buf_printf(&out, ": %zu worse, %zu better", worse, better);
 	if (count > worse + better)
-		buf_printf(out, ", %zu either way", count - worse - better);
+		buf_printf(&out, ", %zu either way", count - worse - better);
+	return buf_keep(&out, w->arena);
 }
 
 /* The first `most` names. */
-static void put_names(struct buf *out, const struct report_markup *markup,
-	const struct strings *names, size_t most)
+static const char *names_of(const struct writing *w, const struct strings *names, size_t most)
 {
-	for (size_t i = 0; i < names->count && i < most; i++) {
-		buf_text(out, i ? ", " : "");
-		markup->name(out, names->items[i]);
-	}
+	struct buf out = {0};
+
+	for (size_t i = 0; i < names->count && i < most; i++)
+		buf_printf(&out, "%s%s", i ? ", " : "", piece(w, PIECE_NAME, names->items[i]));
 	if (names->count > most)
-		buf_printf(out, " and %zu more", names->count - most);
+		buf_printf(&out, " and %zu more", names->count - most);
+	return buf_keep(&out, w->arena);
 }
 
-static void put_range(struct buf *out, const struct report_document *document)
+static const char *range_of(const struct writing *w)
 {
-	if (document->since == WHEN_ALWAYS && document->until == WHEN_NEVER)
-		buf_text(out, "of the whole range");
+	const struct report_document *document = w->document;
+	struct buf out = {0};
+
 	if (document->since != WHEN_ALWAYS) {
-		buf_text(out, "since ");
-		text_utc.time(out, document->since, TEXT_MINUTE);
+		buf_text(&out, "since ");
+		text_utc.time(&out, document->since, TEXT_MINUTE);
 	}
 	if (document->until != WHEN_NEVER) {
-		buf_text(out, document->since != WHEN_ALWAYS ? ", before " : "before ");
-		text_utc.time(out, document->until, TEXT_MINUTE);
+		buf_text(&out, out.length > 0 ? ", before " : "before ");
+		text_utc.time(&out, document->until, TEXT_MINUTE);
 	}
+	return out.length > 0 ? buf_keep(&out, w->arena) : "of the whole range";
 }
 
-static void put_facts(
-	struct buf *out, const struct report_document *document, const struct report_markup *markup)
+static const char *time_of(const struct writing *w, int64_t time)
+{
+	struct buf shown = {0};
+	char iso[WHEN_TEXT];
+
+	text_utc.time(&shown, time, TEXT_MINUTE);
+	return piece(w, PIECE_TIME, when_format_iso(time, iso), buf_keep(&shown, w->arena));
+}
+
+static void put_facts(struct buf *out, const struct writing *w)
 {
 	enum { ASKED = 20, FAILED = 50 };
+	const struct report_document *document = w->document;
 	const struct strings *failed = &document->failed;
+	const char *const facts[][2] = {
+		{"Tests", document->asked.count > 0
+				  ? names_of(w, &document->asked, ASKED)
+				  : arena_printf(w->arena, "all %zu", document->tests)},
+		{"Changes", range_of(w)},
+		{"Branch", document->branch ? piece(w, PIECE_NAME, document->branch) : NULL},
+		{"Basis", document->has_state ? "what the agent knows"
+					      : "a detection on these points"},
+		{"Made", time_of(w, document->now)}};
+	struct buf list = {0};
 
-	if (failed->count > 0) {
-		buf_printf(out, "%s%zu of %zu tests could not be read:%s", markup->problem.before,
-			failed->count, document->tests, markup->problem.after);
-		put_names(out, markup, failed, FAILED);
-		buf_text(out, markup->paragraph.after);
-	}
-	buf_text(out, markup->facts.before);
-	buf_printf(out, "%sTests%s", markup->fact.before, markup->fact.after);
-	if (document->asked.count == 0)
-		buf_printf(out, "all %zu", document->tests);
-	put_names(out, markup, &document->asked, ASKED);
-	buf_text(out, markup->fact_end);
-	buf_printf(out, "%sChanges%s", markup->fact.before, markup->fact.after);
-	put_range(out, document);
-	buf_text(out, markup->fact_end);
-	if (document->branch) {
-		buf_printf(out, "%sBranch%s", markup->fact.before, markup->fact.after);
-		markup->name(out, document->branch);
-		buf_text(out, markup->fact_end);
-	}
-	buf_printf(out, "%sBasis%s", markup->fact.before, markup->fact.after);
-	buf_text(out, document->has_state ? "what the agent knows" : "a detection on these points");
-	buf_text(out, markup->fact_end);
-	buf_printf(out, "%sMade%s", markup->fact.before, markup->fact.after);
-	markup->time(out, document->now);
-	buf_printf(out, "%s%s", markup->fact_end, markup->facts.after);
+	if (failed->count > 0)
+		buf_text(out, piece(w, PIECE_PROBLEM,
+				      arena_printf(w->arena, "%zu of %zu tests could not be read:",
+					      failed->count, document->tests),
+				      names_of(w, failed, FAILED)));
+	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+		if (facts[i][1])
+			buf_text(&list, piece(w, PIECE_FACT, facts[i][0], facts[i][1]));
+	buf_text(out, piece(w, PIECE_FACTS, list.data));
+	buf_free(&list);
 }
 
-/* The plot of the row; NULL if it was left out. */
-static const struct report_plot *plot_of(
-	const struct report_document *document, const struct report_row *row)
+/* The series with its name; its plot, or NULL: it was left out. */
+static const char *name_of(const struct writing *w, const struct report_plot *plot)
 {
-	for (size_t i = 0; i < document->plot_count; i++)
-		if (document->plots[i].ordinal == row->plot)
-			return &document->plots[i];
-	return NULL;
+	return arena_printf(w->arena, "%s %s", piece(w, PIECE_NAME, plot->test),
+		piece(w, PIECE_NAME, plot->series));
+}
+
+static const char *number_of(const struct writing *w, const struct report_plot *plot)
+{
+	return arena_printf(w->arena, "%zu", plot->number);
+}
+
+static bool is_shown(const struct writing *w, const struct report_plot *plot)
+{
+	return w->document->plot_count > 0 && plot->svg;
 }
 
 /* "604 ns → 684 ns" */
-static void put_levels(
-	struct buf *out, const struct announcement *item, const struct report_markup *markup)
+static const char *levels_of(const struct writing *w, const struct announcement *item)
 {
 	double before = item->change.level_before, after = item->change.level_after;
 	struct measure measure = measure_of(fmax(fabs(before), fabs(after)), item->unit);
 	char was[TICK_TEXT], is[TICK_TEXT];
-	struct buf text = {0};
 
 	measure_print(&measure, before, was);
 	measure_print(&measure, after, is);
-	buf_printf(&text, "%s → %s%s%s", was, is, *measure.rest ? " " : "", measure.rest);
-	markup->text(out, text.data);
-	buf_free(&text);
+	return piece(w, PIECE_TEXT,
+		arena_printf(
+			w->arena, "%s → %s%s%s", was, is, *measure.rest ? " " : "", measure.rest));
 }
 
-static void put_commit(
-	struct buf *out, const struct announcement *item, const struct report_markup *markup)
+static const char *commit_of(const struct writing *w, const struct announcement *item)
 {
 	const char *commit = announcement_bad(item);
 	struct buf none = {0};
 
 	text_suspects(&none, item, &text_utc);
 	if (!commit)
-		markup->text(out, none.length > 0 ? none.data : "–");
-	else if (item->commit_url)
-		markup->link(out, item->commit_url, commit);
-	else
-		markup->name(out, commit);
-	if (commit && item->compare_url) {
-		buf_char(out, ' ');
-		markup->link(out, item->compare_url, "compare");
-	}
+		return piece(w, PIECE_TEXT, none.length > 0 ? buf_keep(&none, w->arena) : "–");
 	buf_free(&none);
+	commit = item->commit_url ? piece(w, PIECE_LINK, item->commit_url, commit)
+				  : piece(w, PIECE_NAME, commit);
+	return item->compare_url ? arena_printf(w->arena, "%s %s", commit,
+					   piece(w, PIECE_LINK, item->compare_url, "compare"))
+				 : commit;
 }
 
 /* The triage, its author, and a link to the agent's page. */
-static void put_state(
-	struct buf *out, const struct report_row *row, const struct report_markup *markup)
+static const char *state_of(const struct writing *w, const struct report_row *row)
 {
-	if (row->word)
-		markup->text(out, row->word);
-	if (row->person) {
-		buf_text(out, markup->line);
-		markup->name(out, row->person);
-	}
-	if (row->item.page) {
-		buf_text(out, markup->line);
-		markup->link(out, row->item.page, "decide");
-	}
+	const char *line = piece(w, PIECE_LINE);
+
+	return arena_printf(w->arena, "%s%s%s%s%s",
+		row->word ? piece(w, PIECE_TEXT, row->word) : "", row->person ? line : "",
+		row->person ? piece(w, PIECE_NAME, row->person) : "", row->item.page ? line : "",
+		row->item.page ? piece(w, PIECE_LINK, row->item.page, "decide") : "");
 }
 
-static void put_verdict(
-	struct buf *out, const struct announcement *item, const struct report_markup *markup)
+static const char *verdict_of(const struct writing *w, const struct announcement *item)
 {
 	static const char *const shapes[] = {"▼", "◆", "▲"};
 	static const char *const verdicts[] = {"better", "changed", "worse"};
 	struct buf size = {0};
 
 	text_size(&size, &item->change);
-	markup->verdict(out, shapes[1 + change_sign(&item->change)], size.data,
-		verdicts[1 + announcement_verdict(item)]);
-	buf_free(&size);
+	return piece(w, PIECE_VERDICT, shapes[1 + change_sign(&item->change)],
+		buf_keep(&size, w->arena), verdicts[1 + announcement_verdict(item)]);
 }
 
-static const char *const columns[] = {"Change", "Test", "Levels", "Time", "Commit", "State"};
-
-static void put_row(struct buf *out, const struct report_document *document,
-	const struct report_row *row, const struct report_markup *markup, size_t count)
+static const char *series_of(const struct writing *w, const struct report_plot *plot)
 {
-	const struct report_plot *plot = plot_of(document, row);
-	const struct announcement *item = &row->item;
+	const char *name = name_of(w, plot);
 
-	buf_text(out, markup->row.before);
-	for (size_t c = 0; c < count; c++) {
-		markup->cell(out, columns[c]);
-		switch (c) {
-		case 0: put_verdict(out, item, markup); break;
-		case 1:
-			if (plot)
-				markup->refer(out, document, plot, true);
-			markup->name(out, item->test);
-			buf_char(out, ' ');
-			markup->name(out, row->series);
-			if (plot)
-				markup->refer(out, document, plot, false);
-			break;
-		case 2: put_levels(out, item, markup); break;
-		case 3: markup->time(out, item->time); break;
-		case 4: put_commit(out, item, markup); break;
-		default: put_state(out, row, markup); break;
-		}
-		buf_text(out, markup->cell_end);
-	}
-	buf_text(out, markup->row.after);
+	return is_shown(w, plot)
+		       ? piece(w, PIECE_REFERENCE, name, number_of(w, plot), w->document->base)
+		       : name;
 }
 
-static void put_table(
-	struct buf *out, const struct report_document *document, const struct report_markup *markup)
+static void put_table(struct buf *out, const struct writing *w)
 {
+	static const char *const columns[] = {
+		"Change", "Test", "Levels", "Time", "Commit", "State"};
+	const struct report_document *document = w->document;
 	size_t count = sizeof columns / sizeof *columns - !document->has_state;
+	struct buf headings = {0}, rules = {0}, rows = {0};
 
-	if (document->count == 0)
-		return;
-	buf_text(out, markup->table.before);
-	for (size_t c = 0; c < count; c++)
-		buf_printf(
-			out, "%s%s%s", markup->heading.before, columns[c], markup->heading.after);
-	buf_text(out, markup->headings.before);
-	for (size_t c = 0; c < count; c++)
-		buf_text(out, markup->rule);
-	buf_text(out, markup->headings.after);
-	for (size_t i = 0; i < document->count && i < REPORT_ROWS; i++)
-		put_row(out, document, &document->rows[i], markup, count);
-	buf_text(out, markup->table.after);
+	for (size_t c = 0; c < count; c++) {
+		buf_text(&headings, piece(w, PIECE_HEADING, columns[c]));
+		buf_text(&rules, piece(w, PIECE_RULE));
+	}
+	for (size_t i = 0; i < document->count && i < REPORT_ROWS; i++) {
+		const struct report_row *row = &document->rows[i];
+		const char *const cells[] = {verdict_of(w, &row->item), series_of(w, row->plot),
+			levels_of(w, &row->item), time_of(w, row->item.time),
+			commit_of(w, &row->item), state_of(w, row)};
+		struct buf line = {0};
+
+		for (size_t c = 0; c < count; c++)
+			buf_text(&line, piece(w, PIECE_CELL, columns[c], cells[c]));
+		buf_text(&rows, piece(w, PIECE_ROW, buf_keep(&line, w->arena)));
+	}
+	buf_text(out, piece(w, PIECE_TABLE, buf_keep(&headings, w->arena),
+			      buf_keep(&rules, w->arena), buf_keep(&rows, w->arena)));
 }
 
-static void put_omitted(
-	struct buf *out, const struct report_document *document, const struct report_markup *markup)
+static void put_omitted(struct buf *out, const struct writing *w)
 {
+	const struct report_document *document = w->document;
 	size_t rows = document->count > REPORT_ROWS ? document->count - REPORT_ROWS : 0, plots = 0;
+	struct buf text = {0};
 
 	for (size_t i = 0; i < document->count && document->plot_count > 0; i++)
-		plots += !plot_of(document, &document->rows[i]);
-	if (rows + plots == 0)
-		return;
-	buf_text(out, markup->paragraph.before);
+		plots += !is_shown(w, document->rows[i].plot);
 	if (rows > 0)
-		buf_printf(out, "%zu less important changes are not listed. ", rows);
+		buf_printf(&text, "%zu less important changes are not listed. ", rows);
 	if (plots > 0)
-		buf_printf(out, "The plots of %zu less important changes were left out.", plots);
-	buf_text(out, markup->paragraph.after);
+		buf_printf(&text, "The plots of %zu less important changes were left out.", plots);
+	if (text.length > 0)
+		buf_text(out, piece(w, PIECE_PARAGRAPH, text.data));
+	buf_free(&text);
 }
 
 void report_put(
 	struct buf *out, const struct report_document *document, const struct report_markup *markup)
 {
-	buf_text(out, markup->title.before);
-	markup->text(out, document->title);
-	buf_printf(out, "%s%s", markup->title.after, markup->tally);
-	put_tally(out, document);
-	buf_text(out, markup->paragraph.after);
-	put_facts(out, document, markup);
-	put_table(out, document, markup);
-	put_omitted(out, document, markup);
-	for (size_t i = 0; i < document->plot_count; i++)
-		markup->plot(out, document, &document->plots[i]);
+	const struct writing w = {document, markup, arena_new()};
+
+	buf_text(out, piece(&w, PIECE_TITLE, document->title));
+	buf_text(out, piece(&w, PIECE_TALLY, tally(&w)));
+	put_facts(out, &w);
+	if (document->count > 0)
+		put_table(out, &w);
+	put_omitted(out, &w);
+	for (size_t i = 0; i < document->plot_count; i++) {
+		const struct report_plot *plot = document->plots[i];
+
+		buf_text(out, piece(&w, PIECE_PLOT, name_of(&w, plot), number_of(&w, plot),
+				      document->base, plot->svg, plot->json));
+	}
+	arena_free(w.arena);
 }

@@ -8,7 +8,6 @@
 
 #include "agent/base/sha256.h"
 #include "agent/base/utf8.h"
-#include "agent/base/when.h"
 #include "agent/commands/report.h"
 #include "agent/web/assets.h"
 #include "notifiers/text.h"
@@ -30,22 +29,9 @@ static void put_isolated(struct buf *out, const char *text)
 	buf_text(out, "</bdi>");
 }
 
-static void put_link(struct buf *out, const char *url, const char *text)
+static void put_address(struct buf *out, const char *url)
 {
-	buf_text(out, "<a rel=\"noreferrer\" href=\"");
 	buf_markup(out, url, strlen(url));
-	buf_text(out, "\">");
-	put_isolated(out, text);
-	buf_text(out, "</a>");
-}
-
-static void put_time(struct buf *out, int64_t ms)
-{
-	char iso[WHEN_TEXT];
-
-	buf_printf(out, "<time datetime=\"%s\">", when_format_iso(ms, iso));
-	text_utc.time(out, ms, TEXT_MINUTE);
-	buf_text(out, "</time>");
 }
 
 /* JSON as the content of a script element, which no markup in it ends. */
@@ -105,7 +91,7 @@ static void put_module(struct buf *out, const char *name)
 static void put_picture_style(struct buf *out, const struct report_document *document)
 {
 	for (size_t i = 0; i < document->plot_count; i++) {
-		const char *begin = strstr(document->plots[i].svg, "<style>"), *end;
+		const char *begin = strstr(document->plots[i]->svg, "<style>"), *end;
 
 		if (!begin)
 			continue;
@@ -156,67 +142,37 @@ static void put_head(
 	buf_text(out, "</style>\n</head>\n");
 }
 
-static void put_verdict(struct buf *out, const char *shape, const char *size, const char *verdict)
-{
-	buf_printf(out,
-		"<span class=\"verdict %s\"><span aria-hidden=\"true\">%s</span> %s "
-		"<span class=\"word\">%s</span></span>",
-		verdict, shape, size, verdict);
-}
-
-static void put_cell(struct buf *out, const char *column)
-{
-	buf_printf(out, "<td data-label=\"%s\">", column);
-}
-
-static void refer(struct buf *out, const struct report_document *document,
-	const struct report_plot *plot, bool begins)
-{
-	(void)document;
-	if (begins)
-		buf_printf(out, "<a href=\"#plot-%zu\">", plot->number);
-	else
-		buf_text(out, "</a>");
-}
-
-static void put_plot(
-	struct buf *out, const struct report_document *document, const struct report_plot *plot)
-{
-	(void)document;
-	buf_printf(out, "<section class=\"plot\" id=\"plot-%zu\">\n<h2>", plot->number);
-	put_isolated(out, plot->test);
-	buf_char(out, ' ');
-	put_isolated(out, plot->series);
-	buf_text(out, "</h2>\n<div class=\"drawn\" hidden></div>\n<div class=\"still\">");
-	buf_text(out, plot->svg);
-	buf_text(out, "</div>\n<script type=\"application/json\">");
-	put_data(out, plot->json);
-	buf_text(out, "</script>\n</section>\n");
-}
-
-static const struct report_markup markup = {.title = {"<h1>", "</h1>\n"},
-	.tally = "<p class=\"tally\">",
-	.problem = {"<p class=\"problem\">", " "},
-	.paragraph = {"<p class=\"quiet\">", "</p>\n"},
-	.facts = {"<dl class=\"facts\">\n", "</dl>\n"},
-	.fact = {"<dt>", "</dt><dd>"},
-	.fact_end = "</dd>\n",
-	.table = {"<div class=\"table\"><table class=\"changes\">\n<thead><tr>",
-		"</tbody>\n</table></div>\n"},
-	.heading = {"<th>", "</th>"},
-	.headings = {"</tr></thead>\n<tbody>\n", ""},
-	.rule = "",
-	.row = {"<tr>", "</tr>\n"},
-	.cell_end = "</td>",
-	.line = "<br>",
+static const struct report_markup markup = {
+	.pieces = {[PIECE_TITLE] = "<h1>$t1</h1>\n",
+		[PIECE_TALLY] = "<p class=\"tally\">$r1</p>\n",
+		[PIECE_PROBLEM] = "<p class=\"problem\">$r1 $r2</p>\n",
+		[PIECE_PARAGRAPH] = "<p class=\"quiet\">$r1</p>\n",
+		[PIECE_FACTS] = "<dl class=\"facts\">\n$r1</dl>\n",
+		[PIECE_FACT] = "<dt>$r1</dt><dd>$r2</dd>\n",
+		[PIECE_TABLE] = "<div class=\"table\"><table class=\"changes\">\n"
+				"<thead><tr>$r1</tr></thead>\n<tbody>\n$r3</tbody>\n"
+				"</table></div>\n",
+		[PIECE_HEADING] = "<th>$r1</th>",
+		[PIECE_RULE] = "",
+		[PIECE_ROW] = "<tr>$r1</tr>\n",
+		[PIECE_CELL] = "<td data-label=\"$r1\">$r2</td>",
+		[PIECE_LINE] = "<br>",
+		[PIECE_TEXT] = "$t1",
+		[PIECE_NAME] = "$n1",
+		[PIECE_LINK] = "<a rel=\"noreferrer\" href=\"$u1\">$n2</a>",
+		[PIECE_TIME] = "<time datetime=\"$r1\">$r2</time>",
+		[PIECE_VERDICT] =
+			"<span class=\"verdict $r3\"><span aria-hidden=\"true\">$r1</span> "
+			"$r2 <span class=\"word\">$r3</span></span>",
+		[PIECE_REFERENCE] = "<a href=\"#plot-$r2\">$r1</a>",
+		[PIECE_PLOT] =
+			"<section class=\"plot\" id=\"plot-$r2\">\n<h2>$r1</h2>\n"
+			"<div class=\"drawn\" hidden></div>\n<div class=\"still\">$r4</div>\n"
+			"<script type=\"application/json\">$d5</script>\n</section>\n"},
 	.text = put_name,
 	.name = put_isolated,
-	.link = put_link,
-	.time = put_time,
-	.verdict = put_verdict,
-	.cell = put_cell,
-	.refer = refer,
-	.plot = put_plot};
+	.address = put_address,
+	.data = put_data};
 
 void report_html(struct buf *out, const struct report_document *document)
 {

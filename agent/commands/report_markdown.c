@@ -4,9 +4,7 @@
  */
 #include <string.h>
 
-#include "agent/base/when.h"
 #include "agent/commands/report.h"
-#include "notifiers/text.h"
 
 static size_t longest_run(const char *text)
 {
@@ -62,7 +60,7 @@ static void put_plain(struct buf *out, const char *text)
 }
 
 /* The URL is percent-encoded, except for characters that end the link. */
-static void put_target(struct buf *out, const char *url)
+static void put_address(struct buf *out, const char *url)
 {
 	for (; *url; url++) {
 		unsigned char c = (unsigned char)*url;
@@ -74,92 +72,44 @@ static void put_target(struct buf *out, const char *url)
 	}
 }
 
-static void put_link(struct buf *out, const char *url, const char *text)
-{
-	buf_char(out, '[');
-	put_code(out, text);
-	buf_text(out, "](");
-	put_target(out, url);
-	buf_char(out, ')');
-}
-
-static void put_picture(struct buf *out, const char *base, size_t number)
-{
-	const char *name = strrchr(base, '/');
-
-	for (const char *at = name ? name + 1 : base; *at; at++) {
-		if (strchr("%#?:", *at))
-			buf_printf(out, "%%%02X", (unsigned)*at);
-		else
-			put_target(out, (const char[]){*at, '\0'});
-	}
-	buf_printf(out, "-%zu.svg", number);
-}
-
-static void put_time(struct buf *out, int64_t time)
-{
-	text_utc.time(out, time, TEXT_MINUTE);
-}
-
-static void put_verdict(struct buf *out, const char *shape, const char *size, const char *verdict)
-{
-	buf_printf(out, "%s %s %s", shape, size, verdict);
-}
-
-static void put_cell(struct buf *out, const char *column)
-{
-	(void)column;
-	buf_text(out, " ");
-}
-
-static void refer(struct buf *out, const struct report_document *document,
-	const struct report_plot *plot, bool begins)
-{
-	if (begins) {
-		buf_char(out, '[');
-		return;
-	}
-	buf_text(out, "](");
-	put_picture(out, document->base, plot->number);
-	buf_char(out, ')');
-}
-
-static void put_plot(
-	struct buf *out, const struct report_document *document, const struct report_plot *plot)
-{
-	buf_printf(out, "\n## %zu. ", plot->number);
-	put_code(out, plot->test);
-	buf_char(out, ' ');
-	put_code(out, plot->series);
-	buf_printf(out, "\n\n![plot %zu](", plot->number);
-	put_picture(out, document->base, plot->number);
-	buf_text(out, ")\n");
-}
-
-static const struct report_markup markup = {.title = {"# ", "\n\n"},
-	.tally = "",
-	.problem = {"**", "** "},
-	.paragraph = {"\n", "\n\n"},
-	.facts = {"", ""},
-	.fact = {"- ", ": "},
-	.fact_end = "\n",
-	.table = {"\n|", ""},
-	.heading = {" ", " |"},
-	.headings = {"\n|", "\n"},
-	.rule = "---|",
-	.row = {"|", "\n"},
-	.cell_end = " |",
-	.line = " ",
+static const struct report_markup markup = {.pieces = {[PIECE_TITLE] = "# $t1\n\n",
+						    [PIECE_TALLY] = "$r1\n\n",
+						    [PIECE_PROBLEM] = "**$r1** $r2\n\n",
+						    [PIECE_PARAGRAPH] = "\n$r1\n\n",
+						    [PIECE_FACTS] = "$r1",
+						    [PIECE_FACT] = "- $r1: $r2\n",
+						    [PIECE_TABLE] = "\n|$r1\n|$r2\n$r3",
+						    [PIECE_HEADING] = " $r1 |",
+						    [PIECE_RULE] = "---|",
+						    [PIECE_ROW] = "|$r1\n",
+						    [PIECE_CELL] = " $r2 |",
+						    [PIECE_LINE] = " ",
+						    [PIECE_TEXT] = "$t1",
+						    [PIECE_NAME] = "$n1",
+						    [PIECE_LINK] = "[$n2]($u1)",
+						    [PIECE_TIME] = "$r2",
+						    [PIECE_VERDICT] = "$r1 $r2 $r3",
+						    [PIECE_REFERENCE] = "[$r1]($r3-$r2.svg)",
+						    [PIECE_PLOT] = "\n## $r2. $r1\n\n"
+								   "![plot $r2]($r3-$r2.svg)\n"},
 	.text = put_plain,
 	.name = put_code,
-	.link = put_link,
-	.time = put_time,
-	.verdict = put_verdict,
-	.cell = put_cell,
-	.refer = refer,
-	.plot = put_plot};
+	.address = put_address};
 
+/* The pictures lie beside the document. */
 void report_markdown(struct buf *out, const struct report_document *document)
 {
-	report_put(out, document, &markup);
+	struct report_document beside = *document;
+	const char *slash = document->base ? strrchr(document->base, '/') : NULL;
+	struct buf base = {0};
+
+	for (const char *at = slash ? slash + 1 : document->base; at && *at; at++) {
+		if (strchr("%#?:", *at))
+			buf_printf(&base, "%%%02X", (unsigned)*at);
+		else
+			put_address(&base, (const char[]){*at, '\0'});
+	}
+	beside.base = base.data;
+	report_put(out, &beside, &markup);
+	buf_free(&base);
 }

@@ -373,9 +373,6 @@ static void fill(struct drawing *drawing, struct plot_line *line)
 		put_point(&filling, time, values[drawing->points[i]], drawing->points[i]);
 	}
 	line->total = end - first;
-	for (size_t c = 0; c < count; c++)
-		if (strcmp(line->columns[c].name, "commit") == 0)
-			line->commits = line->columns[c].values;
 }
 
 /* ---- the plot ---- */

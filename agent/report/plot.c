@@ -1,5 +1,11 @@
 #include "agent/report/plot.h"
 
+#include <math.h>
+#include <string.h>
+
+#include "agent/base/dict.h"
+#include "agent/model/json_put.h"
+
 const char *const plot_source_names[PLOT_SOURCES] = {"known", "candidate", "fresh", "lost"};
 const char *const plot_scale_names[PLOT_SCALES + 1] = {"auto", "zero", "log", "relative"};
 
@@ -9,4 +15,121 @@ const char *plot_span_text(const struct plot_span *span)
 		[PLOT_SILENCE] = "silenced", [PLOT_OUTAGE] = "no data"};
 
 	return span->text && *span->text ? span->text : texts[span->kind];
+}
+
+const char *plot_state_text(const struct plot_change *change)
+{
+	static const char *const sources[PLOT_SOURCES] = {[PLOT_CANDIDATE] = "not confirmed",
+		[PLOT_FRESH] = "found only now",
+		[PLOT_LOST] = "no longer found"};
+
+	if (change->withdrawn)
+		return "withdrawn";
+	if (change->triage > TRIAGE_OPEN && change->triage < TRIAGE_STATES)
+		return triage_state_names[change->triage];
+	return sources[change->source] ? sources[change->source] : change->ended ? "over" : "";
+}
+
+static void put_change(struct buf *out, const struct plot_change *change)
+{
+	buf_char(out, '{');
+	json_put_id(out, "id", change->id);
+	json_put_text(out, "source", plot_source_names[change->source]);
+	json_put_id(out, "time", change->time);
+	json_put_id(out, "from", change->from);
+	json_put_id(out, "to", change->to);
+	json_put_number(out, "before", change->before);
+	json_put_number(out, "after", change->after);
+	json_put_id(out, "level_from", change->level_from);
+	json_put_id(out, "level_to", change->level_to);
+	json_put_number(out, "size", change->size);
+	json_put_bool(out, "trend", change->trend);
+	buf_printf(out, ", \"verdict\": %d", change->verdict);
+	json_put_id(out, "ended", change->ended);
+	json_put_bool(out, "withdrawn", change->withdrawn);
+	json_put_text(out, "triage", triage_state_names[change->triage]);
+	json_put_text(out, "commit", change->commit);
+	buf_char(out, '}');
+}
+
+/* Each text once, and for each point which it has: points of one commit are many. */
+static void put_column(struct buf *out, const struct column *column, size_t n)
+{
+	struct arena *arena = arena_new();
+	struct name_index texts = {.dict.arena = arena};
+	struct buf at = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		const char *text = column->values[i];
+
+		buf_printf(&at, "%s%d", i ? "," : "",
+			text ? (int)name_index_add(&texts, text, strlen(text)) : -1);
+	}
+	buf_json_text(out, column->name);
+	buf_text(out, ": {\"values\": [");
+	for (size_t i = 0; i < texts.count; i++) {
+		json_next(out);
+		buf_json_text(out, texts.items[i]);
+	}
+	buf_printf(out, "], \"at\": [%s]}", at.data ? at.data : "");
+	buf_free(&at);
+	arena_free(arena);
+}
+
+static void put_line(struct buf *out, const struct plot_line *line)
+{
+	json_open(out, "name", line->name);
+	json_put_text(out, "test", line->test);
+	json_put_text(out, "metric", line->metric);
+	json_put_text(out, "series", line->identity);
+	json_put_text(out, "branch", line->branch && *line->branch ? line->branch : NULL);
+	json_put_text(out, "unit", line->unit);
+	json_put_text(out, "commit_url", line->commit_url);
+	json_put_text(out, "compare_url", line->compare_url);
+	buf_printf(out, ", \"direction\": %d, \"total\": %zu,\n   \"times\": [", line->direction,
+		line->total ? line->total : line->n);
+	for (size_t i = 0; i < line->n; i++)
+		buf_printf(out, "%s%lld", i ? "," : "", (long long)line->times[i]);
+	buf_text(out, "],\n   \"values\": [");
+	for (size_t i = 0; i < line->n; i++) {
+		buf_text(out, i ? "," : "");
+		buf_json_number(out, line->values[i]);
+	}
+	buf_text(out, "],\n   \"attributes\": {");
+	for (size_t c = 0; c < line->column_count; c++) {
+		buf_text(out, c ? ",\n    " : "");
+		put_column(out, &line->columns[c], line->n);
+	}
+	buf_text(out, "},\n   \"changes\": [");
+	for (size_t i = 0; i < line->change_count; i++) {
+		json_line(out);
+		put_change(out, &line->changes[i]);
+	}
+	buf_text(out, "]}");
+}
+
+void plot_put_json(struct buf *out, const struct plot *plot)
+{
+	static const char *const kinds[PLOT_SPAN_KINDS] = {"silence", "outage"};
+
+	buf_char(out, '{');
+	json_put_text(out, "title", plot->title);
+	json_put_text(out, "unit", plot->unit);
+	buf_printf(out, ", \"direction\": %d", plot->direction);
+	json_put_id(out, "from", plot->from);
+	json_put_id(out, "to", plot->to);
+	json_put_id(out, "mark", plot->mark);
+	json_put_text(out, "scale", plot_scale_names[plot->scale]);
+	buf_text(out, ", \"lines\": [");
+	for (size_t i = 0; i < plot->line_count; i++)
+		put_line(out, &plot->lines[i]);
+	buf_text(out, "], \"spans\": [");
+	for (size_t i = 0; i < plot->span_count; i++) {
+		json_open(out, "kind", kinds[plot->spans[i].kind]);
+		json_put_id(out, "from", plot->spans[i].from);
+		json_put_id(out, "to", plot->spans[i].to);
+		json_put_text(out, "text", plot->spans[i].text);
+		buf_char(out, '}');
+	}
+	buf_text(out, "]}\n");
 }

@@ -46,6 +46,10 @@ struct plot_change {
 	const char *mark;
 };
 
+/* Its triage or its state, if that is not just confirmed: "expected", "not confirmed", "over"; or
+ * "". */
+const char *plot_state_text(const struct plot_change *change);
+
 struct plot_line {
 	const char *name; /* the series, or NULL if it is the plot's title */
 	const char *branch;
@@ -55,10 +59,8 @@ struct plot_line {
 	/* Templates of links, see agent/base/url_template.h; or NULL. */
 	const char *commit_url, *compare_url;
 	size_t n;
-	const int64_t *times; /* ms, ascending */
-	const double *values; /* NaN: no value, the line is interrupted */
-	/* The version that each point measured; NULL: unknown, as single ones may be. */
-	const char *const *commits;
+	const int64_t *times;         /* ms, ascending */
+	const double *values;         /* NaN: no value, the line is interrupted */
 	const struct column *columns; /* all that is known of the points, commits among it */
 	size_t column_count;
 	size_t total;                      /* points before plot_reduce */
@@ -96,5 +98,9 @@ struct plot {
 	enum plot_scale scale;
 	bool numbered; /* on a terminal: times are indices */
 };
+
+/* As JSON, for the page and for reports (docs/reference/api.md); times are ms since 1970. */
+struct buf;
+void plot_put_json(struct buf *out, const struct plot *plot);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * The target of a drawing: SVG, Cairo or the cells of a terminal. All lengths are px, y downwards.
+ * A drawing: figures, one after the other, for SVG, Cairo or the cells of a terminal. All lengths
+ * are px, y downwards.
  */
 #ifndef AGENT_REPORT_PLOT_CANVAS_H
 #define AGENT_REPORT_PLOT_CANVAS_H
@@ -36,43 +37,47 @@ struct spot {
 	double x, y;
 };
 
-struct box {
-	double left, top, right, bottom;
+enum figure_kind {
+	FIGURE_AREA, /* with the corners left, top and right, bottom */
+	FIGURE_LINE,
+	FIGURE_SHAPE, /* filled */
+	FIGURE_DOTS,
+	FIGURE_TEXT,   /* its spot is on the baseline */
+	FIGURE_CLIP,   /* an area: from now on only what lies in it is shown, ... */
+	FIGURE_UNCLIP, /* ... until here */
 };
 
 struct pen {
 	enum ink ink;
-	double opacity, width;
-	double dash, gap; /* 0: solid */
+	double opacity, width; /* of dots: their diameter */
+	double dash, gap;      /* 0: solid */
 };
 
 enum anchor { ANCHOR_START, ANCHOR_MIDDLE, ANCHOR_END };
 
-struct caption {
-	struct spot at; /* on the baseline */
-	const char *text;
+struct font {
 	double size;
 	enum anchor anchor;
-	enum ink ink;
 	bool bold, halo; /* halo: a rim of the ground's colour, for text over lines */
 };
 
+struct figure {
+	enum figure_kind kind;
+	const struct spot *spots;
+	size_t count;
+	struct pen pen;
+	const char *text;
+	struct font font;
+};
+
 struct canvas {
-	void (*area)(struct canvas *canvas, const struct box *box, enum ink ink, double opacity);
-	void (*line)(struct canvas *canvas, const struct spot *spots, size_t count,
-		const struct pen *pen);
-	void (*shape)(struct canvas *canvas, const struct spot *spots, size_t count, enum ink ink,
-		double opacity);
-	void (*dots)(struct canvas *canvas, const struct spot *spots, size_t count, double radius,
-		enum ink ink, double opacity);
-	void (*text)(struct canvas *canvas, const struct caption *caption);
-	void (*clip)(struct canvas *canvas, const struct box *box); /* NULL: no longer */
+	void (*draw)(struct canvas *canvas, const struct figure *figure);
 };
 
 /* The whole picture. The style is one of plot_style_of. */
 void plot_draw(const struct plot *plot, const struct plot_style *style, struct canvas *canvas);
 
-/* Points and levels alone, by `line`, `dots` and `shape`, in a box from 0, 0. */
+/* Points and levels alone, by lines, dots and shapes, in an area from 0, 0. */
 struct view;
 void plot_draw_series(const struct view *view, double width, double height, struct canvas *canvas);
 

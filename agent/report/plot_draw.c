@@ -63,42 +63,35 @@ struct plot_style plot_style_of(const struct plot_style *style)
 	return out;
 }
 
-/* Shares of an em, roughly those of DejaVu Sans, which is wider than most. */
-static double character_width(const char *text, size_t length)
+/* The width of the next character, which it steps over: shares of an em, roughly those of DejaVu
+ * Sans, which is wider than most. An invalid byte is a character. */
+static double next_width(const char **text)
 {
-	if (length > 1) {
-		char one[5] = {0};
+	static const struct {
+		const char *characters;
+		double width;
+	} kinds[] = {{"ijl.,:;'|!I ", 0.33}, {"()[]{}frt/\\-\"", 0.4}, {"mMW@%", 0.97},
+		{"wOQ+=<>~#&", 0.82}, {"ABCDEFGHJKLNPRSTUVXYZ", 0.7}};
+	size_t length = utf8_length(*text, strnlen(*text, 4));
+	char one[5] = {0};
 
-		memcpy(one, text, length < 4 ? length : 4);
+	length = length > 0 ? length : 1;
+	memcpy(one, *text, length);
+	*text += length;
+	if (length > 1)
 		return text_width(one) == 2 ? 1.0 : text_width(one) == 1 ? 0.64 : 0;
-	}
-	if (strchr("ijl.,:;'|!I ", *text))
-		return 0.33;
-	if (strchr("()[]{}frt/\\-\"", *text))
-		return 0.4;
-	if (strchr("mwMWOQ@%+=<>~#&", *text))
-		return *text == 'm' || *text == 'M' || *text == 'W' || *text == '@' || *text == '%'
-			       ? 0.97
-			       : 0.82;
-	return *text >= 'A' && *text <= 'Z' ? 0.7 : 0.62;
-}
-
-/* The length of a character; 1 for an invalid byte. */
-static size_t step_over(const char *text)
-{
-	size_t length = utf8_length(text, strnlen(text, 4));
-
-	return length > 0 ? length : 1;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (strchr(kinds[i].characters, *one))
+			return kinds[i].width;
+	return 0.62;
 }
 
 static double caption_width(const char *text, double size, bool bold)
 {
 	double width = 0;
 
-	for (size_t length; *text; text += length) {
-		length = step_over(text);
-		width += character_width(text, length);
-	}
+	while (*text)
+		width += next_width(&text);
 	return width * size * (bold ? 1.1 : 1);
 }
 
@@ -106,23 +99,28 @@ static double caption_width(const char *text, double size, bool bold)
 static const char *fitted(
 	struct arena *arena, const char *text, double size, bool bold, double most)
 {
-	double width = size, scale = size * (bold ? 1.1 : 1);
-	size_t kept = 0, length;
+	double width = size;
+	const char *at = text, *kept = text;
 
 	if (strlen(text) < 10000 && caption_width(text, size, bold) <= most)
 		return text;
-	for (const char *at = text; *at; at += length) {
-		length = step_over(at);
-		width += character_width(at, length) * scale;
-		if (width > most)
-			break;
-		kept = (size_t)(at - text) + length;
-	}
-	return arena_printf(arena, "%.*s…", (int)kept, text);
+	while (*at && (width += next_width(&at) * size * (bold ? 1.1 : 1)) <= most)
+		kept = at;
+	return arena_printf(arena, "%.*s…", (int)(kept - text), text);
 }
 
 /* Sizes of type and distances, px. */
-enum { TYPE = 12, TITLE = 15, EDGE = 14, LINE = 17, TRIANGLE = 4 };
+enum { TYPE = 12, SMALL_TYPE = 11, TITLE = 15, EDGE = 14, LINE = 17, TRIANGLE = 4 };
+
+/* A change with its texts, and where they are placed. */
+struct label {
+	const struct plot_change *change;
+	const char *full, *brief, *second; /* second: a line below; or "" */
+	double x, rank;
+	double left, right;
+	size_t row;
+	bool placed, words;
+};
 
 struct drawing {
 	struct view view;
@@ -131,36 +129,63 @@ struct drawing {
 	struct canvas *canvas;
 	struct arena *arena;
 	double width, height;
-	struct box body;
-	double inset; /* of the points, at either end of the times */
+	double left, top, right, bottom; /* of the body */
+	double inset;                    /* of the points, at either end of the times */
 	struct ticks values, times;
 	double type;
+	struct label *labels; /* the most important first */
+	size_t label_count, label_rows, foot_rows;
 	bool commits; /* labels have a second line */
-	size_t label_rows, foot_rows;
-	size_t seen; /* changes in view */
+	size_t seen;  /* changes in view */
 };
 
 static struct spot spot_of(const struct drawing *d, double time, double value)
 {
-	const struct box *body = &d->body;
-	double height = body->bottom - body->top, inset = d->inset;
 	double across = view_across(&d->view, time), up = view_up(&d->view, value);
 
 	up = up < -1 ? -1 : up > 2 ? 2 : up;
-	return (struct spot){body->left + inset + across * (body->right - body->left - 2 * inset),
-		body->bottom - up * height};
+	return (struct spot){d->left + d->inset + across * (d->right - d->left - 2 * d->inset),
+		d->bottom - up * (d->bottom - d->top)};
 }
 
-static void put(struct drawing *d, double x, double y, const char *text, double size,
-	enum anchor anchor, enum ink ink)
+static double x_of(const struct drawing *d, int64_t time)
 {
-	d->canvas->text(
-		d->canvas, &(struct caption){{x, y}, text, size, anchor, ink, false, false});
+	return spot_of(d, (double)time, 0).x;
 }
 
-static void rule(struct drawing *d, struct spot from, struct spot to, const struct pen *pen)
+static void figure(struct drawing *d, enum figure_kind kind, const struct spot *spots, size_t count,
+	struct pen pen)
 {
-	d->canvas->line(d->canvas, (const struct spot[]){from, to}, 2, pen);
+	d->canvas->draw(d->canvas,
+		&(struct figure){.kind = kind, .spots = spots, .count = count, .pen = pen});
+}
+
+static void fill(struct drawing *d, double left, double top, double right, double bottom,
+	enum ink ink, double opacity)
+{
+	figure(d, FIGURE_AREA, (const struct spot[]){{left, top}, {right, bottom}}, 2,
+		(struct pen){ink, opacity, 0, 0, 0});
+}
+
+static void rule(struct drawing *d, double x, double y, double to_x, double to_y, struct pen pen)
+{
+	figure(d, FIGURE_LINE, (const struct spot[]){{x, y}, {to_x, to_y}}, 2, pen);
+}
+
+static void put(
+	struct drawing *d, double x, double y, const char *text, enum ink ink, struct font font)
+{
+	d->canvas->draw(d->canvas, &(struct figure){.kind = FIGURE_TEXT,
+					   .spots = &(struct spot){x, y},
+					   .count = 1,
+					   .pen = {ink, 1, 0, 0, 0},
+					   .text = text,
+					   .font = font});
+}
+
+static struct font plain(const struct drawing *d, enum anchor anchor)
+{
+	return (struct font){d->type, anchor, false, false};
 }
 
 enum ink plot_verdict_ink(const struct plot_change *change)
@@ -173,6 +198,13 @@ enum ink plot_verdict_ink(const struct plot_change *change)
 enum ink plot_line_ink(size_t line)
 {
 	return INK_SERIES + (enum ink)(line % SERIES_INKS);
+}
+
+static struct pen line_pen(size_t line, double opacity, double width)
+{
+	double dash = line >= SERIES_INKS ? 4 : 0;
+
+	return (struct pen){plot_line_ink(line), opacity, width, dash, dash};
 }
 
 /* For changes that were withdrawn, accepted, or are no longer found. */
@@ -188,58 +220,65 @@ static bool is_marked(const struct drawing *d, const struct plot_change *change)
 	return d->plot->mark != 0 && change->id == d->plot->mark;
 }
 
-static void triangle(struct drawing *d, struct spot at, const struct plot_change *change,
-	enum ink ink, double opacity)
+/* Whether changes of all lines are drawn through the whole body: those of many lines would hide
+ * the points. */
+static bool draws_through(const struct drawing *d, const struct plot_change *change)
 {
-	double r = TRIANGLE, up = change->after >= change->before ? 1 : -1;
-	struct spot spots[] = {{at.x - r, at.y + up * r * 0.8}, {at.x + r, at.y + up * r * 0.8},
-		{at.x, at.y - up * r}};
+	return d->plot->line_count == 1 || is_marked(d, change);
+}
 
-	d->canvas->shape(d->canvas, spots, 3, ink, opacity);
+static void triangle(
+	struct drawing *d, double x, double y, bool rises, enum ink ink, double opacity)
+{
+	double r = TRIANGLE, up = rises ? 1 : -1;
+	struct spot spots[] = {
+		{x - r, y + up * r * 0.8}, {x + r, y + up * r * 0.8}, {x, y - up * r}};
+
+	figure(d, FIGURE_SHAPE, spots, 3, (struct pen){ink, opacity, 0, 0, 0});
+}
+
+static void sign(struct drawing *d, double x, double y, const struct plot_change *change)
+{
+	triangle(d, x, y, change->after >= change->before, plot_verdict_ink(change),
+		weight_of(change));
 }
 
 /* Grid and axes. */
 
 static void draw_values(struct drawing *d)
 {
-	const struct box *body = &d->body;
-
 	for (size_t i = 0; i < d->values.count; i++) {
 		const struct tick *tick = &d->values.items[i];
-		double y = round(body->bottom -
-				   view_up(&d->view, tick->at) * (body->bottom - body->top)) +
-			   0.5;
+		double y =
+			round(d->bottom - view_up(&d->view, tick->at) * (d->bottom - d->top)) + 0.5;
 
-		rule(d, (struct spot){body->left, y}, (struct spot){body->right, y},
-			&(struct pen){INK_GRID, 1, 1, 0, 0});
-		put(d, body->left - 6, y + d->type * 0.36, tick->text, d->type, ANCHOR_END,
-			INK_FAINT);
+		rule(d, d->left, y, d->right, y, (struct pen){INK_GRID, 1, 1, 0, 0});
+		put(d, d->left - 6, y + d->type * 0.36, tick->text, INK_FAINT,
+			plain(d, ANCHOR_END));
 	}
 }
 
 static void draw_times(struct drawing *d)
 {
-	const struct box *body = &d->body;
-	double free_text = -1e9, free_context = -1e9, y = body->bottom + 0.5;
+	static const struct pen axis = {INK_AXIS, 1, 1, 0, 0};
+	double free_text = -1e9, free_context = -1e9, y = d->bottom + 0.5;
 
-	rule(d, (struct spot){body->left, y}, (struct spot){body->right, y},
-		&(struct pen){INK_AXIS, 1, 1, 0, 0});
+	rule(d, d->left, y, d->right, y, axis);
 	for (size_t i = 0; i < d->times.count; i++) {
 		const struct tick *tick = &d->times.items[i];
-		double x = spot_of(d, tick->at, 0).x;
+		double x = x_of(d, (int64_t)tick->at);
 		double wide = caption_width(tick->text, d->type, false) / 2;
 		double context = caption_width(tick->context, d->type, true);
 		double left = fmin(x - wide, d->width - context - 4);
 
-		rule(d, (struct spot){round(x) + 0.5, y}, (struct spot){round(x) + 0.5, y + 4},
-			&(struct pen){INK_AXIS, 1, 1, 0, 0});
+		rule(d, round(x) + 0.5, y, round(x) + 0.5, y + 4, axis);
 		if (x - wide >= free_text && x + wide <= d->width) {
-			put(d, x, y + 5 + d->type, tick->text, d->type, ANCHOR_MIDDLE, INK_FAINT);
+			put(d, x, y + 5 + d->type, tick->text, INK_FAINT, plain(d, ANCHOR_MIDDLE));
 			free_text = x + wide + 6;
 		}
 		if (*tick->context && left >= free_context) {
-			put(d, left, y + 6 + 2.2 * d->type, tick->context, d->type, ANCHOR_START,
-				INK_TEXT);
+			put(d, left, y + 6 + 2.2 * d->type, tick->context, INK_TEXT,
+				plain(d, ANCHOR_START));
 			free_context = left + context + 8;
 		}
 	}
@@ -247,37 +286,26 @@ static void draw_times(struct drawing *d)
 
 /* Points. */
 
-static double dot_radius(const struct drawing *d, size_t points)
-{
-	double room = (d->body.right - d->body.left) / (double)(points ? points : 1);
-
-	if (d->style.small || d->plot->line_count > 2)
-		return 0;
-	return room >= 7 ? 2.4 : room >= 4 ? 1.7 : 0;
-}
-
 /* Points that hang together as a line; one by itself as a dot. */
 static void draw_line(struct drawing *d, size_t line)
 {
 	const struct plot_line *data = &d->plot->lines[line];
 	struct view_range range = view_points(&d->view, data);
 	size_t points = range.to - range.from, count = 0, dot_count = 0;
-	struct pen pen = {
-		plot_line_ink(line), d->style.small ? 0.8 : 0.75, d->style.small ? 1.1 : 1.3, 0, 0};
+	struct pen pen = line_pen(line, d->style.small ? 0.8 : 0.75, d->style.small ? 1.1 : 1.3);
 	struct spot *spots = arena_array(d->arena, points, sizeof *spots);
 	struct spot *dots = arena_array(d->arena, points, sizeof *dots);
-	double radius = dot_radius(d, points);
+	double room = (d->right - d->left) / (double)(points ? points : 1);
+	bool each = room >= 4 && !d->style.small && d->plot->line_count <= 2;
 
-	if (line >= SERIES_INKS)
-		pen.dash = pen.gap = 4;
 	for (size_t i = range.from; i <= range.to; i++) {
 		bool seen = i < range.to && view_has(&d->view, data->values[i]);
 
 		if (!seen || (i > range.from && view_interrupted(&d->view, data->times[i - 1],
 							data->times[i]))) {
 			if (count > 1)
-				d->canvas->line(d->canvas, spots, count, &pen);
-			else if (count == 1 && radius == 0)
+				figure(d, FIGURE_LINE, spots, count, pen);
+			else if (count == 1 && !each)
 				dots[dot_count++] = spots[0];
 			count = 0;
 		}
@@ -285,11 +313,16 @@ static void draw_line(struct drawing *d, size_t line)
 			continue;
 		spots[count++] = spot_of(
 			d, (double)data->times[i], view_shown(&d->view, line, data->values[i]));
-		if (radius > 0)
+		if (each)
 			dots[dot_count++] = spots[count - 1];
 	}
 	if (dot_count > 0)
-		d->canvas->dots(d->canvas, dots, dot_count, radius > 0 ? radius : 1.5, pen.ink, 1);
+		figure(d, FIGURE_DOTS, dots, dot_count,
+			(struct pen){pen.ink, 1,
+				!each       ? 3
+				: room >= 7 ? 4.8
+					    : 3.4,
+				0, 0});
 }
 
 /* Points beyond the axis: an arrow at the edge marks a spike that would flatten everything else. */
@@ -299,34 +332,27 @@ static void draw_beyond(struct drawing *d, size_t line)
 	struct view_range range = view_points(&d->view, data);
 	double free_x = -1e9;
 
-	if (!d->view.beyond)
-		return;
-	for (size_t i = range.from; i < range.to; i++) {
-		double value = data->values[i], shown;
+	for (size_t i = range.from; i < range.to && d->view.beyond; i++) {
+		double value = view_shown(&d->view, line, data->values[i]);
+		double x = x_of(d, data->times[i]), y;
+		bool above = value > d->view.high;
 		char text[TICK_TEXT];
-		struct spot at;
 
-		if (!view_has(&d->view, value))
+		if (!view_has(&d->view, data->values[i]) ||
+			(value <= d->view.high && value >= d->view.low))
 			continue;
-		shown = view_shown(&d->view, line, value);
-		if (shown <= d->view.high && shown >= d->view.low)
-			continue;
-		bool above = shown > d->view.high;
-		at = spot_of(d, (double)data->times[i], shown);
-		at.y = above ? d->body.top + TRIANGLE + 1 : d->body.bottom - TRIANGLE - 1;
-		triangle(d, at, &(struct plot_change){.before = !above, .after = above},
-			plot_line_ink(line), 1);
+		y = above ? d->top + TRIANGLE + 1 : d->bottom - TRIANGLE - 1;
+		triangle(d, x, y, above, plot_line_ink(line), 1);
 		struct measure measure =
-			d->view.relative ? d->view.measure : measure_of(fabs(shown), d->plot->unit);
-		measure_print(&measure, shown, text);
-		double width = caption_width(text, 11, false);
-		if (d->style.small || at.x < free_x)
+			d->view.relative ? d->view.measure : measure_of(fabs(value), d->plot->unit);
+		measure_print(&measure, value, text);
+		double width = caption_width(text, SMALL_TYPE, false);
+		if (d->style.small || x < free_x)
 			continue;
-		bool left = at.x + width + 8 > d->body.right;
-		d->canvas->text(d->canvas, &(struct caption){{at.x + (left ? -7 : 7), at.y + 4},
-						   text, 11, left ? ANCHOR_END : ANCHOR_START,
-						   plot_line_ink(line), false, true});
-		free_x = at.x + width + 20;
+		bool left = x + width + 8 > d->right;
+		put(d, x + (left ? -7 : 7), y + 4, text, plot_line_ink(line),
+			(struct font){SMALL_TYPE, left ? ANCHOR_END : ANCHOR_START, false, true});
+		free_x = x + width + 20;
 	}
 }
 
@@ -334,7 +360,7 @@ static void draw_beyond(struct drawing *d, size_t line)
 
 /* The part within the view of the line from `before` at `from` to `after` at `to`. */
 static void draw_level(struct drawing *d, size_t line, double from, double to, double before,
-	double after, const struct pen *pen)
+	double after, struct pen pen)
 {
 	double left = fmax(from, (double)d->view.from), right = fmin(to, (double)d->view.to);
 	double slope = to > from ? (after - before) / (to - from) : 0;
@@ -343,9 +369,10 @@ static void draw_level(struct drawing *d, size_t line, double from, double to, d
 		return;
 	after = view_shown(&d->view, line, before + slope * (right - from));
 	before = view_shown(&d->view, line, before + slope * (left - from));
-	if (fmax(before, after) < d->view.low || fmin(before, after) > d->view.high)
-		return;
-	rule(d, spot_of(d, left, before), spot_of(d, right, after), pen);
+	if (fmax(before, after) >= d->view.low && fmin(before, after) <= d->view.high)
+		figure(d, FIGURE_LINE,
+			(const struct spot[]){spot_of(d, left, before), spot_of(d, right, after)},
+			2, pen);
 }
 
 /* Whether two levels would cover one another. */
@@ -357,7 +384,7 @@ static bool near_levels(const struct drawing *d, size_t line, double a, double b
 }
 
 /* Whether it is the change that the plot is about: the one that is marked, or the only one. */
-static bool is_told(const struct drawing *d, const struct plot_change *change)
+static bool is_subject(const struct drawing *d, const struct plot_change *change)
 {
 	return (d->seen == 1 && view_sees(&d->view, change)) || is_marked(d, change);
 }
@@ -371,7 +398,6 @@ static void draw_levels(struct drawing *d, size_t line, size_t i)
 	struct pen pen = {single ? INK_LEVEL : plot_line_ink(line), weight_of(change),
 		d->style.small ? 1.5 : 2, 0, 0};
 	struct pen back = pen;
-	bool continues = i > 0 && near_levels(d, line, data->changes[i - 1].after, change->before);
 	double ended =
 		change->ended > change->time ? fmin((double)change->ended, reach.to) : reach.to;
 	double from = (double)change->time, to = from;
@@ -383,73 +409,50 @@ static void draw_levels(struct drawing *d, size_t line, size_t i)
 	if (change->trend) {
 		from = (double)change->from;
 		to = fmax((double)change->to, from);
+		draw_level(d, line, from, to, change->before, change->after, pen);
 	}
-	if (!continues)
-		draw_level(d, line, reach.from, from, change->before, change->before, &back);
-	if (change->trend)
-		draw_level(d, line, from, to, change->before, change->after, &pen);
-	if (single && is_told(d, change))
+	if (i == 0 || !near_levels(d, line, data->changes[i - 1].after, change->before))
+		draw_level(d, line, reach.from, from, change->before, change->before, back);
+	if (single && is_subject(d, change))
 		pen.ink = plot_verdict_ink(change);
-	draw_level(d, line, to, fmax(ended, to), change->after, change->after, &pen);
+	draw_level(d, line, to, fmax(ended, to), change->after, change->after, pen);
 	back.dash = back.gap = 3;
 	if (ended < reach.to)
-		draw_level(d, line, ended, reach.to, change->before, change->before, &back);
+		draw_level(d, line, ended, reach.to, change->before, change->before, back);
 }
 
-static void draw_band(struct drawing *d, const struct plot_change *change)
+/* Its place: a band where it may have begun, and a line. */
+static void draw_place(struct drawing *d, const struct plot_change *change)
 {
-	const struct box *body = &d->body;
-	double from = spot_of(d, (double)change->from, 0).x;
-	double to = spot_of(d, (double)change->to, 0).x;
+	double from = x_of(d, change->from), to = x_of(d, change->to), x = x_of(d, change->time);
+	double weight = weight_of(change);
+	struct pen pen = {plot_verdict_ink(change), weight, is_marked(d, change) ? 2 : 1.2, 0, 0};
 
-	if (change->from <= 0 || change->to < change->from || change->from > d->view.to ||
-		change->to < d->view.from)
-		return;
 	if (to - from < 3) {
 		from = (from + to) / 2 - 1.5;
 		to = from + 3;
 	}
-	d->canvas->area(d->canvas,
-		&(struct box){
-			fmax(from, body->left), body->top, fmin(to, body->right), body->bottom},
-		INK_BAND, 0.22 * weight_of(change));
-}
-
-static void draw_moment(struct drawing *d, const struct plot_change *change)
-{
-	struct pen pen = {
-		plot_verdict_ink(change), weight_of(change), is_marked(d, change) ? 2 : 1.2, 0, 0};
-	double x = spot_of(d, (double)change->time, 0).x;
-
+	if (change->from > 0 && change->to >= change->from && change->from <= d->view.to &&
+		change->to >= d->view.from)
+		fill(d, fmax(from, d->left), d->top, fmin(to, d->right), d->bottom, INK_BAND,
+			0.22 * weight);
 	if (!view_sees(&d->view, change))
 		return;
-	if (change->source == PLOT_CANDIDATE)
-		pen.dash = 5, pen.gap = 3;
-	if (change->source == PLOT_FRESH)
-		pen.dash = 1.5, pen.gap = 3;
-	rule(d, (struct spot){x, d->body.top}, (struct spot){x, d->body.bottom}, &pen);
+	if (change->source == PLOT_CANDIDATE || change->source == PLOT_FRESH) {
+		pen.dash = change->source == PLOT_FRESH ? 1.5 : 5;
+		pen.gap = 3;
+	}
+	rule(d, x, d->top, x, d->bottom, pen);
 	if (d->style.small)
-		triangle(d, (struct spot){x, d->body.top + TRIANGLE}, change, pen.ink, pen.opacity);
-}
-
-/* Whether changes of all lines are drawn through the whole body: those of many lines would hide
- * the points. */
-static bool draws_through(const struct drawing *d, const struct plot_change *change)
-{
-	return d->plot->line_count == 1 || is_marked(d, change);
+		sign(d, x, d->top + TRIANGLE, change);
 }
 
 static void draw_places(struct drawing *d)
 {
 	for (size_t l = 0; l < d->plot->line_count; l++)
-		for (size_t i = 0; i < d->plot->lines[l].change_count; i++) {
-			const struct plot_change *change = &d->plot->lines[l].changes[i];
-
-			if (!draws_through(d, change))
-				continue;
-			draw_band(d, change);
-			draw_moment(d, change);
-		}
+		for (size_t i = 0; i < d->plot->lines[l].change_count; i++)
+			if (draws_through(d, &d->plot->lines[l].changes[i]))
+				draw_place(d, &d->plot->lines[l].changes[i]);
 }
 
 /* The small sign of a change on a plot of several lines. */
@@ -460,19 +463,10 @@ static void draw_sign(struct drawing *d, size_t line, const struct plot_change *
 	if (draws_through(d, change) || !view_sees(&d->view, change) || !view_has(&d->view, middle))
 		return;
 	struct spot at = spot_of(d, (double)change->time, view_shown(&d->view, line, middle));
-	triangle(d, at, change, plot_verdict_ink(change), weight_of(change));
+	sign(d, at.x, at.y, change);
 }
 
 /* Labels of changes. */
-
-struct label {
-	const struct plot_change *change;
-	const char *full, *brief, *second; /* second: "" for none */
-	double x, width, second_width;
-	double left, right; /* as placed */
-	size_t row;
-	bool placed, words;
-};
 
 const char *plot_size_text(struct arena *arena, const struct plot_change *change)
 {
@@ -491,7 +485,7 @@ const char *plot_size_text(struct arena *arena, const struct plot_change *change
 static const char *commit_text(struct arena *arena, const char *commit)
 {
 	enum { SHORT = 8, MOST = 14 };
-	size_t length = strlen(commit);
+	size_t length = commit ? strlen(commit) : 0;
 
 	if (length == 0)
 		return "";
@@ -502,76 +496,85 @@ static const char *commit_text(struct arena *arena, const char *commit)
 	return arena_printf(arena, "%.*s…", (int)utf8_cut(commit, MOST), commit);
 }
 
-/* Its triage, or its state. */
-static const char *state_text(const struct plot_change *change)
-{
-	if (change->withdrawn)
-		return "withdrawn";
-	if (change->triage > TRIAGE_OPEN && change->triage < TRIAGE_STATES)
-		return triage_state_names[change->triage];
-	if (change->source == PLOT_CANDIDATE)
-		return "not confirmed";
-	return change->ended ? "over" : "";
-}
-
-static struct label label_of(struct drawing *d, const struct plot_change *change)
-{
-	struct label label = {.change = change, .x = spot_of(d, (double)change->time, 0).x};
-	const char *state = state_text(change);
-	const char *commit = change->commit ? commit_text(d->arena, change->commit) : "";
-
-	label.brief = plot_size_text(d->arena, change);
-	label.full = change->verdict ? arena_printf(d->arena, "%s%s%s", label.brief,
-					       *label.brief ? " " : "",
-					       change->verdict > 0 ? "worse" : "better")
-				     : label.brief;
-	label.second =
-		arena_printf(d->arena, "%s%s%s", commit, *commit && *state ? " · " : "", state);
-	label.second_width = caption_width(label.second, 11, false);
-	return label;
-}
-
 /* The more important one first: the plot's own change, then confirmed and open ones, then large
  * ones. */
-static double rank_of(const struct drawing *d, const struct label *label)
+static int compare_labels(const void *a, const void *b)
 {
-	double size = isfinite(label->change->size) ? fmin(fabs(label->change->size), 1e6) : 1e6;
+	const struct label *left = a, *right = b;
 
-	return size + (is_marked(d, label->change) ? 1e9 : 0) +
-	       (label->change->source == PLOT_KNOWN ? 1e8 : 0) * weight_of(label->change);
+	return (left->rank < right->rank) - (left->rank > right->rank);
 }
 
-static bool is_free(const struct label *labels, size_t count, size_t row, double left, double right)
+static void make_labels(struct drawing *d)
 {
-	for (size_t i = 0; i < count; i++)
-		if (labels[i].placed && labels[i].row == row && left < labels[i].right + 10 &&
-			labels[i].left - 10 < right)
+	enum { MOST = 200 };
+	struct view_place at = {0};
+
+	d->labels = arena_array(d->arena, d->seen, sizeof *d->labels);
+	while (view_next(&d->view, &at)) {
+		const struct plot_change *change = at.change;
+		const char *state = plot_state_text(change);
+		const char *commit = commit_text(d->arena, change->commit);
+		struct label *label = &d->labels[d->label_count];
+
+		if (!draws_through(d, change))
+			continue;
+		d->label_count++;
+		*label = (struct label){.change = change, .x = x_of(d, change->time)};
+		label->brief = label->full = plot_size_text(d->arena, change);
+		if (change->verdict)
+			label->full = arena_printf(d->arena, "%s%s%s", label->brief,
+				*label->brief ? " " : "", change->verdict > 0 ? "worse" : "better");
+		label->second = arena_printf(
+			d->arena, "%s%s%s", commit, *commit && *state ? " · " : "", state);
+		d->commits = d->commits || (*label->second && d->height >= 220);
+		label->rank = isfinite(change->size) ? fmin(fabs(change->size), 1e6) : 1e6;
+		label->rank += (is_marked(d, change) ? 1e9 : 0) +
+			       (change->source == PLOT_KNOWN ? 1e8 : 0) * weight_of(change);
+	}
+	qsort(d->labels, d->label_count, sizeof *d->labels, compare_labels);
+	d->label_count = d->label_count < MOST ? d->label_count : MOST;
+}
+
+static double label_width(const struct label *label)
+{
+	return 2 * TRIANGLE + 5 +
+	       caption_width(label->words ? label->full : label->brief, TYPE, true);
+}
+
+/* Whether no label before it covers its place. */
+static bool is_free(const struct drawing *d, const struct label *label)
+{
+	for (const struct label *other = d->labels; other < label; other++)
+		if (other->placed && other->row == label->row && label->left < other->right + 10 &&
+			other->left - 10 < label->right)
 			return false;
 	return true;
 }
 
-/* Into the first row where it fits, with words rather than without. */
-static bool place(struct drawing *d, struct label *labels, size_t count, struct label *label)
+/* Each into the first row where it fits, with words rather than without. False if one does not. */
+static bool place_labels(struct drawing *d)
 {
-	double right_edge = d->width - 4;
+	bool all = true;
 
-	for (int words = 1; words >= 0 && !label->placed; words--)
-		for (size_t row = 0; row < d->label_rows && !label->placed; row++) {
-			double width =
-				2 * TRIANGLE + 5 +
-				caption_width(words ? label->full : label->brief, TYPE, true);
-			width = fmax(width, d->commits ? label->second_width : 0);
-			double left = fmin(fmax(label->x - width / 2, 4), right_edge - width);
-			if (!is_free(labels, count, row, left, left + width))
-				continue;
-			label->row = row;
-			label->words = words;
-			label->width = width;
-			label->left = left;
-			label->right = left + width;
-			label->placed = true;
+	for (size_t i = 0; i < d->label_count; i++) {
+		struct label *label = &d->labels[i];
+
+		label->placed = false;
+		for (size_t try = 0; try < 2 * d->label_rows && !label->placed; try++) {
+			label->row = try % d->label_rows;
+			label->words = try < d->label_rows;
+			double second =
+				d->commits ? caption_width(label->second, SMALL_TYPE, false) : 0;
+			double width = fmax(label_width(label), second);
+
+			label->left = fmin(fmax(label->x - width / 2, 4), d->width - 4 - width);
+			label->right = label->left + width;
+			label->placed = is_free(d, label);
 		}
-	return label->placed;
+		all = all && label->placed;
+	}
+	return all;
 }
 
 static double label_height(const struct drawing *d)
@@ -581,58 +584,24 @@ static double label_height(const struct drawing *d)
 
 static void draw_label(struct drawing *d, const struct label *label)
 {
-	const struct plot_change *change = label->change;
-	enum ink ink = plot_verdict_ink(change);
-	const char *text = label->words ? label->full : label->brief;
-	double width = 2 * TRIANGLE + 5 + caption_width(text, TYPE, true);
-	double bottom = d->body.top - 4 - (double)label->row * label_height(d);
+	enum ink ink = plot_verdict_ink(label->change);
+	double bottom = d->top - 4 - (double)label->row * label_height(d);
 	double base = d->commits ? bottom - 15 : bottom - 3;
-	double middle = (label->left + label->right) / 2, left = middle - width / 2;
+	double middle = (label->left + label->right) / 2;
+	double left = middle - label_width(label) / 2;
 
-	if (label->row > 0)
-		rule(d, (struct spot){label->x, bottom}, (struct spot){label->x, d->body.top},
-			&(struct pen){ink, 0.35, 1, 0, 0});
-	triangle(d, (struct spot){left + TRIANGLE, base - 4}, change, ink, weight_of(change));
-	d->canvas->text(d->canvas, &(struct caption){{left + 2 * TRIANGLE + 5, base}, text, TYPE,
-					   ANCHOR_START, ink, true, false});
-	if (d->commits && *label->second)
-		put(d, middle, bottom - 2, label->second, 11, ANCHOR_MIDDLE, INK_FAINT);
-}
-
-static size_t labels_of(struct drawing *d, struct label **out)
-{
-	struct view_place at = {0};
-	size_t count = 0;
-
-	*out = arena_array(d->arena, d->seen, sizeof **out);
-	while (view_next(&d->view, &at))
-		if (draws_through(d, at.change))
-			(*out)[count++] = label_of(d, at.change);
-	return count;
-}
-
-static void draw_labels(struct drawing *d)
-{
-	enum { MOST = 200 };
-	struct label *labels;
-	size_t count = labels_of(d, &labels);
-
-	for (size_t done = 0; done < count && done < MOST; done++) {
-		size_t best = done;
-
-		for (size_t i = done + 1; i < count; i++)
-			if (rank_of(d, &labels[i]) > rank_of(d, &labels[best]))
-				best = i;
-		struct label swap = labels[done];
-		labels[done] = labels[best];
-		labels[best] = swap;
-		if (place(d, labels, done, &labels[done]))
-			draw_label(d, &labels[done]);
-		else
-			triangle(d, (struct spot){labels[done].x, d->body.top - TRIANGLE - 1},
-				labels[done].change, plot_verdict_ink(labels[done].change),
-				weight_of(labels[done].change));
+	if (!label->placed) {
+		sign(d, label->x, d->top - TRIANGLE - 1, label->change);
+		return;
 	}
+	if (label->row > 0)
+		rule(d, label->x, bottom, label->x, d->top, (struct pen){ink, 0.35, 1, 0, 0});
+	sign(d, left + TRIANGLE, base - 4, label->change);
+	put(d, left + 2 * TRIANGLE + 5, base, label->words ? label->full : label->brief, ink,
+		(struct font){TYPE, ANCHOR_START, true, false});
+	if (d->commits && *label->second)
+		put(d, middle, bottom - 2, label->second, INK_FAINT,
+			(struct font){SMALL_TYPE, ANCHOR_MIDDLE, false, false});
 }
 
 /* The values of the levels of the change that the plot is about. */
@@ -649,58 +618,53 @@ static void draw_level_values(struct drawing *d, size_t line, const struct plot_
 		return;
 	measure_print(&d->view.measure, old, before);
 	measure_print(&d->view.measure, new, after);
-	d->canvas->text(d->canvas, &(struct caption){{left.x - 7, left.y + (falls ? -6 : 16)},
-					   before, TYPE, ANCHOR_END, INK_TEXT, true, true});
-	d->canvas->text(
-		d->canvas, &(struct caption){{right.x + 7, right.y + (falls ? 16 : -6)}, after,
-				   TYPE, ANCHOR_START, plot_verdict_ink(change), true, true});
+	put(d, left.x - 7, left.y + (falls ? -6 : 16), before, INK_TEXT,
+		(struct font){TYPE, ANCHOR_END, true, true});
+	put(d, right.x + 7, right.y + (falls ? 16 : -6), after, plot_verdict_ink(change),
+		(struct font){TYPE, ANCHOR_START, true, true});
 }
 
 /* Spans of time: silences, outages. */
 
+static bool sees_span(const struct drawing *d, const struct plot_span *span)
+{
+	return span->to >= d->view.from && span->from <= d->view.to;
+}
+
 static void draw_spans(struct drawing *d)
 {
-	const struct box *body = &d->body;
-
 	for (size_t i = 0; i < d->plot->span_count; i++) {
 		const struct plot_span *span = &d->plot->spans[i];
-		double from = fmax(spot_of(d, (double)span->from, 0).x, body->left);
-		double to = fmin(spot_of(d, (double)span->to, 0).x, body->right);
 		bool silence = span->kind == PLOT_SILENCE;
-		double top = silence && !d->style.small ? body->bottom - 6 : body->top;
+		double from = fmax(x_of(d, span->from), d->left);
+		double to = fmax(fmin(x_of(d, span->to), d->right), from + 1);
 
-		if (span->to < d->view.from || span->from > d->view.to)
+		if (!sees_span(d, span) || (silence && d->style.small))
 			continue;
-		to = fmax(to, from + 1);
-		if (silence && d->style.small)
-			continue;
-		d->canvas->area(d->canvas, &(struct box){from, top, to, body->bottom},
+		fill(d, from, silence ? d->bottom - 6 : d->top, to, d->bottom,
 			silence ? INK_SILENCE : INK_OUTAGE, silence ? 0.45 : 0.12);
-		if (d->style.small || to - from < 50)
-			continue;
-		d->canvas->text(d->canvas,
-			&(struct caption){{from + 4, silence ? body->bottom - 10 : body->top + 13},
-				fitted(d->arena, plot_span_text(span), 11, false, to - from - 8),
-				11, ANCHOR_START, INK_FAINT, false, true});
+		if (!d->style.small && to - from >= 50)
+			put(d, from + 4, silence ? d->bottom - 10 : d->top + 13,
+				fitted(d->arena, plot_span_text(span), SMALL_TYPE, false,
+					to - from - 8),
+				INK_FAINT, (struct font){SMALL_TYPE, ANCHOR_START, false, true});
 	}
 }
 
 /* Head and foot. */
 
 /* Puts a name behind a sample of its line; returns the x after it, or `x` if there is no room. */
-static double put_key(
-	struct drawing *d, double x, double y, const char *text, const struct pen *pen)
+static double put_key(struct drawing *d, double x, double y, const char *text, struct pen pen)
 {
 	double right = x + 24 + caption_width(text, d->type, false);
 
 	if (right > d->width - EDGE + 6)
 		return x;
-	if (pen->width > 4)
-		d->canvas->area(
-			d->canvas, &(struct box){x, y - 9, x + 18, y + 1}, pen->ink, pen->opacity);
+	if (pen.width > 4)
+		fill(d, x, y - 9, x + 18, y + 1, pen.ink, pen.opacity);
 	else
-		rule(d, (struct spot){x, y - 4}, (struct spot){x + 18, y - 4}, pen);
-	put(d, x + 24, y, text, d->type, ANCHOR_START, INK_FAINT);
+		rule(d, x, y - 4, x + 18, y - 4, pen);
+	put(d, x + 24, y, text, INK_FAINT, plain(d, ANCHOR_START));
 	return right + 16;
 }
 
@@ -716,124 +680,87 @@ static const char *line_name(struct drawing *d, const struct plot_line *line)
 
 static void draw_names(struct drawing *d, double x, double y)
 {
-	size_t shown = 0;
+	size_t count = d->plot->line_count, shown = 0;
 
-	for (; shown < d->plot->line_count; shown++) {
-		struct pen pen = {plot_line_ink(shown), 1, 2, 0, 0};
-		double room = fmax((d->width - x) / 2 - 40, 110);
-		const char *name = fitted(
-			d->arena, line_name(d, &d->plot->lines[shown]), d->type, false, room);
-		double after;
+	for (double before = -1; shown < count; shown++) {
+		const char *name = fitted(d->arena, line_name(d, &d->plot->lines[shown]), d->type,
+			false, fmax((d->width - x) / 2 - 40, 110));
 
-		if (shown >= SERIES_INKS)
-			pen.dash = pen.gap = 4;
-		after = put_key(d, x, y, name, &pen);
-		if (after == x)
+		before = x;
+		x = put_key(d, x, y, name, line_pen(shown, 1, 2));
+		if (x == before)
 			break;
-		x = after;
 	}
-	if (shown < d->plot->line_count)
-		put(d, d->width - EDGE, y,
-			arena_printf(d->arena, "+%zu", d->plot->line_count - shown), d->type,
-			ANCHOR_END, INK_FAINT);
+	if (shown < count)
+		put(d, d->width - EDGE, y, arena_printf(d->arena, "+%zu", count - shown), INK_FAINT,
+			plain(d, ANCHOR_END));
 }
 
-/* Whether the head has a second line. */
-static bool has_subtitle(struct drawing *d)
+/* Returns its height: title, and legend with the names of several lines. */
+static double put_head(struct drawing *d, bool draw)
 {
-	return d->plot->line_count > 1 || *view_legend(&d->view, d->arena, " · ");
-}
-
-static void draw_head(struct drawing *d)
-{
+	const char *legend = view_legend(&d->view, d->arena, " · "), *title = d->plot->title;
 	double y = 8;
 
-	if (d->plot->title && *d->plot->title) {
-		const char *title =
-			fitted(d->arena, d->plot->title, TITLE, true, d->width - 2 * EDGE);
-
+	if (title && *title) {
 		y += TITLE;
-		d->canvas->text(d->canvas, &(struct caption){{EDGE, y}, title, TITLE, ANCHOR_START,
-						   INK_TEXT, true, false});
+		if (draw)
+			put(d, EDGE, y, fitted(d->arena, title, TITLE, true, d->width - 2 * EDGE),
+				INK_TEXT, (struct font){TITLE, ANCHOR_START, true, false});
 		y += 3;
 	}
-	if (!has_subtitle(d))
-		return;
-	const char *text = view_legend(&d->view, d->arena, " · ");
+	if (d->plot->line_count < 2 && !*legend)
+		return y + 6;
 	y += d->type + 2;
-	put(d, EDGE, y, text, d->type, ANCHOR_START, INK_FAINT);
-	if (d->plot->line_count > 1)
-		draw_names(d, EDGE + (*text ? caption_width(text, d->type, false) + 20 : 0), y);
+	if (draw)
+		put(d, EDGE, y, legend, INK_FAINT, plain(d, ANCHOR_START));
+	if (draw && d->plot->line_count > 1)
+		draw_names(d, EDGE + (*legend ? caption_width(legend, d->type, false) + 20 : 0), y);
+	return y + 8;
 }
 
-/* The entries of the legend. */
-enum { KEYS = 6 };
-
-struct foot {
-	struct {
-		const char *text;
-		struct pen pen;
-	} keys[KEYS];
-	size_t count;
-};
-
-static void add_key(struct foot *foot, bool used, const char *text, struct pen pen)
-{
-	if (!used)
-		return;
-	foot->keys[foot->count].text = text;
-	foot->keys[foot->count++].pen = pen;
-}
-
-static struct foot foot_of(const struct drawing *d)
-{
-	bool band = false, sources[PLOT_SOURCES] = {false}, spans[PLOT_SPAN_KINDS] = {false};
-	struct view_place at = {0};
-	struct foot foot = {.count = 0};
-
-	while (view_next(&d->view, &at)) {
-		if (!draws_through(d, at.change))
-			continue;
-		sources[at.change->source] = true;
-		band = band || at.change->to > at.change->from;
-	}
-	for (size_t i = 0; i < d->plot->span_count; i++) {
-		const struct plot_span *span = &d->plot->spans[i];
-
-		if (span->to >= d->view.from && span->from <= d->view.to)
-			spans[span->kind] = true;
-	}
-	add_key(&foot, band, "start of the change (95%)", (struct pen){INK_BAND, 0.3, 10, 0, 0});
-	add_key(&foot, sources[PLOT_CANDIDATE], "not yet confirmed",
-		(struct pen){INK_NEUTRAL, 1, 1.5, 5, 3});
-	add_key(&foot, sources[PLOT_FRESH], "found only in the points as they are now",
-		(struct pen){INK_NEUTRAL, 1, 1.5, 1.5, 3});
-	add_key(&foot, sources[PLOT_LOST], "no longer found in these points",
-		(struct pen){INK_NEUTRAL, 0.4, 1.5, 0, 0});
-	add_key(&foot, spans[PLOT_OUTAGE], "no data", (struct pen){INK_OUTAGE, 0.2, 10, 0, 0});
-	add_key(&foot, spans[PLOT_SILENCE], "silenced", (struct pen){INK_SILENCE, 0.45, 10, 0, 0});
-	return foot;
-}
-
-/* Rows of keys from `y` on, or only their number. */
+/* Rows of keys from `y` on, or only their number: for the band, sources and spans in view. */
 static size_t put_foot(struct drawing *d, double y, bool draw)
 {
-	struct foot foot = foot_of(d);
-	double start = EDGE, x = start, end = d->width - EDGE + 6;
-	size_t rows = foot.count > 0;
+	enum { BAND = PLOT_KNOWN, SPAN = PLOT_SOURCES, KEYS = PLOT_SOURCES + PLOT_SPAN_KINDS };
+	static const struct {
+		const char *text;
+		struct pen pen;
+	} keys[KEYS] = {[BAND] = {"start of the change (95%)", {INK_BAND, 0.3, 10, 0, 0}},
+		[PLOT_CANDIDATE] = {"not yet confirmed", {INK_NEUTRAL, 1, 1.5, 5, 3}},
+		[PLOT_FRESH] = {"found only in the points as they are now",
+			{INK_NEUTRAL, 1, 1.5, 1.5, 3}},
+		[PLOT_LOST] = {"no longer found in these points", {INK_NEUTRAL, 0.4, 1.5, 0, 0}},
+		[SPAN + PLOT_SILENCE] = {"silenced", {INK_SILENCE, 0.45, 10, 0, 0}},
+		[SPAN + PLOT_OUTAGE] = {"no data", {INK_OUTAGE, 0.2, 10, 0, 0}}};
+	bool used[KEYS] = {false};
+	struct view_place at = {0};
+	double x = EDGE, end = d->width - EDGE + 6;
+	size_t rows = 0;
 
-	for (size_t i = 0; i < foot.count; i++) {
-		double width = 24 + caption_width(foot.keys[i].text, d->type, false);
+	while (view_next(&d->view, &at))
+		if (draws_through(d, at.change)) {
+			used[BAND] = used[BAND] || at.change->to > at.change->from;
+			used[at.change->source] |= at.change->source != PLOT_KNOWN;
+		}
+	for (size_t i = 0; i < d->plot->span_count; i++)
+		used[SPAN + d->plot->spans[i].kind] |= sees_span(d, &d->plot->spans[i]);
+	for (size_t i = 0; i < KEYS; i++) {
+		double width;
 
-		if (x > start && x + width > end) {
+		if (!used[i])
+			continue;
+		width = 24 + caption_width(keys[i].text, d->type, false);
+		if (rows == 0) {
+			rows = 1;
+		} else if (x > EDGE && x + width > end) {
 			if ((double)(rows + 1) > d->height / 150)
 				break;
-			x = start;
+			x = EDGE;
 			rows++;
 		}
 		if (draw)
-			put_key(d, x, y + (double)(rows - 1) * LINE, foot.keys[i].text,
-				&foot.keys[i].pen);
+			put_key(d, x, y + (double)(rows - 1) * LINE, keys[i].text, keys[i].pen);
 		x += width + 16;
 	}
 	return rows;
@@ -843,68 +770,35 @@ static size_t put_foot(struct drawing *d, double y, bool draw)
 
 static void set_ticks(struct drawing *d)
 {
-	double height = d->body.bottom - d->body.top;
-	size_t most = (size_t)fmax(3, height / 42);
-
 	if (!d->view.empty)
-		view_ticks(&d->view, most, &d->values);
-}
-
-static double widest_tick(const struct drawing *d)
-{
-	double widest = 0;
-
-	for (size_t i = 0; i < d->values.count; i++)
-		widest = fmax(widest, caption_width(d->values.items[i].text, d->type, false));
-	return widest;
-}
-
-/* Whether two labels would cover one another in a single row. */
-static bool crowded(struct drawing *d)
-{
-	struct label *labels;
-	size_t count = labels_of(d, &labels);
-
-	for (size_t i = 0; i < count; i++)
-		if (!place(d, labels, i, &labels[i]))
-			return true;
-	return false;
-}
-
-static bool has_seconds(struct drawing *d)
-{
-	struct label *labels;
-	size_t count = labels_of(d, &labels);
-
-	for (size_t i = 0; i < count; i++)
-		if (*labels[i].second)
-			return true;
-	return false;
+		view_ticks(&d->view, (size_t)fmax(3, (d->bottom - d->top) / 42), &d->values);
 }
 
 static void lay_out(struct drawing *d)
 {
-	double top = 14 + (d->plot->title && *d->plot->title ? TITLE + 3 : 0) +
-		     (has_subtitle(d) ? d->type + 4 : 0);
+	double widest = 0;
 
-	d->body = (struct box){EDGE, top, d->width - EDGE, d->height - 12};
+	d->top = put_head(d, false);
+	d->right = d->width - EDGE;
 	d->foot_rows = d->height >= 240 ? put_foot(d, 0, false) : 0;
-	d->body.bottom -= (d->foot_rows ? 6 + (double)d->foot_rows * LINE : 0) + 2.2 * d->type;
+	d->bottom = d->height - 12 - 2.2 * d->type;
+	if (d->foot_rows > 0)
+		d->bottom -= 6 + (double)d->foot_rows * LINE;
 	set_ticks(d);
-	d->body.left = ceil(widest_tick(d)) + EDGE;
-	d->commits = d->height >= 220 && has_seconds(d);
-	struct label *labels;
-	d->label_rows = labels_of(d, &labels) > 0;
-	if (d->label_rows > 0 && d->height >= 300 && crowded(d))
+	for (size_t i = 0; i < d->values.count; i++)
+		widest = fmax(widest, caption_width(d->values.items[i].text, d->type, false));
+	d->left = ceil(widest) + EDGE;
+	make_labels(d);
+	d->label_rows = d->label_count > 0;
+	if (!place_labels(d) && d->height >= 300) {
 		d->label_rows = 2;
-	if (d->label_rows > 0)
-		d->body.top += 4 + (double)d->label_rows * label_height(d);
-	else
-		d->body.top += 4;
+		place_labels(d);
+	}
+	d->top += 4 + (double)d->label_rows * label_height(d);
 	set_ticks(d);
-	double room = d->body.right - d->body.left;
 	if (!d->view.empty || d->view.from < d->view.to)
-		ticks_time(&d->times, d->view.from, d->view.to, (size_t)fmax(2, room / 64));
+		ticks_time(&d->times, d->view.from, d->view.to,
+			(size_t)fmax(2, (d->right - d->left) / 64));
 }
 
 /* Points and levels. */
@@ -923,28 +817,29 @@ static void draw_series(struct drawing *d)
 
 static void draw_full(struct drawing *d)
 {
-	const struct box all = {0, 0, d->width, d->height};
 	struct view_place at = {0};
 
 	lay_out(d);
-	d->canvas->area(d->canvas, &all, INK_GROUND, 1);
+	fill(d, 0, 0, d->width, d->height, INK_GROUND, 1);
 	draw_values(d);
 	draw_places(d);
 	draw_spans(d);
-	d->canvas->clip(d->canvas, &d->body);
+	figure(d, FIGURE_CLIP, (const struct spot[]){{d->left, d->top}, {d->right, d->bottom}}, 2,
+		(struct pen){0});
 	draw_series(d);
-	d->canvas->clip(d->canvas, NULL);
+	figure(d, FIGURE_UNCLIP, NULL, 0, (struct pen){0});
 	draw_times(d);
 	while (view_next(&d->view, &at))
-		if (is_told(d, at.change))
+		if (is_subject(d, at.change))
 			draw_level_values(d, at.line, at.change);
-	draw_labels(d);
-	draw_head(d);
+	for (size_t i = 0; i < d->label_count; i++)
+		draw_label(d, &d->labels[i]);
+	put_head(d, true);
 	if (d->foot_rows > 0)
 		put_foot(d, d->height - 9 - (double)(d->foot_rows - 1) * LINE, true);
 	if (d->view.empty)
-		put(d, (d->body.left + d->body.right) / 2, (d->body.top + d->body.bottom) / 2,
-			"no points", TYPE, ANCHOR_MIDDLE, INK_FAINT);
+		put(d, (d->left + d->right) / 2, (d->top + d->bottom) / 2, "no points", INK_FAINT,
+			(struct font){TYPE, ANCHOR_MIDDLE, false, false});
 }
 
 void plot_draw(const struct plot *plot, const struct plot_style *style, struct canvas *canvas)
@@ -958,14 +853,17 @@ void plot_draw(const struct plot *plot, const struct plot_style *style, struct c
 		.arena = arena,
 		.width = style->width,
 		.height = style->height,
-		.type = style->width < 480 ? 11 : TYPE,
+		.type = style->width < 480 ? SMALL_TYPE : TYPE,
 		.inset = style->small ? 2 : 8};
 
 	plot_reduce(arena, &reduced, style->width);
 	d.view.plot = &reduced;
 	d.seen = view_count(&d.view);
 	if (style->small) {
-		d.body = (struct box){1, 2, d.width - 1, d.height - 2};
+		d.left = 1;
+		d.top = 2;
+		d.right = d.width - 1;
+		d.bottom = d.height - 2;
 		draw_places(&d);
 		draw_spans(&d);
 		draw_series(&d);
@@ -983,31 +881,18 @@ void plot_draw_series(const struct view *view, double width, double height, stru
 		.style = {.small = true},
 		.canvas = canvas,
 		.arena = arena,
-		.body = {0, 0, width, height},
+		.right = width,
+		.bottom = height,
 		.seen = view_count(view)};
 
 	draw_series(&d);
 	arena_free(arena);
 }
 
-static void describe_change(const struct plot_change *change, struct arena *arena, struct buf *out)
-{
-	static const char *const words[] = {" (better)", "", " (worse)"};
-	char time[WHEN_TEXT];
-	const char *state = state_text(change);
-
-	when_format(change->time, time);
-	buf_printf(out, "%s%s at %.16s", plot_size_text(arena, change), words[1 + change->verdict],
-		time);
-	if (change->commit)
-		buf_printf(out, ", %.60s", commit_text(arena, change->commit));
-	if (*state)
-		buf_printf(out, ", %s", state);
-}
-
 void plot_describe(const struct plot *plot, struct buf *out)
 {
 	enum { MOST = 20 };
+	static const char *const verdicts[] = {" (better)", "", " (worse)"};
 	struct arena *arena = arena_new();
 	struct view view = view_of(plot, arena);
 	struct view_place at = {0};
@@ -1016,14 +901,19 @@ void plot_describe(const struct plot *plot, struct buf *out)
 
 	for (size_t l = 0; l < plot->line_count; l++) {
 		struct view_range range = view_points(&view, &plot->lines[l]);
+
 		points += range.to - range.from;
 	}
-	when_format(view.from, from);
-	when_format(view.to, to);
-	buf_printf(out, "%zu points from %.16s to %.16s UTC.", points, from, to);
+	buf_printf(out, "%zu points from %.16s to %.16s UTC.", points, when_format(view.from, from),
+		when_format(view.to, to));
 	while (changes < MOST && view_next(&view, &at)) {
-		buf_text(out, changes++ ? "; " : " Changes: ");
-		describe_change(at.change, arena, out);
+		const char *commit = commit_text(arena, at.change->commit);
+		const char *state = plot_state_text(at.change);
+
+		buf_printf(out, "%s%s%s at %.16s",
+			changes++ ? "; " : " Changes: ", plot_size_text(arena, at.change),
+			verdicts[1 + at.change->verdict], when_format(at.change->time, from));
+		buf_printf(out, "%s%s%s%s", *commit ? ", " : "", commit, *state ? ", " : "", state);
 	}
 	buf_text(out, changes ? "." : " No changes.");
 	arena_free(arena);

@@ -44,7 +44,6 @@ typedef int writer(void *closure, const unsigned char *data, unsigned length);
 	X(line_to, void, (context_type *, double, double))                                         \
 	X(rectangle, void, (context_type *, double, double, double, double))                       \
 	X(arc, void, (context_type *, double, double, double, double, double))                     \
-	X(close_path, void, (context_type *))                                                      \
 	X(fill, void, (context_type *))                                                            \
 	X(stroke, void, (context_type *))                                                          \
 	X(set_source_rgba, void, (context_type *, double, double, double, double))                 \
@@ -106,117 +105,76 @@ struct png {
 	enum plot_theme theme;
 };
 
-static context_type *context_of(struct canvas *canvas)
+static void set_ink(const struct png *png, enum ink ink, double opacity)
 {
-	return ((struct png *)canvas)->context;
-}
-
-static void set_ink(struct canvas *canvas, enum ink ink, double opacity)
-{
-	const struct png *png = (const struct png *)canvas;
 	unsigned color = ink_color(ink, png->theme);
 
 	cairo.set_source_rgba(png->context, (color >> 16) / 255.0, (color >> 8 & 255) / 255.0,
 		(color & 255) / 255.0, opacity);
 }
 
-static void trace(context_type *context, const struct spot *spots, size_t count)
+static void put_caption(const struct png *png, const struct figure *figure)
 {
-	cairo.new_path(context);
-	for (size_t i = 0; i < count; i++)
-		(i ? cairo.line_to : cairo.move_to)(context, spots[i].x, spots[i].y);
-}
-
-static void png_area(struct canvas *canvas, const struct box *box, enum ink ink, double opacity)
-{
-	context_type *context = context_of(canvas);
-
-	set_ink(canvas, ink, opacity);
-	cairo.rectangle(context, box->left, box->top, fmax(box->right - box->left, 0),
-		fmax(box->bottom - box->top, 0));
-	cairo.fill(context);
-}
-
-static void png_line(
-	struct canvas *canvas, const struct spot *spots, size_t count, const struct pen *pen)
-{
-	context_type *context = context_of(canvas);
-	const double dashes[] = {pen->dash, pen->gap};
-
-	set_ink(canvas, pen->ink, pen->opacity);
-	cairo.set_line_width(context, pen->width);
-	cairo.set_line_join(context, JOIN_ROUND);
-	cairo.set_dash(context, dashes, pen->dash > 0 ? 2 : 0, 0);
-	trace(context, spots, count);
-	cairo.stroke(context);
-}
-
-static void png_shape(
-	struct canvas *canvas, const struct spot *spots, size_t count, enum ink ink, double opacity)
-{
-	context_type *context = context_of(canvas);
-
-	set_ink(canvas, ink, opacity);
-	trace(context, spots, count);
-	cairo.close_path(context);
-	cairo.fill(context);
-}
-
-static void png_dots(struct canvas *canvas, const struct spot *spots, size_t count, double radius,
-	enum ink ink, double opacity)
-{
-	static const double turn = 6.283185307179586;
-	context_type *context = context_of(canvas);
-
-	set_ink(canvas, ink, opacity);
-	for (size_t i = 0; i < count; i++) {
-		cairo.new_path(context);
-		cairo.arc(context, spots[i].x, spots[i].y, radius, 0, turn);
-		cairo.fill(context);
-	}
-}
-
-static void png_caption(struct canvas *canvas, const struct caption *caption)
-{
-	context_type *context = context_of(canvas);
 	static const double shares[] = {0, 0.5, 1};
+	context_type *context = png->context;
 	struct extents extents = {0};
-	char *text = memory_strdup(caption->text);
+	char *text = memory_strdup(figure->text);
 
 	utf8_blank(text, '?'); /* of invalid text Cairo would draw nothing any more */
-	cairo.select_font_face(
-		context, "sans-serif", SLANT_NORMAL, caption->bold ? WEIGHT_BOLD : WEIGHT_NORMAL);
-	cairo.set_font_size(context, caption->size);
+	cairo.select_font_face(context, "sans-serif", SLANT_NORMAL,
+		figure->font.bold ? WEIGHT_BOLD : WEIGHT_NORMAL);
+	cairo.set_font_size(context, figure->font.size);
 	cairo.text_extents(context, text, &extents);
-	double x = caption->at.x - extents.x_advance * shares[caption->anchor];
-	cairo.new_path(context);
-	cairo.move_to(context, x, caption->at.y);
-	if (caption->halo) {
-		set_ink(canvas, INK_GROUND, 0.9);
+	double x = figure->spots->x - extents.x_advance * shares[figure->font.anchor];
+	cairo.move_to(context, x, figure->spots->y);
+	if (figure->font.halo) {
+		set_ink(png, INK_GROUND, 0.9);
 		cairo.set_line_width(context, 4);
 		cairo.set_dash(context, NULL, 0, 0);
 		cairo.text_path(context, text);
 		cairo.stroke(context);
-		cairo.move_to(context, x, caption->at.y);
+		cairo.move_to(context, x, figure->spots->y);
 	}
-	set_ink(canvas, caption->ink, 1);
+	set_ink(png, figure->pen.ink, 1);
 	cairo.show_text(context, text);
 	free(text);
 }
 
-static void png_clip(struct canvas *canvas, const struct box *box)
+static void draw_figure(struct canvas *canvas, const struct figure *figure)
 {
-	context_type *context = context_of(canvas);
+	static const double turn = 6.283185307179586;
+	const struct png *png = (const struct png *)canvas;
+	context_type *context = png->context;
+	const struct spot *spots = figure->spots;
+	const double dashes[] = {figure->pen.dash, figure->pen.gap};
 
-	if (!box) {
-		cairo.restore(context);
-		return;
-	}
-	cairo.save(context);
+	set_ink(png, figure->pen.ink, figure->pen.opacity);
 	cairo.new_path(context);
-	cairo.rectangle(
-		context, box->left, box->top, box->right - box->left, box->bottom - box->top);
-	cairo.clip(context);
+	switch (figure->kind) {
+	case FIGURE_CLIP: cairo.save(context); /* fall through */
+	case FIGURE_AREA:
+		cairo.rectangle(context, spots[0].x, spots[0].y, fmax(spots[1].x - spots[0].x, 0),
+			fmax(spots[1].y - spots[0].y, 0));
+		(figure->kind == FIGURE_CLIP ? cairo.clip : cairo.fill)(context);
+		break;
+	case FIGURE_LINE:
+	case FIGURE_SHAPE:
+		for (size_t i = 0; i < figure->count; i++)
+			(i ? cairo.line_to : cairo.move_to)(context, spots[i].x, spots[i].y);
+		cairo.set_line_width(context, figure->pen.width);
+		cairo.set_line_join(context, JOIN_ROUND);
+		cairo.set_dash(context, dashes, figure->pen.dash > 0 ? 2 : 0, 0);
+		(figure->kind == FIGURE_SHAPE ? cairo.fill : cairo.stroke)(context);
+		break;
+	case FIGURE_DOTS:
+		for (size_t i = 0; i < figure->count; i++) {
+			cairo.arc(context, spots[i].x, spots[i].y, figure->pen.width / 2, 0, turn);
+			cairo.fill(context);
+		}
+		break;
+	case FIGURE_TEXT: put_caption(png, figure); break;
+	case FIGURE_UNCLIP: cairo.restore(context); break;
+	}
 }
 
 static int append(void *closure, const unsigned char *data, unsigned length)
@@ -244,17 +202,17 @@ static bool has_font(context_type *context, struct error *error)
 static bool draw(const struct plot *plot, const struct plot_style *style, surface_type *surface,
 	context_type *context, struct buf *out, struct error *error)
 {
-	struct png png = {
-		.canvas = {png_area, png_line, png_shape, png_dots, png_caption, png_clip},
+	struct png png = {.canvas = {draw_figure},
 		.context = context,
 		.theme = style->theme == PLOT_DARK ? PLOT_DARK : PLOT_LIGHT};
-	const struct box all = {0, 0, style->width, style->height};
 	size_t length = out->length;
 
 	if (!has_font(context, error))
 		return false;
 	cairo.scale(context, style->zoom, style->zoom);
-	png_area(&png.canvas, &all, INK_GROUND, 1);
+	set_ink(&png, INK_GROUND, 1);
+	cairo.rectangle(context, 0, 0, style->width, style->height);
+	cairo.fill(context);
 	plot_draw(plot, style, &png.canvas);
 	int status = cairo.status(context);
 	if (status == 0)

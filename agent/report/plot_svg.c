@@ -16,24 +16,13 @@ struct svg {
 	enum plot_theme theme;
 };
 
-static struct buf *out_of(struct canvas *canvas)
-{
-	return ((struct svg *)canvas)->out;
-}
-
-/* U+FFFE and U+FFFF are no characters of XML. */
-static bool is_of_xml(const char *text, size_t length)
-{
-	return !(length == 3 && memcmp(text, "\xef\xbf", 2) == 0 &&
-		 ((unsigned char)text[2] & 0xfe) == 0xbe);
-}
-
-/* Foreign text as content or in an attribute. */
+/* Foreign text as content or in an attribute. U+FFFE and U+FFFF are no characters of XML. */
 static void put_text(struct buf *out, const char *text)
 {
 	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
 		length = utf8_length(text, left);
-		if (length == 0 || !is_of_xml(text, length)) {
+		if (length == 0 || (length == 3 && memcmp(text, "\xef\xbf", 2) == 0 &&
+					   ((unsigned char)text[2] & 0xfe) == 0xbe)) {
 			buf_text(out, "\uFFFD");
 			length = length ? length : 1;
 		} else if (utf8_is_control(text, length))
@@ -64,144 +53,118 @@ static void attribute(struct buf *out, const char *name, double value)
 }
 
 /* "fill" or "stroke", with the class by which a style sheet overrides it. */
-static void color(struct svg *svg, const char *property, enum ink ink, double opacity)
+static void color(const struct svg *svg, const char *property, const struct pen *pen)
 {
 	if (svg->theme == PLOT_SYSTEM)
-		buf_printf(svg->out, " class=\"%c%d\"", *property, (int)ink);
-	buf_printf(svg->out, " %s=\"#%06x\"", property, ink_color(ink, svg->theme));
-	if (opacity < 1) {
+		buf_printf(svg->out, " class=\"%c%d\"", *property, (int)pen->ink);
+	buf_printf(svg->out, " %s=\"#%06x\"", property, ink_color(pen->ink, svg->theme));
+	if (pen->opacity < 1) {
 		buf_printf(svg->out, " %s-opacity=\"", property);
-		put_number(svg->out, opacity);
+		put_number(svg->out, pen->opacity);
 		buf_char(svg->out, '"');
 	}
 }
 
-static void put_spots(struct buf *out, const struct spot *spots, size_t count)
+static void put_pair(struct buf *out, double x, double y)
 {
-	for (size_t i = 0; i < count; i++) {
-		buf_char(out, i ? 'L' : 'M');
-		put_number(out, spots[i].x);
-		buf_char(out, ' ');
-		put_number(out, spots[i].y);
-	}
+	put_number(out, x);
+	buf_char(out, ' ');
+	put_number(out, y);
 }
 
-static void svg_area(struct canvas *canvas, const struct box *box, enum ink ink, double opacity)
+static void put_corners(struct buf *out, const struct spot *spots)
 {
-	struct buf *out = out_of(canvas);
-
-	buf_text(out, "<rect");
-	attribute(out, "x", box->left);
-	attribute(out, "y", box->top);
-	attribute(out, "width", fmax(box->right - box->left, 0));
-	attribute(out, "height", fmax(box->bottom - box->top, 0));
-	color((struct svg *)canvas, "fill", ink, opacity);
-	buf_text(out, "/>\n");
+	attribute(out, "x", spots[0].x);
+	attribute(out, "y", spots[0].y);
+	attribute(out, "width", fmax(spots[1].x - spots[0].x, 0));
+	attribute(out, "height", fmax(spots[1].y - spots[0].y, 0));
 }
 
-static void svg_line(
-	struct canvas *canvas, const struct spot *spots, size_t count, const struct pen *pen)
+/* A line or a shape. Dots are strokes of no length with round ends: a tenth of the bytes of as many
+ * circles. */
+static void put_path(const struct svg *svg, const struct figure *figure)
 {
-	struct buf *out = out_of(canvas);
+	const struct pen *pen = &figure->pen;
+	bool dots = figure->kind == FIGURE_DOTS, shape = figure->kind == FIGURE_SHAPE;
+	struct buf *out = svg->out;
 
 	buf_text(out, "<path d=\"");
-	put_spots(out, spots, count);
-	buf_text(out, "\" fill=\"none\"");
-	color((struct svg *)canvas, "stroke", pen->ink, pen->opacity);
-	attribute(out, "stroke-width", pen->width);
+	for (size_t i = 0; i < figure->count; i++) {
+		buf_char(out, i && !dots ? 'L' : 'M');
+		put_pair(out, figure->spots[i].x, figure->spots[i].y);
+		buf_text(out, dots ? "h0" : "");
+	}
+	buf_text(out, shape ? "Z\"" : "\" fill=\"none\"");
+	color(svg, shape ? "fill" : "stroke", pen);
+	if (!shape)
+		attribute(out, "stroke-width", pen->width);
 	if (pen->dash > 0) {
 		buf_text(out, " stroke-dasharray=\"");
-		put_number(out, pen->dash);
-		buf_char(out, ' ');
-		put_number(out, pen->gap);
+		put_pair(out, pen->dash, pen->gap);
 		buf_char(out, '"');
 	}
-	buf_text(out, count > 2 ? " stroke-linejoin=\"round\"/>\n" : "/>\n");
-}
-
-static void svg_shape(
-	struct canvas *canvas, const struct spot *spots, size_t count, enum ink ink, double opacity)
-{
-	struct buf *out = out_of(canvas);
-
-	buf_text(out, "<path d=\"");
-	put_spots(out, spots, count);
-	buf_text(out, "Z\"");
-	color((struct svg *)canvas, "fill", ink, opacity);
+	buf_text(out, dots                          ? " stroke-linecap=\"round\""
+		      : !shape && figure->count > 2 ? " stroke-linejoin=\"round\""
+						    : "");
 	buf_text(out, "/>\n");
 }
 
-/* Strokes of no length with round ends: a tenth of the bytes of as many circles. */
-static void svg_dots(struct canvas *canvas, const struct spot *spots, size_t count, double radius,
-	enum ink ink, double opacity)
-{
-	struct buf *out = out_of(canvas);
-
-	buf_text(out, "<path d=\"");
-	for (size_t i = 0; i < count; i++) {
-		put_spots(out, &spots[i], 1);
-		buf_text(out, "h0");
-	}
-	buf_text(out, "\" fill=\"none\" stroke-linecap=\"round\"");
-	color((struct svg *)canvas, "stroke", ink, opacity);
-	attribute(out, "stroke-width", 2 * radius);
-	buf_text(out, "/>\n");
-}
-
-static void put_caption(struct svg *svg, const struct caption *caption, bool rim)
+static void put_caption(const struct svg *svg, const struct figure *figure, bool rim)
 {
 	static const char *const anchors[] = {"start", "middle", "end"};
+	static const struct pen ground = {INK_GROUND, 0.9, 0, 0, 0};
 	struct buf *out = svg->out;
 
 	buf_text(out, "<text");
-	attribute(out, "x", caption->at.x);
-	attribute(out, "y", caption->at.y);
-	attribute(out, "font-size", caption->size);
-	if (caption->anchor != ANCHOR_START)
-		buf_printf(out, " text-anchor=\"%s\"", anchors[caption->anchor]);
-	if (caption->bold)
+	attribute(out, "x", figure->spots->x);
+	attribute(out, "y", figure->spots->y);
+	attribute(out, "font-size", figure->font.size);
+	if (figure->font.anchor != ANCHOR_START)
+		buf_printf(out, " text-anchor=\"%s\"", anchors[figure->font.anchor]);
+	if (figure->font.bold)
 		buf_text(out, " font-weight=\"600\"");
-	if (rim) {
-		color(svg, "stroke", INK_GROUND, 0.9);
+	color(svg, rim ? "stroke" : "fill", rim ? &ground : &figure->pen);
+	if (rim)
 		buf_text(out, " fill=\"none\" stroke-width=\"4\" stroke-linejoin=\"round\" "
 			      "aria-hidden=\"true\"");
-	} else
-		color(svg, "fill", caption->ink, 1);
 	buf_char(out, '>');
-	put_text(out, caption->text);
+	put_text(out, figure->text);
 	buf_text(out, "</text>\n");
 }
 
-static void svg_caption(struct canvas *canvas, const struct caption *caption)
+static void draw_figure(struct canvas *canvas, const struct figure *figure)
 {
-	if (caption->halo)
-		put_caption((struct svg *)canvas, caption, true);
-	put_caption((struct svg *)canvas, caption, false);
-}
+	const struct svg *svg = (const struct svg *)canvas;
+	const struct spot *spots = figure->spots;
+	struct buf *out = svg->out;
 
-/* A view box of its own clips without an id, which would have to be unique in a page. */
-static void svg_clip(struct canvas *canvas, const struct box *box)
-{
-	struct buf *out = out_of(canvas);
-
-	if (!box) {
-		buf_text(out, "</svg>\n");
-		return;
+	switch (figure->kind) {
+	case FIGURE_AREA:
+		buf_text(out, "<rect");
+		put_corners(out, spots);
+		color(svg, "fill", &figure->pen);
+		buf_text(out, "/>\n");
+		break;
+	case FIGURE_LINE:
+	case FIGURE_SHAPE:
+	case FIGURE_DOTS: put_path(svg, figure); break;
+	case FIGURE_TEXT:
+		if (figure->font.halo)
+			put_caption(svg, figure, true);
+		put_caption(svg, figure, false);
+		break;
+	case FIGURE_CLIP: /* by a view box of its own, without an id, which would have to be unique
+			   */
+		buf_text(out, "<svg");
+		put_corners(out, spots);
+		buf_text(out, " viewBox=\"");
+		put_pair(out, spots[0].x, spots[0].y);
+		buf_char(out, ' ');
+		put_pair(out, spots[1].x - spots[0].x, spots[1].y - spots[0].y);
+		buf_text(out, "\">\n");
+		break;
+	case FIGURE_UNCLIP: buf_text(out, "</svg>\n"); break;
 	}
-	buf_text(out, "<svg");
-	attribute(out, "x", box->left);
-	attribute(out, "y", box->top);
-	attribute(out, "width", box->right - box->left);
-	attribute(out, "height", box->bottom - box->top);
-	buf_text(out, " viewBox=\"");
-	put_number(out, box->left);
-	buf_char(out, ' ');
-	put_number(out, box->top);
-	buf_char(out, ' ');
-	put_number(out, box->right - box->left);
-	buf_char(out, ' ');
-	put_number(out, box->bottom - box->top);
-	buf_text(out, "\">\n");
 }
 
 static void put_sheet(struct buf *out)
@@ -241,10 +204,7 @@ static void put_head(const struct plot *plot, const struct plot_style *style, st
 void plot_svg(const struct plot *plot, const struct plot_style *style, struct buf *out)
 {
 	struct plot_style full = plot_style_of(style);
-	struct svg svg = {
-		.canvas = {svg_area, svg_line, svg_shape, svg_dots, svg_caption, svg_clip},
-		.out = out,
-		.theme = full.theme};
+	struct svg svg = {.canvas = {draw_figure}, .out = out, .theme = full.theme};
 
 	put_head(plot, &full, out);
 	plot_draw(plot, &full, &svg.canvas);

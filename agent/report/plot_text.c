@@ -107,42 +107,29 @@ static void set_dot(struct screen *s, double x, double y, enum ink ink)
 	cell->escape = escapes[ink];
 }
 
-static void draw_dots(struct canvas *canvas, const struct spot *spots, size_t count, double radius,
-	enum ink ink, double opacity)
-{
-	(void)radius, (void)opacity;
-	for (size_t i = 0; i < count; i++)
-		set_dot((struct screen *)canvas, spots[i].x, spots[i].y, ink);
-}
-
-/* One point beyond either edge would lead to it by a long way round. */
-static void draw_line(
-	struct canvas *canvas, const struct spot *spots, size_t count, const struct pen *pen)
+/* Points and levels: lines, dots, and of the arrow of a point beyond the axis its tip. One point
+ * beyond either edge would lead to it by a long way round. */
+static void draw_figure(struct canvas *canvas, const struct figure *figure)
 {
 	struct screen *s = (struct screen *)canvas;
 	double right = dots_across(s) + 1;
 
-	for (size_t i = 0; i < count; i++) {
-		struct spot to = spots[i], from = spots[i > 0 ? i - 1 : 0];
+	for (size_t i = figure->kind == FIGURE_SHAPE ? figure->count - 1 : 0; i < figure->count;
+		i++) {
+		struct spot to = figure->spots[i], from = figure->spots[i > 0 ? i - 1 : 0];
 		double steps;
 
-		if (from.x < -1 || from.x > right || to.x < -1 || to.x > right)
+		if (figure->kind != FIGURE_LINE || from.x < -1 || from.x > right || to.x < -1 ||
+			to.x > right)
 			from = to;
 		steps = ceil(fmax(fabs(to.x - from.x), fabs(to.y - from.y)));
 		for (double step = 0; step <= steps; step++) {
 			double part = steps > 0 ? step / steps : 0;
 
 			set_dot(s, from.x + (to.x - from.x) * part, from.y + (to.y - from.y) * part,
-				pen->ink);
+				figure->pen.ink);
 		}
 	}
-}
-
-/* The arrow of a point beyond the axis: its tip. */
-static void draw_shape(
-	struct canvas *canvas, const struct spot *spots, size_t count, enum ink ink, double opacity)
-{
-	draw_dots(canvas, &spots[count - 1], 1, 0, ink, opacity);
 }
 
 static unsigned cell_of(const struct screen *s, int64_t time)
@@ -150,16 +137,6 @@ static unsigned cell_of(const struct screen *s, int64_t time)
 	double x = view_across(&s->view, (double)time) * dots_across(s) / 2;
 
 	return x < 0 ? 0 : x >= s->width ? s->width - 1 : (unsigned)x;
-}
-
-static void trace_change(struct screen *s, const struct plot_change *change)
-{
-	for (unsigned row = 0; row < s->rows; row++) {
-		struct cell *cell = &s->cells[row * s->width + cell_of(s, change->time)];
-
-		cell->passes = true;
-		cell->passing = verdict_escape(change);
-	}
 }
 
 /* Rows. */
@@ -312,27 +289,23 @@ static void place_size(const struct screen *s, const struct plot_change *change,
 	lane[start].text = text;
 }
 
-static bool is_marked(const struct screen *s, const struct plot_change *change)
-{
-	return s->plot->mark != 0 && change->id == s->plot->mark;
-}
-
 /* The sizes of the changes, as far as there is room: first that of the one that the plot is about.
  */
 static void put_lane(struct screen *s)
 {
 	struct above *lane = arena_array(s->arena, s->width, sizeof *lane);
-	struct view_place marked = {0}, other = {0};
+	int64_t mark = s->plot->mark;
 	unsigned at = 0;
 
 	if (view_count(&s->view) == 0)
 		return;
-	while (view_next(&s->view, &marked))
-		if (is_marked(s, marked.change))
-			place_size(s, marked.change, lane);
-	while (view_next(&s->view, &other))
-		if (!is_marked(s, other.change))
-			place_size(s, other.change, lane);
+	for (int others = mark == 0; others < 2; others++) {
+		struct view_place place = {0};
+
+		while (view_next(&s->view, &place))
+			if (mark == 0 || (place.change->id != mark) == others)
+				place_size(s, place.change, lane);
+	}
 	put_blanks(s->out, s->left);
 	for (unsigned i = 0; i < s->width; i++) {
 		if (!lane[i].text)
@@ -369,38 +342,21 @@ static void put_title(struct screen *s)
 	}
 }
 
-/* The remark that follows a change's numbers. */
-static const char *remark(const struct plot_change *change)
-{
-	static const char *const sources[PLOT_SOURCES] = {[PLOT_CANDIDATE] = "not yet confirmed",
-		[PLOT_FRESH] = "found only now",
-		[PLOT_LOST] = "no longer found in these points"};
-
-	if (change->withdrawn)
-		return "withdrawn";
-	if (change->triage > TRIAGE_OPEN && change->triage < TRIAGE_STATES)
-		return triage_state_names[change->triage];
-	if (change->source < PLOT_SOURCES && sources[change->source])
-		return sources[change->source];
-	return change->ended ? "over" : "";
-}
-
 static void put_change(struct screen *s, size_t line, const struct plot_change *change)
 {
 	struct measure measure =
 		measure_of(fmax(fabs(change->before), fabs(change->after)), s->plot->unit);
 	static const char *const words[] = {" better", "", " worse"};
 	char time[WHEN_TEXT], before[TICK_TEXT], after[TICK_TEXT];
-	const char *name = s->plot->lines[line].name, *more = remark(change);
+	const char *name = s->plot->lines[line].name, *state = plot_state_text(change);
 
-	when_format(change->time, time);
 	measure_print(&measure, change->before, before);
 	measure_print(&measure, change->after, after);
 	paint(s, verdict_escape(change));
 	buf_printf(s->out, "%s %s%s", arrow(change), plot_size_text(s->arena, change),
 		words[1 + change->verdict]);
 	paint(s, PLAIN);
-	buf_printf(s->out, "  %.16s  %s → %s", time, before, after);
+	buf_printf(s->out, "  %.16s  %s → %s", when_format(change->time, time), before, after);
 	if (s->plot->line_count > 1 && name) {
 		buf_text(s->out, "  ");
 		put_foreign(s, name, 60);
@@ -411,8 +367,8 @@ static void put_change(struct screen *s, size_t line, const struct plot_change *
 		buf_text(s->out, "  ");
 		put_foreign(s, table_commit(change->commit, scratch), 40);
 	}
-	if (*more)
-		buf_printf(s->out, "  %s", more);
+	if (*state)
+		buf_printf(s->out, "  %s", state);
 	buf_char(s->out, '\n');
 }
 
@@ -424,10 +380,8 @@ static void put_spans(struct screen *s)
 
 		if (span->to < s->view.from || span->from > s->view.to)
 			continue;
-		when_format(span->from, from);
-		when_format(span->to, to);
 		buf_printf(s->out, "%s %.16s .. %.16s  ", span->kind == PLOT_OUTAGE ? "×" : "═",
-			from, to);
+			when_format(span->from, from), when_format(span->to, to));
 		put_foreign(s, plot_span_text(span), 60);
 		buf_char(s->out, '\n');
 	}
@@ -474,7 +428,7 @@ void plot_text(const struct plot *plot, const struct plot_terminal *terminal, st
 {
 	struct arena *arena = arena_new();
 	struct view_place at = {0};
-	struct screen s = {.canvas = {.line = draw_line, .shape = draw_shape, .dots = draw_dots},
+	struct screen s = {.canvas = {draw_figure},
 		.plot = plot,
 		.view = view_of(plot, arena),
 		.arena = arena,
@@ -490,7 +444,12 @@ void plot_text(const struct plot *plot, const struct plot_terminal *terminal, st
 	}
 	plot_draw_series(&s.view, dots_across(&s), dots_down(&s), &s.canvas);
 	while (view_next(&s.view, &at))
-		trace_change(&s, at.change);
+		for (unsigned row = 0; row < s.rows; row++) {
+			struct cell *cell = &s.cells[row * s.width + cell_of(&s, at.change->time)];
+
+			cell->passes = true;
+			cell->passing = verdict_escape(at.change);
+		}
 	put_lane(&s);
 	for (unsigned row = 0; row < s.rows; row++)
 		put_row(&s, row);

@@ -29,39 +29,13 @@ static const struct unit decimal_bytes[] = {
 static const struct unit numbers[] = {
 	{"", 1, 0}, {"k", 1e3, 10}, {"M", 1e6, 1}, {"G", 1e9, 1}, {"T", 1e12, 1}, {0}};
 
+static const struct unit *const families[] = {durations, bytes, decimal_bytes};
+
 static const struct {
-	const char *name;
-	const struct unit *family;
-	double size; /* in terms of the family's first */
-} known[] = {
-	{"ns", durations, 1},
-	{"nanoseconds", durations, 1},
-	{"us", durations, 1e3},
-	{"µs", durations, 1e3},
-	{"microseconds", durations, 1e3},
-	{"ms", durations, 1e6},
-	{"msec", durations, 1e6},
-	{"milliseconds", durations, 1e6},
-	{"s", durations, 1e9},
-	{"sec", durations, 1e9},
-	{"secs", durations, 1e9},
-	{"second", durations, 1e9},
-	{"seconds", durations, 1e9},
-	{"min", durations, 60e9},
-	{"minutes", durations, 60e9},
-	{"h", durations, 3600e9},
-	{"hours", durations, 3600e9},
-	{"B", bytes, 1},
-	{"byte", bytes, 1},
-	{"bytes", bytes, 1},
-	{"KiB", bytes, 1024},
-	{"MiB", bytes, 1048576.0},
-	{"GiB", bytes, 1073741824.0},
-	{"kB", decimal_bytes, 1e3},
-	{"KB", decimal_bytes, 1e3},
-	{"MB", decimal_bytes, 1e6},
-	{"GB", decimal_bytes, 1e9},
-};
+	const char *alias, *name;
+} aliases[] = {{"nanoseconds", "ns"}, {"us", "µs"}, {"microseconds", "µs"}, {"msec", "ms"},
+	{"milliseconds", "ms"}, {"sec", "s"}, {"secs", "s"}, {"second", "s"}, {"seconds", "s"},
+	{"minutes", "min"}, {"hours", "h"}, {"byte", "B"}, {"bytes", "B"}, {"KB", "kB"}};
 
 /* Copies a piece of a unit, without control characters and markup. */
 static void copy_unit(char out[MEASURE_TEXT], const char *unit, size_t length)
@@ -75,13 +49,23 @@ static void copy_unit(char out[MEASURE_TEXT], const char *unit, size_t length)
 	memcpy(out, text, sizeof text);
 }
 
-static const struct unit *family_of(const char *unit, size_t length, double *size)
+static bool is_name(const char *name, const char *text, size_t length)
 {
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		if (strlen(known[i].name) == length && strncmp(known[i].name, unit, length) == 0) {
-			*size = known[i].size;
-			return known[i].family;
-		}
+	return strlen(name) == length && strncmp(name, text, length) == 0;
+}
+
+/* *size: the unit's, in terms of the first of its family. */
+static const struct unit *family_of(const char *text, size_t length, double *size)
+{
+	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+		if (is_name(aliases[i].alias, text, length))
+			return family_of(aliases[i].name, strlen(aliases[i].name), size);
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+		for (const struct unit *unit = families[i]; unit->name; unit++)
+			if (is_name(unit->name, text, length)) {
+				*size = unit->size;
+				return families[i];
+			}
 	return NULL;
 }
 
@@ -254,61 +238,29 @@ void measure_print(const struct measure *measure, double value, char out[TICK_TE
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
 
-enum step_kind { STEP_CLOCK, STEP_DAYS, STEP_MONTHS };
+/* Clocks and days, ms, weeks among them; and months. */
+static const int64_t clock_steps[] = {1, 10, 100, SECOND, 5 * SECOND, 15 * SECOND, 30 * SECOND,
+	MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY,
+	2 * DAY, 7 * DAY, 14 * DAY};
+static const int64_t month_steps[] = {1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 12000};
 
 struct time_step {
-	enum step_kind kind;
-	int64_t length; /* ms, or months */
-	int64_t about;  /* ms */
+	int64_t length; /* ms; of months: 0 */
+	int64_t months;
 };
 
-#define MONTHS(count)                                                                              \
-	{                                                                                          \
-		STEP_MONTHS, count, (count)*30 * DAY                                               \
-	}
-
-static const struct time_step time_steps[] = {
-	{STEP_CLOCK, 1, 1},
-	{STEP_CLOCK, 10, 10},
-	{STEP_CLOCK, 100, 100},
-	{STEP_CLOCK, SECOND, SECOND},
-	{STEP_CLOCK, 5 * SECOND, 5 * SECOND},
-	{STEP_CLOCK, 15 * SECOND, 15 * SECOND},
-	{STEP_CLOCK, 30 * SECOND, 30 * SECOND},
-	{STEP_CLOCK, MINUTE, MINUTE},
-	{STEP_CLOCK, 5 * MINUTE, 5 * MINUTE},
-	{STEP_CLOCK, 15 * MINUTE, 15 * MINUTE},
-	{STEP_CLOCK, 30 * MINUTE, 30 * MINUTE},
-	{STEP_CLOCK, HOUR, HOUR},
-	{STEP_CLOCK, 3 * HOUR, 3 * HOUR},
-	{STEP_CLOCK, 6 * HOUR, 6 * HOUR},
-	{STEP_CLOCK, 12 * HOUR, 12 * HOUR},
-	{STEP_DAYS, DAY, DAY},
-	{STEP_DAYS, 2 * DAY, 2 * DAY},
-	{STEP_DAYS, 7 * DAY, 7 * DAY},
-	{STEP_DAYS, 14 * DAY, 14 * DAY},
-	MONTHS(1),
-	MONTHS(2),
-	MONTHS(3),
-	MONTHS(6),
-	MONTHS(12),
-	MONTHS(24),
-	MONTHS(60),
-	MONTHS(120),
-	MONTHS(240),
-	MONTHS(600),
-	MONTHS(1200),
-	MONTHS(12000),
-};
-
-static const struct time_step *time_step_for(int64_t range, size_t most)
+static struct time_step time_step_for(int64_t range, size_t most)
 {
-	const struct time_step *step = time_steps;
-	const struct time_step *last = time_steps + sizeof time_steps / sizeof *time_steps - 1;
+	enum { CLOCKS = sizeof clock_steps / sizeof *clock_steps };
+	enum { LAST = sizeof month_steps / sizeof *month_steps - 1 };
+	size_t i = 0;
 
-	while (step < last && range / step->about > (int64_t)most)
-		step++;
-	return step;
+	for (; i < CLOCKS; i++)
+		if (range / clock_steps[i] <= (int64_t)most)
+			return (struct time_step){clock_steps[i], 0};
+	for (i = 0; i < LAST && range / (month_steps[i] * 30 * DAY) > (int64_t)most;)
+		i++;
+	return (struct time_step){0, month_steps[i]};
 }
 
 static int64_t round_up(int64_t value, int64_t step)
@@ -333,25 +285,14 @@ static int64_t month_start(int64_t number)
 	return out;
 }
 
-/* The first mark that is not before `ms`. */
-static int64_t first_mark(const struct time_step *step, int64_t ms)
+/* The first mark that is not before `ms`. Weeks begin on Mondays; 1970 began on a Thursday. */
+static int64_t first_mark(struct time_step step, int64_t ms)
 {
-	if (step->kind == STEP_MONTHS) {
-		int64_t number = month_number(ms);
+	int64_t shift = step.length >= 7 * DAY ? 4 * DAY : 0, number = month_number(ms);
 
-		number = round_up(month_start(number) < ms ? number + 1 : number, step->length);
-		return month_start(number);
-	}
-	if (step->kind == STEP_DAYS &&
-		step->length >= 7 * DAY) /* Mondays; 1970 began on a Thursday */
-		return round_up(ms - 4 * DAY, step->length) + 4 * DAY;
-	return round_up(ms, step->length);
-}
-
-static int64_t next_mark(const struct time_step *step, int64_t mark)
-{
-	return step->kind == STEP_MONTHS ? month_start(month_number(mark) + step->length)
-					 : mark + step->length;
+	if (step.months == 0)
+		return round_up(ms - shift, step.length) + shift;
+	return month_start(round_up(month_start(number) < ms ? number + 1 : number, step.months));
 }
 
 static const char months[12][4] = {
@@ -373,53 +314,42 @@ static void print_clock(int64_t ms, int64_t step, char out[TICK_TEXT])
 			(int)(rest % SECOND));
 }
 
-/* The text of a mark, and its larger unit. */
-static void print_time(int64_t ms, const struct time_step *step, bool first, struct tick *tick)
+/* The text of a mark, and its larger unit, which is left out if the mark `before` has it, too. */
+static void print_time(struct time_step step, int64_t ms, const int64_t *before, struct tick *tick)
 {
-	struct date date = when_to_date(ms);
+	struct date date = when_to_date(ms), last = when_to_date(before ? *before : ms);
 	const char *month = months[date.month - 1];
+	bool clock = step.months == 0 && step.length < DAY;
 
-	if (step->kind == STEP_CLOCK) {
-		print_clock(ms, step->length, tick->text);
-		if (first)
-			snprintf(tick->context, TICK_TEXT, "%s %d, %lld UTC", month, date.day,
-				(long long)date.year);
-		else
-			snprintf(tick->context, TICK_TEXT, "%s %d", month, date.day);
-		return;
-	}
-	if (step->kind == STEP_MONTHS && step->length % 12 == 0) {
+	if (clock)
+		print_clock(ms, step.length, tick->text);
+	else if (step.months % 12 == 0 && step.months > 0)
 		snprintf(tick->text, TICK_TEXT, "%lld", (long long)date.year);
-		return;
-	}
-	snprintf(tick->context, TICK_TEXT, "%lld", (long long)date.year);
-	if (step->kind == STEP_MONTHS)
+	else if (step.months > 0)
 		snprintf(tick->text, TICK_TEXT, "%s", month);
 	else
 		snprintf(tick->text, TICK_TEXT, "%s %d", month, date.day);
-}
-
-/* Whether two marks have the same day or year. */
-static bool same_context(const struct time_step *step, int64_t a, int64_t b)
-{
-	struct date one = when_to_date(a), other = when_to_date(b);
-
-	return one.year == other.year &&
-	       (step->kind != STEP_CLOCK || (one.month == other.month && one.day == other.day));
+	if (before && last.year == date.year &&
+		(!clock || (last.month == date.month && last.day == date.day)))
+		return;
+	if (clock && before)
+		snprintf(tick->context, TICK_TEXT, "%s %d", month, date.day);
+	else if (clock)
+		snprintf(tick->context, TICK_TEXT, "%s %d, %lld UTC", month, date.day,
+			(long long)date.year);
+	else if (step.months == 0 || step.months % 12 != 0)
+		snprintf(tick->context, TICK_TEXT, "%lld", (long long)date.year);
 }
 
 static void single_time(struct ticks *ticks, int64_t ms)
 {
-	static const struct time_step minutes = {STEP_CLOCK, MINUTE, MINUTE};
-
 	ticks->count = 1;
 	ticks->items[0] = (struct tick){.at = (double)ms};
-	print_time(ms, &minutes, true, &ticks->items[0]);
+	print_time((struct time_step){MINUTE, 0}, ms, NULL, &ticks->items[0]);
 }
 
 void ticks_time(struct ticks *ticks, int64_t from, int64_t to, size_t most)
 {
-	const struct time_step *step;
 	int64_t before = 0;
 
 	ticks->count = 0;
@@ -430,17 +360,15 @@ void ticks_time(struct ticks *ticks, int64_t from, int64_t to, size_t most)
 		single_time(ticks, from);
 		return;
 	}
-	step = time_step_for(to - from, most);
-	for (int64_t at = first_mark(step, from); at <= to && ticks->count < TICKS_MOST;
-		at = next_mark(step, at)) {
+	struct time_step step = time_step_for(to - from, most);
+	for (int64_t at = first_mark(step, from); at <= to && ticks->count < TICKS_MOST;) {
 		struct tick *tick = &ticks->items[ticks->count];
 
 		*tick = (struct tick){.at = (double)at};
-		print_time(at, step, ticks->count == 0, tick);
-		if (ticks->count > 0 && same_context(step, before, at))
-			*tick->context = '\0';
+		print_time(step, at, ticks->count++ > 0 ? &before : NULL, tick);
 		before = at;
-		ticks->count++;
+		at = step.months > 0 ? month_start(month_number(at) + step.months)
+				     : at + step.length;
 	}
 	if (ticks->count == 0)
 		single_time(ticks, from + (to - from) / 2);

@@ -10,6 +10,7 @@
 
 #include "agent/base/arena.h"
 #include "agent/base/buf.h"
+#include "agent/base/order.h"
 
 static const double LARGEST = 1e300; /* sums and differences of such remain finite */
 
@@ -93,26 +94,23 @@ struct view_range view_points(const struct view *view, const struct plot_line *l
 	return range;
 }
 
-static void set_times(struct view *view)
+/* The times of all points; false if there are none. */
+static bool times_of(const struct plot *plot, int64_t *from, int64_t *to)
 {
-	const struct plot *plot = view->plot;
 	bool some = false;
 
-	view->from = plot->from;
-	view->to = plot->to;
 	for (size_t l = 0; l < plot->line_count; l++) {
 		const struct plot_line *line = &plot->lines[l];
 
-		view->empty = view->empty && line->n == 0;
-		if ((plot->from || plot->to) || line->n == 0)
+		if (line->n == 0)
 			continue;
-		int64_t first = line->times[0], last = line->times[line->n - 1];
-		view->from = some && view->from < first ? view->from : first;
-		view->to = some && view->to > last ? view->to : last;
+		if (!some || line->times[0] < *from)
+			*from = line->times[0];
+		if (!some || line->times[line->n - 1] > *to)
+			*to = line->times[line->n - 1];
 		some = true;
 	}
-	if (view->to < view->from)
-		view->to = view->from;
+	return some;
 }
 
 static int compare(const void *a, const void *b)
@@ -139,26 +137,17 @@ static double base_of(const struct plot_line *line)
 }
 
 /* Lines that have not even the same unit compare by percentages only. */
-static bool has_several_units(const struct plot *plot)
-{
-	for (size_t l = 1; l < plot->line_count; l++) {
-		const char *first = plot->lines[0].unit, *other = plot->lines[l].unit;
-
-		if (first && other ? strcmp(first, other) != 0 : first || other)
-			return true;
-	}
-	return false;
-}
-
 static void set_bases(struct view *view, struct arena *arena)
 {
-	double *bases = arena_array(arena, view->plot->line_count, sizeof *bases);
+	const struct plot *plot = view->plot;
+	double *bases = arena_array(arena, plot->line_count, sizeof *bases);
 
 	view->bases = bases;
-	view->relative = view->plot->scale == PLOT_RELATIVE ||
-			 (view->plot->scale == PLOT_AUTO && has_several_units(view->plot));
-	for (size_t l = 0; l < view->plot->line_count; l++) {
-		bases[l] = base_of(&view->plot->lines[l]);
+	view->relative = plot->scale == PLOT_RELATIVE;
+	for (size_t l = 1; l < plot->line_count && plot->scale == PLOT_AUTO; l++)
+		view->relative |= !order_same(plot->lines[0].unit, plot->lines[l].unit);
+	for (size_t l = 0; l < plot->line_count; l++) {
+		bases[l] = base_of(&plot->lines[l]);
 		view->relative = view->relative && bases[l] != 0 && isfinite(1 / bases[l]);
 	}
 }
@@ -180,19 +169,11 @@ struct extent {
 	double low, high; /* of levels; low > high: none */
 };
 
-static void add_level(const struct view *view, size_t line, double level, struct extent *extent)
-{
-	if (!view_has(view, level))
-		return;
-	level = view_shown(view, line, level);
-	extent->low = fmin(extent->low, level);
-	extent->high = fmax(extent->high, level);
-}
-
 static struct extent extent_of(const struct view *view, struct arena *arena)
 {
 	const struct plot *plot = view->plot;
 	struct extent extent = {.low = HUGE_VAL, .high = -HUGE_VAL};
+	struct view_place at = {0};
 	size_t most = 0;
 
 	for (size_t l = 0; l < plot->line_count; l++)
@@ -206,10 +187,16 @@ static struct extent extent_of(const struct view *view, struct arena *arena)
 				view_has(view, line->values[i]))
 				extent.values[extent.count++] =
 					view_shown(view, l, line->values[i]);
-		for (size_t i = 0; i < line->change_count; i++)
-			if (view_sees(view, &line->changes[i])) {
-				add_level(view, l, line->changes[i].before, &extent);
-				add_level(view, l, line->changes[i].after, &extent);
+	}
+	while (view_next(view, &at)) {
+		const double levels[] = {at.change->before, at.change->after};
+
+		for (size_t i = 0; i < 2; i++)
+			if (view_has(view, levels[i])) {
+				double level = view_shown(view, at.line, levels[i]);
+
+				extent.low = fmin(extent.low, level);
+				extent.high = fmax(extent.high, level);
 			}
 	}
 	qsort(extent.values, extent.count, sizeof *extent.values, compare);
@@ -292,9 +279,13 @@ static void set_values(struct view *view, struct arena *arena)
 
 struct view view_of(const struct plot *plot, struct arena *arena)
 {
-	struct view view = {.plot = plot, .empty = true};
+	struct view view = {.plot = plot};
+	int64_t from = 0, to = 0;
 
-	set_times(&view);
+	view.empty = !times_of(plot, &from, &to);
+	view.from = plot->from || plot->to ? plot->from : from;
+	view.to = plot->from || plot->to ? plot->to : to;
+	view.to = view.to > view.from ? view.to : view.from;
 	set_bases(&view, arena);
 	view.logarithmic = plot->scale == PLOT_LOGARITHMIC && has_positive(plot);
 	set_values(&view, arena);
@@ -347,82 +338,6 @@ void view_ticks(const struct view *view, size_t most, struct ticks *out)
 
 enum { PER_COLUMN = 4, COLUMNS_MOST = 5000 /* beyond the view */ };
 
-struct reduction {
-	const struct plot_line *line;
-	size_t *kept; /* indices */
-	size_t count;
-	size_t first, least, most, last;
-	bool open;
-};
-
-static void keep(struct reduction *reduction, size_t index)
-{
-	if (reduction->count == 0 || reduction->kept[reduction->count - 1] < index)
-		reduction->kept[reduction->count++] = index;
-}
-
-static void close_column(struct reduction *reduction)
-{
-	bool falls = reduction->most < reduction->least;
-
-	if (!reduction->open)
-		return;
-	keep(reduction, reduction->first);
-	keep(reduction, falls ? reduction->most : reduction->least);
-	keep(reduction, falls ? reduction->least : reduction->most);
-	keep(reduction, reduction->last);
-	reduction->open = false;
-}
-
-static void add_point(struct reduction *reduction, size_t index)
-{
-	const double *values = reduction->line->values;
-
-	if (isnan(values[index])) {
-		close_column(reduction);
-		keep(reduction, index);
-		return;
-	}
-	if (!reduction->open) {
-		reduction->first = reduction->least = reduction->most = index;
-		reduction->open = true;
-	}
-	if (values[index] < values[reduction->least])
-		reduction->least = index;
-	if (values[index] > values[reduction->most])
-		reduction->most = index;
-	reduction->last = index;
-}
-
-static void take_kept(struct arena *arena, struct plot_line *line, const size_t *kept, size_t count)
-{
-	int64_t *times = arena_array(arena, count, sizeof *times);
-	double *values = arena_array(arena, count, sizeof *values);
-	const char **commits = arena_array(arena, count, sizeof *commits);
-	struct column *columns = arena_array(arena, line->column_count, sizeof *columns);
-
-	for (size_t c = 0; c < line->column_count; c++)
-		columns[c] = (struct column){line->columns[c].name,
-			arena_array(arena, count, sizeof *columns[c].values)};
-	for (size_t i = 0; i < count; i++) {
-		times[i] = line->times[kept[i]];
-		values[i] = line->values[kept[i]];
-		commits[i] = line->commits ? line->commits[kept[i]] : NULL;
-		for (size_t c = 0; c < line->column_count; c++)
-			columns[c].values[i] = line->columns[c].values[kept[i]];
-	}
-	line->times = times;
-	line->values = values;
-	line->commits = line->commits ? commits : NULL;
-	line->columns = columns;
-	line->n = count;
-}
-
-static double span_of(const struct plot_line *line)
-{
-	return line->n > 0 ? (double)(line->times[line->n - 1] - line->times[0]) : 0;
-}
-
 struct columns {
 	int64_t from, to;
 	double fine, coarse; /* ms of a column: within it, and beyond */
@@ -437,46 +352,73 @@ static double column_of(const struct columns *all, int64_t time)
 	return floor((double)(time - all->from) / all->fine);
 }
 
+/* The indices of the points of a line that stay. */
+static size_t choose_points(const struct plot_line *line, const struct columns *all, size_t *kept)
+{
+	const double *values = line->values;
+	size_t count = 0;
+
+	for (size_t i = 0, end; i < line->n; i = end) {
+		size_t least = i, most = i;
+		double column = column_of(all, line->times[i]);
+
+		for (end = i + 1; end < line->n && !isnan(values[i]) && !isnan(values[end]) &&
+				  column_of(all, line->times[end]) == column;
+			end++) {
+			least = values[end] < values[least] ? end : least;
+			most = values[end] > values[most] ? end : most;
+		}
+		const size_t ends[] = {
+			i, least < most ? least : most, least < most ? most : least, end - 1};
+
+		for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
+			if (count == 0 || kept[count - 1] < ends[k])
+				kept[count++] = ends[k];
+	}
+	return count;
+}
+
 static void reduce_line(struct arena *arena, struct plot_line *line, const struct columns *all)
 {
-	struct reduction reduction = {
-		.line = line, .kept = arena_array(arena, line->n, sizeof *reduction.kept)};
-	double column = (double)NAN;
+	size_t *kept = arena_array(arena, line->n, sizeof *kept);
+	size_t count = choose_points(line, all, kept);
+	int64_t *times = arena_array(arena, count, sizeof *times);
+	double *values = arena_array(arena, count, sizeof *values);
+	struct column *columns = arena_array(arena, line->column_count, sizeof *columns);
 
-	for (size_t i = 0; i < line->n; i++) {
-		double now = column_of(all, line->times[i]);
-
-		if (now != column)
-			close_column(&reduction);
-		column = now;
-		add_point(&reduction, i);
+	for (size_t i = 0; i < count; i++) {
+		times[i] = line->times[kept[i]];
+		values[i] = line->values[kept[i]];
 	}
-	close_column(&reduction);
-	take_kept(arena, line, reduction.kept, reduction.count);
+	for (size_t c = 0; c < line->column_count; c++) {
+		columns[c] = (struct column){line->columns[c].name,
+			arena_array(arena, count, sizeof *columns[c].values)};
+		for (size_t i = 0; i < count; i++)
+			columns[c].values[i] = line->columns[c].values[kept[i]];
+	}
+	line->times = times;
+	line->values = values;
+	line->columns = columns;
+	line->n = count;
 }
 
 void plot_reduce(struct arena *arena, struct plot *plot, size_t columns)
 {
 	struct plot_line *lines = arena_array(arena, plot->line_count, sizeof *lines);
-	int64_t from = plot->from, to = plot->to;
+	struct columns all = {.from = plot->from, .to = plot->to};
 
-	for (size_t l = 0; l < plot->line_count; l++)
-		lines[l] = plot->lines[l];
-	for (size_t l = 0; l < plot->line_count && plot->from == plot->to; l++) {
-		const struct plot_line *line = &lines[l];
+	if (all.from == all.to)
+		(void)times_of(plot, &all.from, &all.to);
+	all.fine = (double)(all.to - all.from) / (double)columns;
+	for (size_t l = 0; l < plot->line_count; l++) {
+		struct plot_line *line = &lines[l];
 
-		if (line->n > 0 && (from == to || line->times[0] < from))
-			from = line->times[0];
-		if (line->n > 0 && line->times[line->n - 1] > to)
-			to = line->times[line->n - 1];
-	}
-	for (size_t l = 0; l < plot->line_count && columns > 0 && from < to; l++) {
-		struct columns all = {
-			.from = from, .to = to, .fine = (double)(to - from) / (double)columns};
-
-		all.coarse = fmax(all.fine, span_of(&lines[l]) / COLUMNS_MOST);
-		if (lines[l].n > PER_COLUMN * columns)
-			reduce_line(arena, &lines[l], &all);
+		*line = plot->lines[l];
+		if (line->n <= PER_COLUMN * columns || columns == 0 || all.from >= all.to)
+			continue;
+		all.coarse = fmax(all.fine,
+			(double)(line->times[line->n - 1] - line->times[0]) / COLUMNS_MOST);
+		reduce_line(arena, line, &all);
 	}
 	plot->lines = lines;
 }

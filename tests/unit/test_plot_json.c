@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "agent/base/arena.h"
-#include "agent/report/plot_json.h"
+#include "agent/base/buf.h"
+#include "agent/report/plot.h"
 #include "agent/report/plot_view.h"
 
 enum { POINTS = 20000, COLUMNS = 100 };
