@@ -36,29 +36,25 @@ static int by_index(const void *a, const void *b)
 	return (one->member > other->member) - (one->member < other->member);
 }
 
-/* Attributes further notes to a member. */
-static void name_member(struct tried_list *tried, const char *name)
-{
-	if (tried)
-		tried->by = name;
-}
-
 /* Runs the members, with `room` for the changes of one; writes all votes and returns their number.
  */
 static size_t take_votes(const struct samples *samples, const struct combine_options *options,
 	struct scratch *work, struct change *room, struct vote *votes)
 {
+	struct tried_list *tried = scratch_tried(work);
 	size_t count = 0;
 	for (size_t m = 0; m < options->count; m++) {
 		const struct combine_member *member = &options->members[m];
 		const struct detector *detector = detector_find(member->detector);
 		assert(detector && detector != &combine_detector);
-		name_member(scratch_tried(work), member->detector);
+		if (tried)
+			tried->by = member->detector;
 		size_t found = detector->detect(samples, member->options, work, room);
 		for (size_t i = 0; i < found; i++)
 			votes[count++] = (struct vote){room[i].index, m, room[i].pvalue, false};
 	}
-	name_member(scratch_tried(work), NULL);
+	if (tried)
+		tried->by = NULL;
 	qsort(votes, count, sizeof(*votes), by_index);
 	return count;
 }
@@ -112,32 +108,23 @@ static const struct vote *agreement(struct vote *votes, size_t count, size_t fir
 
 /* Agreements overlap where one member has several changes within the tolerance: they are sorted,
  * and of those at one place the best is kept. */
-static size_t put_in_order(struct vote *agreed, size_t count)
-{
-	size_t kept = 0;
-	qsort(agreed, count, sizeof(*agreed), by_index);
-	for (size_t i = 0; i < count; i++) {
-		if (kept > 0 && agreed[kept - 1].index == agreed[i].index) {
-			if (agreed[i].p < agreed[kept - 1].p)
-				agreed[kept - 1].p = agreed[i].p;
-			continue;
-		}
-		agreed[kept++] = agreed[i];
-	}
-	return kept;
-}
-
 static size_t find_agreements(const struct combine_options *options, struct vote *votes,
 	size_t count, struct scratch *work, struct vote *agreed)
 {
-	size_t found = 0;
+	size_t found = 0, kept = 0;
 	for (size_t i = 0; i < count && !scratch_is_spent(work); i++) {
 		const struct vote *best =
 			votes[i].used ? NULL : agreement(votes, count, i, options, work);
 		if (best)
 			agreed[found++] = *best;
 	}
-	return put_in_order(agreed, found);
+	qsort(agreed, found, sizeof(*agreed), by_index);
+	for (size_t i = 0; i < found; i++)
+		if (kept == 0 || agreed[kept - 1].index != agreed[i].index)
+			agreed[kept++] = agreed[i];
+		else
+			agreed[kept - 1].p = fmin(agreed[kept - 1].p, agreed[i].p);
+	return kept;
 }
 
 /*
@@ -160,9 +147,7 @@ static size_t describe(const struct samples *samples, const struct vote *agreed,
 		pvalues[kept] = agreed[i].p;
 		cuts[kept++] = at;
 	}
-	segments_changes(&segments, cuts, kept, out);
-	for (size_t i = 0; i < kept; i++)
-		out[i].pvalue = pvalues[i];
+	segments_changes(&segments, cuts, pvalues, kept, out);
 	return kept;
 }
 
@@ -189,10 +174,9 @@ static size_t combine_detect(const struct samples *samples, const void *options,
 static bool combine_check(const void *options, struct error *error)
 {
 	const struct combine_options *given = options;
-	if (given->count > 0)
-		return true;
-	return error_set(error, ERROR_USAGE,
-		"combine: expected detectors, as in {all: [edivisive, kernel]}");
+	return given->count > 0 ||
+	       error_set(error, ERROR_USAGE,
+		       "combine: expected detectors, as in {all: [edivisive, kernel]}");
 }
 
 const struct detector combine_detector = {

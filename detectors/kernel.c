@@ -102,13 +102,6 @@ struct pelt {
 	size_t count;
 };
 
-/* Most time goes into an exponential for each value back to the first candidate. */
-static bool spend_value(const struct pelt *pelt, size_t end)
-{
-	size_t reach = pelt->count > 0 ? end - pelt->candidates[0].start : 0;
-	return scratch_spend(pelt->scratch, 10 * reach + 10 * pelt->count);
-}
-
 /* Extends the segments of all candidates by the value before `end`. */
 static void add_value(struct pelt *pelt, size_t end)
 {
@@ -172,18 +165,6 @@ static void prune(struct pelt *pelt, size_t end)
 			(struct candidate){.start = end, .retire = SIZE_MAX};
 }
 
-/* Writes the cuts of the best partition of n values. */
-static size_t trace(const struct pelt *pelt, size_t n, size_t *cuts)
-{
-	size_t count = 0;
-	for (size_t end = pelt->begin[n]; end > 0; end = pelt->begin[end])
-		count++;
-	size_t at = count;
-	for (size_t end = pelt->begin[n]; end > 0; end = pelt->begin[end])
-		cuts[--at] = end;
-	return count;
-}
-
 size_t kernel_partition(const double *values, size_t n, double gamma, double penalty,
 	size_t min_size, struct scratch *scratch, size_t *cuts)
 {
@@ -203,13 +184,20 @@ size_t kernel_partition(const double *values, size_t n, double gamma, double pen
 	pelt.best[0] = -penalty;
 	pelt.candidates[0] = (struct candidate){.start = 0, .retire = SIZE_MAX};
 	for (size_t end = 1; end <= n; end++) {
-		if (!spend_value(&pelt, end))
+		/* Most time goes into an exponential for each value back to the first candidate. */
+		size_t reach = pelt.count > 0 ? end - pelt.candidates[0].start : 0;
+		if (!scratch_spend(scratch, 10 * reach + 10 * pelt.count))
 			return 0;
 		add_value(&pelt, end);
 		choose_begin(&pelt, end);
 		prune(&pelt, end);
 	}
-	return trace(&pelt, n, cuts);
+	size_t count = 0;
+	for (size_t end = pelt.begin[n]; end > 0; end = pelt.begin[end])
+		count++;
+	for (size_t end = pelt.begin[n], at = count; end > 0; end = pelt.begin[end])
+		cuts[--at] = end;
+	return count;
 }
 
 /* A stretch of the values without cuts, for the trace. */
@@ -298,17 +286,6 @@ static void note_chunk(const struct whole *chunk, const size_t *cuts, size_t cou
 	}
 }
 
-/* Copies those cuts of a chunk at `start` that lie in [from, to). */
-static size_t take_cuts(
-	const size_t *found, size_t count, size_t start, size_t from, size_t to, size_t *cuts)
-{
-	size_t taken = 0;
-	for (size_t i = 0; i < count; i++)
-		if (start + found[i] >= from && start + found[i] < to)
-			cuts[taken++] = start + found[i];
-	return taken;
-}
-
 /* Partitions the values, in chunks if there are many; writes the cuts and returns their number. */
 static size_t cut_chunks(const struct segments *segments, const double *values,
 	const struct kernel_options *options, struct scratch *scratch, size_t *cuts)
@@ -333,7 +310,9 @@ static size_t cut_chunks(const struct segments *segments, const double *values,
 			note_chunk(&(struct whole){segments, values, start, start + length, gamma,
 					   penalty, (size_t)options->min_size},
 				found, in_chunk, tried, work);
-		count += take_cuts(found, in_chunk, start, from, to, cuts + count);
+		for (size_t i = 0; i < in_chunk; i++)
+			if (start + found[i] >= from && start + found[i] < to)
+				cuts[count++] = start + found[i];
 		if (is_last || scratch_is_spent(scratch))
 			break;
 		size_t last = count > 0 ? cuts[count - 1] : 0;
@@ -356,7 +335,7 @@ static size_t kernel_detect(const struct samples *samples, const void *options,
 	size_t *cuts = scratch_take(scratch, segments.n, sizeof(size_t));
 	finite_scale(segments.values, segments.n, scaled);
 	size_t count = cut_chunks(&segments, scaled, given, scratch, cuts);
-	segments_changes(&segments, cuts, count, out);
+	segments_changes(&segments, cuts, NULL, count, out);
 	return magnitude_filter(out, count, given->magnitude, scratch_tried(scratch));
 }
 

@@ -41,47 +41,21 @@ static const struct field lookback_fields[] = {
 	{0},
 };
 
-static double median_of(const struct lookback_side *side, struct scratch *scratch)
-{
-	scratch_reset(scratch);
-	double *sorted = memcpy(scratch_take(scratch, side->n, sizeof(double)), side->values,
-		side->n * sizeof(double));
-	return sort_median(sorted, side->n);
-}
-
 static double best_of(
 	const struct lookback_side *side, int best, int direction, struct scratch *scratch)
 {
-	if (best == LOOKBACK_MEDIAN)
-		return median_of(side, scratch);
+	if (best == LOOKBACK_MEDIAN) {
+		scratch_reset(scratch);
+		double *sorted = scratch_take(scratch, side->n, sizeof(double));
+		memcpy(sorted, side->values, side->n * sizeof(double));
+		return sort_median(sorted, side->n);
+	}
 	bool largest = best == LOOKBACK_MAX || (best == LOOKBACK_AUTO && direction > 0);
 	double found = side->values[0];
 	for (size_t i = 1; i < side->n; i++)
 		if (largest ? side->values[i] > found : side->values[i] < found)
 			found = side->values[i];
 	return found;
-}
-
-static double nearest_to(const struct lookback_side *side, double value)
-{
-	double nearest = side->values[0];
-	for (size_t i = 1; i < side->n; i++)
-		if (fabs(side->values[i] - value) < fabs(nearest - value))
-			nearest = side->values[i];
-	return nearest;
-}
-
-/* Whether there are enough samples for the test, and it finds no difference. */
-static bool is_alike(const struct lookback_side *now, const struct lookback_side *before,
-	const struct lookback_options *options, struct scratch *scratch,
-	struct lookback_result *result)
-{
-	size_t least = (size_t)options->min_samples;
-	if (now->n < least || before->n < least)
-		return false;
-	result->p = mannwhitney_test(now->values, now->n, before->values, before->n, scratch).p;
-	result->tested = true;
-	return result->p > options->p_value;
 }
 
 static struct lookback_result unchanged(struct lookback_result result, enum tried_fate fate,
@@ -99,10 +73,14 @@ struct lookback_result lookback_compare(const struct lookback_side *now,
 	struct scratch *scratch)
 {
 	struct lookback_result result = {.p = 1};
+	size_t least = (size_t)options->min_samples;
 	if (now->n == 0 || before->n == 0)
 		return result;
 	double best = best_of(now, options->best, direction, scratch);
-	double nearest = nearest_to(before, best), size;
+	double nearest = before->values[0], size;
+	for (size_t i = 1; i < before->n; i++)
+		if (fabs(before->values[i] - best) < fabs(nearest - best))
+			nearest = before->values[i];
 	result.delta = best - nearest;
 	size = fabs(result.delta);
 	bool same_binary = now->hash != 0 && now->hash == before->hash;
@@ -113,7 +91,11 @@ struct lookback_result lookback_compare(const struct lookback_side *now,
 			options->magnitude);
 	if (size < options->floor)
 		return unchanged(result, TRIED_FLOOR, "size", size, options->floor);
-	if (is_alike(now, before, options, scratch, &result))
+	result.tested = now->n >= least && before->n >= least;
+	if (result.tested)
+		result.p =
+			mannwhitney_test(now->values, now->n, before->values, before->n, scratch).p;
+	if (result.tested && result.p > options->p_value)
 		return unchanged(result, TRIED_TEST, "p", result.p, options->p_value);
 	double deviation = moments_stddev(moments_of(now->values, now->n), 1);
 	if (now->n > 1 && size <= options->deviations * deviation)
@@ -203,9 +185,7 @@ static size_t lookback_detect(const struct samples *samples, const void *options
 	given.floor = ldexp(given.floor, segments.unit);
 	size_t count =
 		find_cuts(&runs, &segments, samples->direction, &given, scratch, cuts, pvalues);
-	segments_changes(&segments, cuts, count, out);
-	for (size_t i = 0; i < count; i++)
-		out[i].pvalue = pvalues[i] < 0 ? out[i].pvalue : pvalues[i];
+	segments_changes(&segments, cuts, pvalues, count, out);
 	return count;
 }
 

@@ -70,22 +70,17 @@ static void fill_row(struct modes_partition *partition, size_t k, size_t low, si
 	}
 }
 
-static void add_up(const double *sorted, size_t n, double *sums, double *squares)
-{
-	sums[0] = squares[0] = 0;
-	for (size_t i = 0; i < n; i++) {
-		sums[i + 1] = sums[i] + sorted[i];
-		squares[i + 1] = squares[i] + sorted[i] * sorted[i];
-	}
-}
-
 struct modes_partition *modes_partition(
 	const double *sorted, size_t n, size_t most, struct scratch *scratch)
 {
 	struct modes_partition *partition = scratch_take(scratch, 1, sizeof(*partition));
 	double *sums = scratch_take(scratch, n + 1, sizeof(double));
 	double *squares = scratch_take(scratch, n + 1, sizeof(double));
-	add_up(sorted, n, sums, squares);
+	sums[0] = squares[0] = 0;
+	for (size_t i = 0; i < n; i++) {
+		sums[i + 1] = sums[i] + sorted[i];
+		squares[i + 1] = squares[i] + sorted[i] * sorted[i];
+	}
 	*partition = (struct modes_partition){.n = n, .sums = sums, .squares = squares};
 	partition->row = scratch_take(scratch, n + 1, sizeof(double));
 	partition->next = scratch_take(scratch, n + 1, sizeof(double));
@@ -114,18 +109,6 @@ void modes_starts(const struct modes_partition *partition, size_t k, size_t *sta
 	while (k-- > 1)
 		end = starts[k] = partition->starts[k][end];
 	starts[0] = 0;
-}
-
-/* The deviation of the noise, from successive differences, which changes of level hardly affect. */
-static double noise_of(const double *values, size_t n, double *buffer)
-{
-	const double normal = 1.4826;
-	for (size_t i = 0; i + 1 < n; i++)
-		buffer[i] = values[i + 1] - values[i];
-	double middle = sort_median(buffer, n - 1);
-	for (size_t i = 0; i + 1 < n; i++)
-		buffer[i] = fabs(values[i + 1] - values[i] - middle);
-	return normal * sort_median(buffer, n - 1) / M_SQRT2;
 }
 
 /* The number of levels with the least BIC. */
@@ -210,7 +193,14 @@ static struct levels find_levels(const double *values, size_t n,
 	struct levels *before)
 {
 	double *sorted = scratch_take(scratch, n, sizeof(double));
-	double noise = noise_of(values, n, sorted);
+	const double normal = 1.4826;
+	/* From successive differences, which changes of level hardly affect. */
+	for (size_t i = 0; i + 1 < n; i++)
+		sorted[i] = values[i + 1] - values[i];
+	double middle = sort_median(sorted, n - 1);
+	for (size_t i = 0; i + 1 < n; i++)
+		sorted[i] = fabs(values[i + 1] - values[i] - middle);
+	double noise = normal * sort_median(sorted, n - 1) / M_SQRT2;
 	memcpy(sorted, values, n * sizeof(double));
 	sort_sort(sorted, n);
 	size_t most = n / 4 > 0 ? n / 4 : 1;
@@ -337,18 +327,6 @@ struct modes_trace {
 	const struct modes_options *options;
 };
 
-/* A place where the values change their level, between the stays [from, cut) and [cut, to). */
-static struct tried tried_at(
-	const struct modes_trace *trace, size_t from, size_t cut, size_t to, enum tried_fate fate)
-{
-	const size_t *starts = trace->runs->starts;
-	struct tried one =
-		segments_tried(trace->segments, starts[from], starts[cut], starts[to], fate);
-
-	one.pvalue = (double)NAN; /* nothing is tested */
-	return one;
-}
-
 /* The end of the stay on one of the levels that begins with run `from`. */
 static size_t stay_end(const struct modes_trace *trace, const struct levels *levels, size_t from)
 {
@@ -378,6 +356,7 @@ static void limit_apart(const struct modes_trace *trace, size_t cut, struct trie
 static void note_moves(
 	const struct modes_trace *trace, const size_t *cuts, size_t count, struct tried_list *tried)
 {
+	const size_t *starts = trace->runs->starts;
 	size_t n = trace->runs->count, next = 0;
 	double window = (double)trace->options->window - 1;
 
@@ -386,10 +365,12 @@ static void note_moves(
 			      level_of(trace->levels, trace->scaled[cut]);
 		size_t to = stay_end(trace, joined ? trace->apart : trace->levels, cut);
 		size_t runs = to == n || to - cut < cut - from ? to - cut : cut - from;
-		struct tried one = tried_at(trace, from, cut, to,
-			joined    ? TRIED_APART
-			: to == n ? TRIED_PENDING
-				  : TRIED_EXCURSION);
+		struct tried one =
+			segments_tried(trace->segments, starts[from], starts[cut], starts[to],
+				joined    ? TRIED_APART
+				: to == n ? TRIED_PENDING
+					  : TRIED_EXCURSION);
+		one.pvalue = (double)NAN; /* nothing is tested */
 
 		while (next < count && cuts[next] < cut)
 			next++;
@@ -426,7 +407,7 @@ static size_t modes_detect(const struct samples *samples, const void *options,
 			cuts, count, scratch_tried(scratch));
 	for (size_t i = 0; i < count; i++)
 		cuts[i] = runs.starts[cuts[i]];
-	segments_changes(&segments, cuts, count, out);
+	segments_changes(&segments, cuts, NULL, count, out);
 	return magnitude_filter(out, count, given->magnitude, scratch_tried(scratch));
 }
 

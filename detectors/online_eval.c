@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "agent/base/arena.h"
 #include "detectors/retraction.h"
-#include "detectors/scratch.h"
 
 #define NONE SIZE_MAX
 
@@ -39,7 +39,7 @@ struct follower {
 
 struct follower *follower_new(const struct confirm_rule *rule, bool tracked)
 {
-	struct follower *follower = scratch_resize(NULL, 1, sizeof *follower);
+	struct follower *follower = memory_new(1, sizeof *follower);
 	*follower = (struct follower){.rule = *rule, .tracked = tracked};
 	return follower;
 }
@@ -60,11 +60,8 @@ static size_t distance(size_t a, size_t b)
 
 static struct known *add_known(struct follower *follower, const struct change *change)
 {
-	if (follower->count == follower->capacity) {
-		follower->capacity = 2 * follower->capacity + 8;
-		follower->known = scratch_resize(
-			follower->known, follower->capacity, sizeof *follower->known);
-	}
+	follower->known = memory_grow(
+		follower->known, &follower->capacity, follower->count + 1, sizeof *follower->known);
 	struct known *known = &follower->known[follower->count++];
 	*known = (struct known){.sign = change_sign(change), .first_count = change->count_after};
 	return known;
@@ -85,53 +82,18 @@ static size_t find_known(const struct follower *follower, const struct change *c
 	return best;
 }
 
-/* Whether an alarm was raised near the place. */
-static bool has_alarm(const struct follower *follower, size_t index)
-{
-	for (size_t i = 0; i < follower->alarm_count; i++)
-		if (distance(follower->alarms[i].at, index) <= ONLINE_SAME)
-			return true;
-	return false;
-}
-
+/* Raises an alarm, unless one was raised near the place. */
 static void announce(struct follower *follower, struct known *known, size_t seen)
 {
 	known->announced = true;
 	known->followed = seen - known->index;
-	if (has_alarm(follower, known->index))
-		return;
-	if (follower->alarm_count == follower->alarm_capacity) {
-		follower->alarm_capacity = 2 * follower->alarm_capacity + 8;
-		follower->alarms = scratch_resize(
-			follower->alarms, follower->alarm_capacity, sizeof *follower->alarms);
-	}
+	for (size_t i = 0; i < follower->alarm_count; i++)
+		if (distance(follower->alarms[i].at, known->index) <= ONLINE_SAME)
+			return;
+	follower->alarms = memory_grow(follower->alarms, &follower->alarm_capacity,
+		follower->alarm_count + 1, sizeof *follower->alarms);
 	follower->alarms[follower->alarm_count++] = (struct alarm){known->index, seen};
 	known->alarm = follower->alarm_count;
-}
-
-/* Writes which known change each change is, by place, or NONE. */
-static void match_places(
-	struct follower *follower, const struct change *changes, size_t count, size_t *known_of)
-{
-	for (size_t i = 0; i < follower->count; i++)
-		follower->known[i].present = false;
-	for (size_t i = 0; i < count; i++) {
-		known_of[i] = find_known(follower, &changes[i]);
-		if (known_of[i] != NONE)
-			follower->known[known_of[i]].present = true;
-	}
-}
-
-/* Withdraws announced changes that are not found now and have no evidence any more. */
-static void withdraw_lost(struct follower *follower, const double *values, size_t seen,
-	const struct change *changes, size_t count)
-{
-	for (size_t i = 0; i < follower->count; i++) {
-		struct known *known = &follower->known[i];
-		if (!known->present && known->announced && !known->withdrawn)
-			known->withdrawn = !retraction_holds(
-				values, seen, changes, count, known->index, known->sign);
-	}
 }
 
 /* Matches known changes that have moved farther. */
@@ -139,8 +101,8 @@ static void match_moved(
 	struct follower *follower, const struct change *changes, size_t count, size_t *known_of)
 {
 	size_t most = count + follower->count, marked = 0;
-	struct mark *marks = scratch_resize(NULL, most, sizeof *marks);
-	struct move *moves = scratch_resize(NULL, most / 2, sizeof *moves);
+	struct mark *marks = memory_new(most, sizeof *marks);
+	struct move *moves = memory_new(most / 2, sizeof *moves);
 	for (size_t i = 0; i < count; i++)
 		marks[marked++] = (struct mark){.place = (double)changes[i].index,
 			.sign = change_sign(&changes[i]),
@@ -183,12 +145,23 @@ static void take_change(
 void follower_take(struct follower *follower, const double *values, size_t seen,
 	const struct change *changes, size_t count)
 {
-	size_t *known_of = scratch_resize(NULL, count, sizeof *known_of);
-	match_places(follower, changes, count, known_of);
-	if (follower->tracked) {
-		withdraw_lost(follower, values, seen, changes, count);
-		match_moved(follower, changes, count, known_of);
+	size_t *known_of = memory_new(count, sizeof *known_of);
+	for (size_t i = 0; i < follower->count; i++)
+		follower->known[i].present = false;
+	for (size_t i = 0; i < count; i++) {
+		known_of[i] = find_known(follower, &changes[i]);
+		if (known_of[i] != NONE)
+			follower->known[known_of[i]].present = true;
 	}
+	/* Announced changes that are not found now and have no evidence any more are withdrawn. */
+	for (size_t i = 0; i < follower->count && follower->tracked; i++) {
+		struct known *known = &follower->known[i];
+		if (!known->present && known->announced && !known->withdrawn)
+			known->withdrawn = !retraction_holds(
+				values, seen, changes, count, known->index, known->sign);
+	}
+	if (follower->tracked)
+		match_moved(follower, changes, count, known_of);
 	for (size_t i = 0; i < count; i++)
 		take_change(follower, &changes[i], known_of[i], seen);
 	free(known_of);
@@ -219,14 +192,6 @@ void follower_accept(
 	}
 }
 
-static bool is_near(struct places places, size_t index)
-{
-	for (size_t k = 0; k < places.count; k++)
-		if (distance(places.at[k], index) <= ONLINE_SAME)
-			return true;
-	return false;
-}
-
 /* Whether an announced change still holds. */
 static bool is_standing(
 	const struct follower *follower, size_t alarm, const struct change *changes, size_t count)
@@ -246,7 +211,9 @@ struct followed follower_judge(const struct follower *follower, const struct lab
 	struct followed out = {.alarms = follower->alarm_count};
 	for (size_t a = 0; a < follower->alarm_count; a++) {
 		size_t at = follower->alarms[a].at;
-		bool right = is_near(labels->all, at);
+		bool right = false;
+		for (size_t k = 0; k < labels->all.count; k++)
+			right |= distance(labels->all.at[k], at) <= ONLINE_SAME;
 		bool left = is_standing(follower, a, changes, count);
 		out.wrong += !right && !labels_unsure(labels, at);
 		out.withdrawn += !left;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/arena.h"
 #include "detectors/scratch.h"
 #include "detectors/sort.h"
 
@@ -207,7 +208,7 @@ static bool has_passed(const double *values, size_t low, size_t place, size_t m,
 	if (k < LEAST_HISTORY || m > k / 2)
 		return false;
 	low -= first;
-	z = scratch_resize(NULL, 3 * (k + m), sizeof *z);
+	z = memory_new(3 * (k + m), sizeof *z);
 	heights = z + k + m;
 	buffer = heights + k + m;
 	scale(values + first, k + m, z);

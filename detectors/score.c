@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "detectors/scratch.h"
+#include "agent/base/arena.h"
 
 static size_t distance(size_t a, size_t b)
 {
@@ -43,8 +43,6 @@ static size_t nearest(
 static size_t match(struct places labels, struct places found, size_t margin, bool *taken)
 {
 	size_t hits = 0, from = 0;
-	for (size_t i = 0; i < found.count; i++)
-		taken[i] = false;
 	for (size_t k = 0; k < labels.count; k++) {
 		while (from < found.count && found.at[from] + margin < labels.at[k])
 			from++;
@@ -59,7 +57,7 @@ static size_t match(struct places labels, struct places found, size_t margin, bo
 
 size_t score_hits(struct places labels, struct places found, size_t margin)
 {
-	bool *taken = scratch_resize(NULL, found.count + 1, sizeof *taken);
+	bool *taken = memory_new(found.count, sizeof *taken);
 	size_t hits = match(labels, found, margin, taken);
 	free(taken);
 	return hits;
@@ -68,7 +66,7 @@ size_t score_hits(struct places labels, struct places found, size_t margin)
 struct places score_counted(
 	const struct labels *labels, struct places found, size_t margin, size_t *room)
 {
-	bool *taken = scratch_resize(NULL, found.count + 1, sizeof *taken);
+	bool *taken = memory_new(found.count + 1, sizeof *taken);
 	size_t kept = 0;
 	match(labels->all, found, margin, taken);
 	for (size_t i = 0; i < found.count; i++)
@@ -92,11 +90,6 @@ void score_add(
 	tally->truth += truth / annotators;
 }
 
-static double share(double part, double whole)
-{
-	return whole > 0 ? part / whole : 1;
-}
-
 /* F1, the harmonic mean. */
 static double f1_of(double precision, double recall)
 {
@@ -106,12 +99,12 @@ static double f1_of(double precision, double recall)
 
 double score_precision(const struct score_tally *tally)
 {
-	return share(tally->right, tally->found);
+	return tally->found > 0 ? tally->right / tally->found : 1;
 }
 
 double score_recall(const struct score_tally *tally)
 {
-	return share(tally->seen, tally->truth);
+	return tally->truth > 0 ? tally->seen / tally->truth : 1;
 }
 
 double score_f1(const struct score_tally *tally)
@@ -122,7 +115,7 @@ double score_f1(const struct score_tally *tally)
 /* A copy with index 0 in front. */
 static struct places with_origin(struct places places)
 {
-	size_t *at = scratch_resize(NULL, places.count + 1, sizeof *at);
+	size_t *at = memory_new(places.count + 1, sizeof *at);
 	at[0] = 0;
 	for (size_t i = 0; i < places.count; i++)
 		at[i + 1] = places.at[i];
@@ -166,66 +159,34 @@ static double common(struct score_span a, struct score_span b)
 	return to > from ? (double)(to - from) : 0;
 }
 
-/* Calls `each` with every segment of the labels and every segment found that overlaps it. */
-static void overlaps(struct places labels, struct places found, size_t n,
-	void (*each)(void *context, size_t k, struct score_span labelled, struct score_span found),
-	void *context)
-{
-	for (size_t k = 0, j = 0; k <= labels.count; k++) {
-		struct score_span labelled = segment(labels, k, n);
-		while (j < found.count && found.at[j] <= labelled.from)
-			j++;
-		for (size_t i = j; i <= found.count; i++) {
-			struct score_span one = segment(found, i, n);
-			if (one.from >= labelled.to)
-				break;
-			each(context, k, labelled, one);
-		}
-	}
-}
-
-/* The best Jaccard index of the current labelled segment, and the weighted sum over all. */
-struct covering {
-	size_t segment;
-	double best, sum;
-};
-
-static void cover_pair(void *context, size_t k, struct score_span labelled, struct score_span found)
-{
-	struct covering *covering = context;
-	double both = common(labelled, found);
-	double jaccard = both / (length(labelled) + length(found) - both);
-	if (k != covering->segment) {
-		covering->segment = k;
-		covering->best = 0;
-	}
-	if (jaccard <= covering->best)
-		return;
-	covering->sum += (jaccard - covering->best) * length(labelled);
-	covering->best = jaccard;
-}
-
 double score_cover(const struct labels *labels, struct places found)
 {
-	struct covering covering = {0};
-	for (size_t a = 0; a < labels->annotator_count; a++) {
-		covering.segment = 0;
-		covering.best = 0;
-		overlaps(labels->annotators[a], found, labels->n, cover_pair, &covering);
-	}
-	return covering.sum / ((double)labels->n * (double)labels->annotator_count);
+	size_t n = labels->n;
+	double sum = 0;
+	for (size_t a = 0; a < labels->annotator_count; a++)
+		for (size_t k = 0, first = 0; k <= labels->annotators[a].count; k++) {
+			struct score_span one = segment(labels->annotators[a], k, n);
+			double best = 0; /* Jaccard index */
+			while (first < found.count && found.at[first] <= one.from)
+				first++;
+			for (size_t i = first; i <= found.count; i++) {
+				struct score_span other = segment(found, i, n);
+				double both = common(one, other);
+				double jaccard = both / (length(one) + length(other) - both);
+				if (other.from >= one.to)
+					break;
+				if (jaccard <= best)
+					continue;
+				sum += (jaccard - best) * length(one);
+				best = jaccard;
+			}
+		}
+	return sum / ((double)n * (double)labels->annotator_count);
 }
 
 static double pairs(double points)
 {
 	return points * (points - 1) / 2;
-}
-
-static void rand_pair(void *context, size_t k, struct score_span labelled, struct score_span found)
-{
-	double *together = context;
-	(void)k;
-	*together += pairs(common(labelled, found));
 }
 
 static double pairs_within(struct places places, size_t n)
@@ -244,7 +205,17 @@ double score_rand(const struct labels *labels, struct places found)
 	for (size_t a = 0; a < labels->annotator_count; a++) {
 		struct places one = labels->annotators[a];
 		double together = 0;
-		overlaps(one, found, labels->n, rand_pair, &together);
+		for (size_t k = 0, first = 0; k <= one.count; k++) {
+			struct score_span labelled = segment(one, k, labels->n);
+			while (first < found.count && found.at[first] <= labelled.from)
+				first++;
+			for (size_t i = first; i <= found.count; i++) {
+				struct score_span other = segment(found, i, labels->n);
+				if (other.from >= labelled.to)
+					break;
+				together += pairs(common(labelled, other));
+			}
+		}
 		sum += 1 - (pairs_within(one, labels->n) + pairs_within(found, labels->n) -
 				   2 * together) /
 				   all;

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "agent/base/arena.h"
 #include "detectors/detector.h"
 
 enum { ALIGNMENT = 64, FIRST_BLOCK = 16384 };
@@ -27,7 +28,7 @@ struct scratch {
 
 struct scratch *scratch_new(void)
 {
-	struct scratch *scratch = scratch_resize(NULL, 1, sizeof(*scratch));
+	struct scratch *scratch = memory_new(1, sizeof *scratch);
 
 	scratch->steps = UINT64_MAX;
 	return scratch;
@@ -132,18 +133,4 @@ void *scratch_take(struct scratch *scratch, size_t count, size_t size)
 	void *room = (char *)block + ALIGNMENT + block->used;
 	block->used += bytes;
 	return room;
-}
-
-void *scratch_resize(void *memory, size_t count, size_t size)
-{
-	size_t bytes;
-	if (__builtin_mul_overflow(count, size, &bytes))
-		abort();
-	if (!memory)
-		memory = calloc(bytes ? bytes : 1, 1);
-	else
-		memory = realloc(memory, bytes ? bytes : 1);
-	if (!memory)
-		abort();
-	return memory;
 }

@@ -45,7 +45,4 @@ uint64_t scratch_done(const struct scratch *scratch);
 void scratch_trace(struct scratch *scratch, struct tried_list *tried);
 struct tried_list *scratch_tried(const struct scratch *scratch);
 
-/* realloc that aborts instead of returning NULL, for the state of a stream between calls. */
-void *scratch_resize(void *memory, size_t count, size_t size) __attribute__((returns_nonnull));
-
 #endif

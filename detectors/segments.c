@@ -15,16 +15,6 @@
 
 enum { ORDINARY_EXPONENT = 300 };
 
-static int unit_of(const double *values, size_t n)
-{
-	double largest = 0;
-	int exponent = 0;
-	for (size_t i = 0; i < n; i++)
-		largest = fmax(largest, fabs(values[i]));
-	frexp(largest, &exponent);
-	return abs(exponent) > ORDINARY_EXPONENT ? -exponent : 0;
-}
-
 struct segments segments_of(const struct samples *samples, struct scratch *scratch)
 {
 	struct segments segments = {
@@ -32,7 +22,12 @@ struct segments segments_of(const struct samples *samples, struct scratch *scrat
 		.places = scratch_take(scratch, samples->n, sizeof(size_t)),
 	};
 	segments.n = finite_values(samples->values, samples->n, segments.values, segments.places);
-	segments.unit = unit_of(segments.values, segments.n);
+	double largest = 0;
+	int exponent = 0;
+	for (size_t i = 0; i < segments.n; i++)
+		largest = fmax(largest, fabs(segments.values[i]));
+	frexp(largest, &exponent);
+	segments.unit = abs(exponent) > ORDINARY_EXPONENT ? -exponent : 0;
 	for (size_t i = 0; segments.unit != 0 && i < segments.n; i++)
 		segments.values[i] = ldexp(segments.values[i], segments.unit);
 	return segments;
@@ -43,26 +38,10 @@ static struct moments moments_between(const struct segments *segments, size_t fr
 	return moments_of(segments->values + from, to - from);
 }
 
-static struct change change_at(
-	const struct segments *segments, size_t cut, struct moments before, struct moments after)
+void segments_changes(const struct segments *segments, const size_t *cuts, const double *pvalues,
+	size_t count, struct change *out)
 {
-	struct change change = {
-		.index = segments->places[cut],
-		.pvalue = ttest_any(before, after),
-		.mean_before = ldexp(before.mean, -segments->unit),
-		.mean_after = ldexp(after.mean, -segments->unit),
-		.stddev_before = ldexp(moments_stddev(before, 1), -segments->unit),
-		.stddev_after = ldexp(moments_stddev(after, 1), -segments->unit),
-		.count_before = before.n,
-		.count_after = after.n,
-	};
-	change.magnitude = describe_magnitude(change.mean_before, change.mean_after);
-	return change;
-}
-
-void segments_changes(
-	const struct segments *segments, const size_t *cuts, size_t count, struct change *out)
-{
+	int unit = -segments->unit;
 	if (count == 0)
 		return;
 	struct moments before = moments_between(segments, 0, cuts[0]);
@@ -70,7 +49,18 @@ void segments_changes(
 		size_t start = i > 0 ? cuts[i - 1] : 0;
 		size_t end = i + 1 < count ? cuts[i + 1] : segments->n;
 		struct moments after = moments_between(segments, cuts[i], end);
-		out[i] = change_at(segments, cuts[i], before, after);
+		out[i] = (struct change){
+			.index = segments->places[cuts[i]],
+			.pvalue =
+				pvalues && pvalues[i] >= 0 ? pvalues[i] : ttest_any(before, after),
+			.mean_before = ldexp(before.mean, unit),
+			.mean_after = ldexp(after.mean, unit),
+			.stddev_before = ldexp(moments_stddev(before, 1), unit),
+			.stddev_after = ldexp(moments_stddev(after, 1), unit),
+			.count_before = before.n,
+			.count_after = after.n,
+		};
+		out[i].magnitude = describe_magnitude(out[i].mean_before, out[i].mean_after);
 		describe_step(&out[i], segments->values, segments->places, start, cuts[i], end,
 			segments->unit);
 		before = after;

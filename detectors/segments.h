@@ -21,10 +21,11 @@ struct segments segments_of(const struct samples *samples, struct scratch *scrat
 /*
  * Writes a change for each of `count` cuts (indices into segments->values, ascending, within
  * 1..n - 1), with means, deviations (n - 1) and counts of its two neighbouring segments. The
- * p-value is that of ttest_any between them, not corrected for the choice of the cut.
+ * p-value is that of `pvalues`; if that is negative, or NULL, that of ttest_any between them, not
+ * corrected for the choice of the cut.
  */
-void segments_changes(
-	const struct segments *segments, const size_t *cuts, size_t count, struct change *out);
+void segments_changes(const struct segments *segments, const size_t *cuts, const double *pvalues,
+	size_t count, struct change *out);
 
 /* A cut between [from, cut) and [cut, to), with their means and the p-value of the test between
  * them, for the trace. */

@@ -9,27 +9,19 @@
 
 #include <math.h>
 
-static double sum_deviations(const double *values, size_t n, double from)
+/* The sum of the deviations from a value, or of their squares. */
+static inline __attribute__((always_inline)) double sum_around(
+	const double *values, size_t n, double from, bool squared)
 {
 	double lanes[4] = {0};
 	size_t i = 0;
 	for (; i + 4 <= n; i += 4)
-		for (size_t lane = 0; lane < 4; lane++)
-			lanes[lane] += values[i + lane] - from;
+		for (size_t lane = 0; lane < 4; lane++) {
+			double apart = values[i + lane] - from;
+			lanes[lane] += squared ? apart * apart : apart;
+		}
 	for (; i < n; i++)
-		lanes[0] += values[i] - from;
-	return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
-}
-
-static double sum_squares(const double *values, size_t n, double from)
-{
-	double lanes[4] = {0};
-	size_t i = 0;
-	for (; i + 4 <= n; i += 4)
-		for (size_t lane = 0; lane < 4; lane++)
-			lanes[lane] += (values[i + lane] - from) * (values[i + lane] - from);
-	for (; i < n; i++)
-		lanes[0] += (values[i] - from) * (values[i] - from);
+		lanes[0] += squared ? (values[i] - from) * (values[i] - from) : values[i] - from;
 	return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
@@ -37,8 +29,8 @@ struct moments moments_of(const double *values, size_t n)
 {
 	if (n == 0)
 		return (struct moments){0};
-	double mean = values[0] + sum_deviations(values, n, values[0]) / (double)n;
-	return (struct moments){.n = n, .mean = mean, .squares = sum_squares(values, n, mean)};
+	double mean = values[0] + sum_around(values, n, values[0], false) / (double)n;
+	return (struct moments){.n = n, .mean = mean, .squares = sum_around(values, n, mean, true)};
 }
 
 struct moments moments_join(struct moments a, struct moments b)
@@ -259,19 +251,13 @@ struct ttest ttest_welch(struct moments a, struct moments b)
 	return (struct ttest){.t = t, .df = df, .p = student_two_sided(t, df)};
 }
 
-/* Student's p where one sample has a single value: the other's variance counts for both. */
-static double ttest_single(struct moments a, struct moments b)
+double ttest_any(struct moments a, struct moments b)
 {
 	double n1 = (double)a.n, n2 = (double)b.n, df = n1 + n2 - 2, delta = a.mean - b.mean;
-	if (df < 1 || delta == 0)
+	if (a.n >= 2 && b.n >= 2)
+		return ttest_welch(a, b).p;
+	if (a.n == 0 || b.n == 0 || df < 1 || delta == 0)
 		return 1;
 	return student_two_sided(
 		delta / sqrt((a.squares + b.squares) / df * (1 / n1 + 1 / n2)), df);
-}
-
-double ttest_any(struct moments a, struct moments b)
-{
-	if (a.n == 0 || b.n == 0)
-		return 1;
-	return a.n < 2 || b.n < 2 ? ttest_single(a, b) : ttest_welch(a, b).p;
 }

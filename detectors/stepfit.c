@@ -54,16 +54,6 @@ static struct moments existing_moments(const double *values, size_t n)
 	return moments;
 }
 
-/* To mean 0 and, if the population deviation is above the least, deviation 1. */
-static void normalise(const double *values, size_t n, double min_stddev, double *out)
-{
-	struct moments all = existing_moments(values, n);
-	double deviation = moments_stddev(all, 0);
-	double unit = deviation > min_stddev ? deviation : 1;
-	for (size_t i = 0; i < n; i++)
-		out[i] = (values[i] - all.mean) / unit;
-}
-
 static enum stepfit_status status_of(double regression, double threshold)
 {
 	return regression >= threshold    ? STEPFIT_LOW
@@ -76,7 +66,11 @@ static struct stepfit fit_original(const double *values, size_t n,
 {
 	scratch_reset(scratch);
 	double *normal = scratch_take(scratch, n, sizeof(double));
-	normalise(values, n, options->min_stddev, normal);
+	struct moments all = existing_moments(values, n);
+	double deviation = moments_stddev(all, 0);
+	double unit = deviation > options->min_stddev ? deviation : 1;
+	for (size_t i = 0; i < n; i++)
+		normal[i] = (values[i] - all.mean) / unit;
 	size_t middle = n / 2;
 	struct moments left = existing_moments(normal, middle);
 	struct moments right = existing_moments(normal + middle, n - middle);
@@ -86,23 +80,6 @@ static struct stepfit fit_original(const double *values, size_t n,
 	double error = sqrt(squares) / (double)n;
 	double regression = step / fmax(error, options->min_stddev);
 	return (struct stepfit){step, regression, error, status_of(regression, options->threshold)};
-}
-
-static struct stepfit fit_cohen(struct moments left, struct moments right,
-	const struct stepfit_options *options, struct stepfit fit)
-{
-	double deviation = 0.5 * (moments_stddev(left, 1) + moments_stddev(right, 1));
-	fit.step = (left.mean - right.mean) / fmax(deviation, options->min_stddev);
-	fit.regression = fit.step;
-	return fit;
-}
-
-static struct stepfit fit_percent(struct moments left, struct moments right, struct stepfit fit)
-{
-	double step = left.mean - right.mean;
-	fit.step = step == 0 ? 0 : step / left.mean;
-	fit.regression = fit.step;
-	return fit;
 }
 
 /* Here the regression is the p-value, for a hit with the sign of the step. */
@@ -123,29 +100,29 @@ static struct stepfit fit_mannwhitney(const double *values, size_t n,
 	return fit;
 }
 
-static size_t fewest_values(int algorithm)
-{
-	return algorithm == STEPFIT_ORIGINAL ? 3 : algorithm == STEPFIT_COHEN ? 4 : 2;
-}
-
 struct stepfit stepfit_fit(const double *values, size_t n, const struct stepfit_options *options,
 	struct scratch *scratch)
 {
-	if (n < fewest_values(options->algorithm))
+	int algorithm = options->algorithm;
+	if (n < (algorithm == STEPFIT_ORIGINAL ? 3 : algorithm == STEPFIT_COHEN ? 4 : 2))
 		return (struct stepfit){0};
-	if (options->algorithm == STEPFIT_ORIGINAL)
+	if (algorithm == STEPFIT_ORIGINAL)
 		return fit_original(values, n, options, scratch);
 	size_t middle = n / 2;
 	struct moments left = existing_moments(values, middle);
 	struct moments right = existing_moments(values + middle, middle);
-	struct stepfit fit = {left.mean - right.mean, left.mean - right.mean, -1, 0};
-	switch ((enum stepfit_algorithm)options->algorithm) {
+	double step = left.mean - right.mean;
+	double deviation = 0.5 * (moments_stddev(left, 1) + moments_stddev(right, 1));
+	struct stepfit fit = {step, step, -1, 0};
+	switch ((enum stepfit_algorithm)algorithm) {
 	case STEPFIT_CONST:
 		fit.step = -1;
 		fit.regression = isnan(values[middle]) ? HUGE_VAL : fabs(values[middle]);
 		break;
-	case STEPFIT_PERCENT: fit = fit_percent(left, right, fit); break;
-	case STEPFIT_COHEN: fit = fit_cohen(left, right, options, fit); break;
+	case STEPFIT_PERCENT: fit.step = fit.regression = step == 0 ? 0 : step / left.mean; break;
+	case STEPFIT_COHEN:
+		fit.step = fit.regression = step / fmax(deviation, options->min_stddev);
+		break;
 	case STEPFIT_MANNWHITNEYU:
 		return fit_mannwhitney(values, 2 * middle, options, fit, scratch);
 	case STEPFIT_ORIGINAL:
@@ -184,24 +161,19 @@ struct sliding {
 	const struct scratch *trace; /* whose list is filled */
 };
 
-/* Whether the normal approximation shows that the exact test need not be made; *normal is its p. */
-static bool is_clearly_equal(const struct sliding *sliding, const double *values, double *normal)
-{
-	size_t r = sliding->radius;
-	const size_t roughly_normal = 8;
-	if (sliding->options.algorithm != STEPFIT_MANNWHITNEYU || r < roughly_normal)
-		return false;
-	double p = *normal = mannwhitney_normal(values, r, values + r, r, sliding->tests).p;
-	return p > 2 * sliding->options.threshold + 1 / (double)r;
-}
-
 static bool fit_at(const struct sliding *sliding, size_t cut, struct hit *hit)
 {
 	size_t r = sliding->radius, from = cut - r, rest = sliding->segments->n - from;
 	const double *values = sliding->segments->values + from;
+	const size_t roughly_normal = 8;
 	*hit = (struct hit){.cut = cut};
-	if (is_clearly_equal(sliding, values, &hit->fit.regression))
-		return false;
+	/* The exact test need not be made if the normal approximation is clearly above. */
+	if (sliding->options.algorithm == STEPFIT_MANNWHITNEYU && r >= roughly_normal) {
+		double p = mannwhitney_normal(values, r, values + r, r, sliding->tests).p;
+		hit->fit.regression = p;
+		if (p > 2 * sliding->options.threshold + 1 / (double)r)
+			return false;
+	}
 	size_t n = rest < 2 * r + 1 ? rest : 2 * r + 1;
 	*hit = (struct hit){cut, stepfit_fit(values, n, &sliding->options, sliding->tests), 0};
 	if (hit->fit.status == STEPFIT_UNINTERESTING)
@@ -306,11 +278,12 @@ static size_t stepfit_detect(const struct samples *samples, const void *options,
 	size_t count = slide(&sliding, hits);
 	scratch_free(sliding.tests);
 	size_t *cuts = scratch_take(scratch, count, sizeof(*cuts));
-	for (size_t i = 0; i < count; i++)
+	double *pvalues = scratch_take(scratch, count, sizeof(*pvalues));
+	for (size_t i = 0; i < count; i++) {
 		cuts[i] = hits[i].cut;
-	segments_changes(&segments, cuts, count, out);
-	for (size_t i = 0; i < count; i++)
-		out[i].pvalue = hits[i].p;
+		pvalues[i] = hits[i].p;
+	}
+	segments_changes(&segments, cuts, pvalues, count, out);
 	return count;
 }
 

@@ -6,86 +6,37 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "detectors/scratch.h"
+#include "agent/base/arena.h"
 
-const char *const tried_names[TRIED_FATES] = {
-	[TRIED_STANDS] = "stands",
-	[TRIED_WEAK] = "weak",
-	[TRIED_TEST] = "test",
-	[TRIED_RANKS] = "rank rule",
-	[TRIED_MAGNITUDE] = "magnitude",
-	[TRIED_ENDS] = "ends",
-	[TRIED_EXCURSION] = "excursion",
-	[TRIED_RAMP] = "ramp",
-	[TRIED_OUTLIER] = "outlier",
-	[TRIED_MODE] = "mode",
-	[TRIED_WANDER] = "wanders",
-	[TRIED_DRIFT] = "drift",
-	[TRIED_OUTDONE] = "outdone",
-	[TRIED_COST] = "penalty",
-	[TRIED_THRESHOLD] = "threshold",
-	[TRIED_APART] = "apart",
-	[TRIED_PENDING] = "pending",
-	[TRIED_FLOOR] = "floor",
-	[TRIED_SAMPLES] = "deviations",
-	[TRIED_BINARY] = "binary",
-	[TRIED_VOTES] = "votes",
+const struct tried_kind tried_kinds[TRIED_FATES] = {
+	[TRIED_STANDS] = {"stands", "it stands", 4},
+	[TRIED_WEAK] = {"weak", "too weak: explains too little of the variance", 0},
+	[TRIED_TEST] = {"test", "not significant: p is not below p_value", 1},
+	[TRIED_RANKS] = {"rank rule",
+		"caused by a few extreme values: the ranks on both sides do not differ", 2},
+	[TRIED_MAGNITUDE] = {"magnitude", "its magnitude is not above the required one", 2},
+	[TRIED_ENDS] = {"ends", "only one point before or after it", 2},
+	[TRIED_EXCURSION] = {"excursion", "an excursion: the level came back after a few points",
+		3},
+	[TRIED_RAMP] = {"ramp", "part of a ramp, reported as one change", 3},
+	[TRIED_OUTLIER] = {"outlier", "an outlier: the values beside it are unchanged", 2},
+	[TRIED_MODE] = {"mode",
+		"the level came back before: the values visit both levels repeatedly", 3},
+	[TRIED_WANDER] = {"wanders",
+		"the level moves as much all the time: inside this series' usual wandering", 3},
+	[TRIED_DRIFT] = {"drift", "within a slow drift that is too small to report", 3},
+	[TRIED_OUTDONE] = {"outdone",
+		"not tested, since a better place of the series failed the test", 1},
+	[TRIED_COST] = {"penalty", "another level would explain less than its penalty", 1},
+	[TRIED_THRESHOLD] = {"threshold", "the step is below the threshold", 1},
+	[TRIED_APART] = {"apart",
+		"the two levels count as one: they are nearer than `apart`, or than the noise", 2},
+	[TRIED_PENDING] = {"pending", "too few points after it yet", 2},
+	[TRIED_FLOOR] = {"floor", "it is smaller than the floor", 2},
+	[TRIED_SAMPLES] = {"deviations", "it is within the deviation of the run's samples", 2},
+	[TRIED_BINARY] = {"binary", "the binary is the same as before", 2},
+	[TRIED_VOTES] = {"votes", "too few detectors agree on it", 3},
 };
-
-const char *const tried_sentences[TRIED_FATES] = {
-	[TRIED_STANDS] = "it stands",
-	[TRIED_WEAK] = "too weak: explains too little of the variance",
-	[TRIED_TEST] = "not significant: p is not below p_value",
-	[TRIED_RANKS] = "caused by a few extreme values: the ranks on both sides do not differ",
-	[TRIED_MAGNITUDE] = "its magnitude is not above the required one",
-	[TRIED_ENDS] = "only one point before or after it",
-	[TRIED_EXCURSION] = "an excursion: the level came back after a few points",
-	[TRIED_RAMP] = "part of a ramp, reported as one change",
-	[TRIED_OUTLIER] = "an outlier: the values beside it are unchanged",
-	[TRIED_MODE] = "the level came back before: the values visit both levels repeatedly",
-	[TRIED_WANDER] =
-		"the level moves as much all the time: inside this series' usual wandering",
-	[TRIED_DRIFT] = "within a slow drift that is too small to report",
-	[TRIED_OUTDONE] = "not tested, since a better place of the series failed the test",
-	[TRIED_COST] = "another level would explain less than its penalty",
-	[TRIED_THRESHOLD] = "the step is below the threshold",
-	[TRIED_APART] =
-		"the two levels count as one: they are nearer than `apart`, or than the noise",
-	[TRIED_PENDING] = "too few points after it yet",
-	[TRIED_FLOOR] = "it is smaller than the floor",
-	[TRIED_SAMPLES] = "it is within the deviation of the run's samples",
-	[TRIED_BINARY] = "the binary is the same as before",
-	[TRIED_VOTES] = "too few detectors agree on it",
-};
-
-int tried_weight(enum tried_fate fate)
-{
-	switch (fate) {
-	case TRIED_STANDS: return 4;
-	case TRIED_EXCURSION:
-	case TRIED_VOTES:
-	case TRIED_MODE:
-	case TRIED_WANDER:
-	case TRIED_DRIFT:
-	case TRIED_RAMP: return 3;
-	case TRIED_RANKS:
-	case TRIED_MAGNITUDE:
-	case TRIED_ENDS:
-	case TRIED_OUTLIER:
-	case TRIED_APART:
-	case TRIED_PENDING:
-	case TRIED_FLOOR:
-	case TRIED_SAMPLES:
-	case TRIED_BINARY: return 2;
-	case TRIED_OUTDONE:
-	case TRIED_COST:
-	case TRIED_THRESHOLD:
-	case TRIED_TEST: return 1;
-	case TRIED_WEAK:
-	case TRIED_FATES: break;
-	}
-	return 0;
-}
 
 void tried_ramp(struct tried_list *list, size_t from, size_t to)
 {
@@ -93,7 +44,7 @@ void tried_ramp(struct tried_list *list, size_t from, size_t to)
 		struct tried *one = &list->items[i];
 
 		if (one->index >= from && one->index <= to &&
-			tried_weight(one->fate) < tried_weight(TRIED_RAMP))
+			tried_kinds[one->fate].weight < tried_kinds[TRIED_RAMP].weight)
 			one->fate = TRIED_RAMP;
 	}
 }
@@ -127,14 +78,11 @@ void tried_note(struct tried_list *list, const struct tried *one)
 
 		if (old->index != noted.index || old->by != noted.by)
 			continue;
-		if (tried_weight(noted.fate) >= tried_weight(old->fate))
+		if (tried_kinds[noted.fate].weight >= tried_kinds[old->fate].weight)
 			replace(old, &noted);
 		return;
 	}
-	if (list->count == list->room) {
-		list->room = 2 * list->room + 16;
-		list->items = scratch_resize(list->items, list->room, sizeof *list->items);
-	}
+	list->items = memory_grow(list->items, &list->room, list->count + 1, sizeof *list->items);
 	list->items[list->count++] = noted;
 	list->last = noted.index > list->last ? noted.index : list->last;
 }

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In the order of tried_names and tried_sentences. */
+/* In the order of tried_kinds. */
 enum tried_fate {
 	TRIED_STANDS,
 	TRIED_WEAK,      /* no candidate of a window (profile otava), or no cut of the partition */
@@ -68,8 +68,12 @@ struct tried_list {
 	const char *by;       /* the member of combine that is running; else NULL */
 };
 
-/* A short name ("excursion") and a sentence for each fate. */
-extern const char *const tried_names[TRIED_FATES], *const tried_sentences[TRIED_FATES];
+/* Of each fate a short name ("excursion"), a sentence, and how informative it is: of two for one
+ * place the one of more weight is kept. */
+extern const struct tried_kind {
+	const char *name, *sentence;
+	int weight;
+} tried_kinds[TRIED_FATES];
 
 /* Adds one; of two for the same place and member the more informative one is kept. */
 void tried_note(struct tried_list *list, const struct tried *one);
@@ -97,9 +101,6 @@ bool tried_nearer(const struct tried *one, const struct tried *other);
 
 /* Marks the items between these indices as parts of a ramp. */
 void tried_ramp(struct tried_list *list, size_t from, size_t to);
-
-/* How informative a fate is: of two for one place the heavier one is kept. */
-int tried_weight(enum tried_fate fate);
 
 /* Drops the items from the index on, since that part will be searched again. */
 void tried_forget(struct tried_list *list, size_t index);

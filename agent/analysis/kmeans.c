@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/analysis/distance.h"
+#include "agent/base/arena.h"
 #include "detectors/random.h"
 #include "detectors/scratch.h"
 
@@ -152,11 +153,10 @@ static void kmeans_seed(const struct matrix *matrix, const float *squares, size_
 		.distance = distance_best(),
 		.parallel = parallel,
 		.squares = squares,
-		.nearest = scratch_resize(NULL, matrix->n, sizeof *seeding.nearest),
-		.trials =
-			scratch_resize(NULL, MOST_TRIALS * matrix->stride, sizeof *seeding.trials),
+		.nearest = memory_new(matrix->n, sizeof *seeding.nearest),
+		.trials = memory_new(MOST_TRIALS * matrix->stride, sizeof *seeding.trials),
 		.part_count = parts,
-		.left = scratch_resize(NULL, parts, sizeof *seeding.left)};
+		.left = memory_new(parts, sizeof *seeding.left)};
 	double total = 0;
 
 	trials = trials < MOST_TRIALS ? trials : MOST_TRIALS;
@@ -210,12 +210,6 @@ struct run {
 	float most_moved, second_moved; /* the two largest moves of centroids */
 	size_t most_moved_cluster;
 };
-
-/* Memory set to 0, at least one item of it. */
-static void *zeroed(size_t count, size_t size)
-{
-	return memset(scratch_resize(NULL, count > 0 ? count : 1, size), 0, count * size);
-}
 
 /* The length that belongs to a squared length; rounding may have made that negative. */
 static float length(float square)
@@ -364,7 +358,7 @@ static void assign_part(void *argument, size_t index)
 	size_t n = run->matrix->n, waiting = 0, rows[BATCH];
 	size_t begin = parts_begin(n, run->part_count, index);
 	size_t end = parts_begin(n, run->part_count, index + 1);
-	float *dots = zeroed(BATCH * run->result->k, sizeof *dots);
+	float *dots = memory_new(BATCH * run->result->k, sizeof *dots);
 
 	for (size_t row = begin; row < end; row++) {
 		if (run->first || may_change(run, row))
@@ -471,12 +465,12 @@ static void iterate(struct run *run, size_t iterations, double settled)
 
 static struct kmeans *result_new(size_t n, size_t k, size_t stride)
 {
-	struct kmeans *result = zeroed(1, sizeof *result);
+	struct kmeans *result = memory_new(1, sizeof *result);
 
 	*result = (struct kmeans){.k = k,
-		.centroids = zeroed(k * stride, sizeof *result->centroids),
-		.clusters = zeroed(n, sizeof *result->clusters),
-		.distances = zeroed(n, sizeof *result->distances)};
+		.centroids = memory_new(k * stride, sizeof *result->centroids),
+		.clusters = memory_new(n, sizeof *result->clusters),
+		.distances = memory_new(n, sizeof *result->distances)};
 	return result;
 }
 
@@ -496,17 +490,17 @@ static void run_open(struct run *run)
 
 	run->distance = distance_best();
 	run->part_count = parts_count(n);
-	run->parts = zeroed(run->part_count, sizeof *run->parts);
+	run->parts = memory_new(run->part_count, sizeof *run->parts);
 	for (size_t i = 0; i < run->part_count; i++) {
-		run->parts[i].sums = zeroed(k * stride, sizeof *run->parts[i].sums);
-		run->parts[i].counts = zeroed(k, sizeof *run->parts[i].counts);
+		run->parts[i].sums = memory_new(k * stride, sizeof *run->parts[i].sums);
+		run->parts[i].counts = memory_new(k, sizeof *run->parts[i].counts);
 	}
-	run->squares = zeroed(n, sizeof *run->squares);
-	run->lower = zeroed(n, sizeof *run->lower);
-	run->centroid_squares = zeroed(k, sizeof *run->centroid_squares);
-	run->half_gaps = zeroed(k, sizeof *run->half_gaps);
-	run->before = zeroed(k * stride, sizeof *run->before);
-	run->sum = zeroed(stride, sizeof *run->sum);
+	run->squares = memory_new(n, sizeof *run->squares);
+	run->lower = memory_new(n, sizeof *run->lower);
+	run->centroid_squares = memory_new(k, sizeof *run->centroid_squares);
+	run->half_gaps = memory_new(k, sizeof *run->half_gaps);
+	run->before = memory_new(k * stride, sizeof *run->before);
+	run->sum = memory_new(stride, sizeof *run->sum);
 	run->most_moved_cluster = k;
 	for (size_t row = 0; row < n; row++) {
 		const float *values = matrix_row(run->matrix, row);
@@ -535,7 +529,7 @@ static void run_close(struct run *run)
  * represented. malloc. */
 static float *sample_new(const struct matrix *matrix, size_t size, uint64_t *random)
 {
-	float *rows = zeroed(size * matrix->stride, sizeof *rows);
+	float *rows = memory_new(size * matrix->stride, sizeof *rows);
 	double step = (double)matrix->n / (double)size, at = random_unit(random) * step;
 
 	for (size_t i = 0; i < size; i++) {

@@ -262,8 +262,9 @@ static bool look(struct arena *arena, const struct dataset *data,
 static int weight_of(const struct why *why, const struct tried *one)
 {
 	if (one->fate != TRIED_OUTLIER)
-		return tried_weight(one->fate);
-	return one->index == why->place ? tried_weight(TRIED_EXCURSION) : tried_weight(TRIED_WEAK);
+		return tried_kinds[one->fate].weight;
+	return one->index == why->place ? tried_kinds[TRIED_EXCURSION].weight
+					: tried_kinds[TRIED_WEAK].weight;
 }
 
 /* Which of two entries near the place explains it better. */

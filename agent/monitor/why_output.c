@@ -174,7 +174,7 @@ static void put_reason(struct buf *out, const struct why *why)
 	if (why->end == WHY_SILENCE || why->end == WHY_MUTE)
 		put_quiet(out, why);
 	if (why->end == WHY_DETECTOR) {
-		buf_printf(out, ": %s", tried_sentences[why->culprit->fate]);
+		buf_printf(out, ": %s", tried_kinds[why->culprit->fate].sentence);
 		put_limit(out, why->culprit);
 	}
 	if (why->end != WHY_ACCEPTED && why->said) {
@@ -204,8 +204,8 @@ static void json_tried(struct buf *out, const struct why *why)
 		json_put_number(out, "mean_before", tried->mean_before);
 		json_put_number(out, "mean_after", tried->mean_after);
 		json_put_number(out, "forward_change_percent", percent_of(tried));
-		json_put_text(out, "fate", tried_names[tried->fate]);
-		json_put_text(out, "reason", tried_sentences[tried->fate]);
+		json_put_text(out, "fate", tried_kinds[tried->fate].name);
+		json_put_text(out, "reason", tried_kinds[tried->fate].sentence);
 		json_put_text(out, "measure", tried->measure);
 		json_put_number(out, "measured", tried->measure ? tried->measured : (double)NAN);
 		json_put_number(out, "limit", tried->measure ? tried->limit : (double)NAN);
@@ -324,7 +324,7 @@ static void json_verdict(struct buf *out, const struct why *why)
 
 	json_put_text(out, "verdict", word ? word : why_texts[why->end].name);
 	json_put_text(out, "dropped_by",
-		why->end == WHY_DETECTOR ? tried_names[why->culprit->fate] : NULL);
+		why->end == WHY_DETECTOR ? tried_kinds[why->culprit->fate].name : NULL);
 	put_reason(&reason, why);
 	json_put_text(out, "reason", reason.data);
 	buf_free(&reason);

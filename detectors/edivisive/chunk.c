@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/arena.h"
 #include "detectors/edivisive/pairs.h"
 #include "detectors/finite.h"
 #include "detectors/scratch.h"
@@ -51,10 +52,10 @@ static void make_room(struct chunk *chunk, size_t n)
 	size_t capacity = n + n / 2 + 16;
 	capacity = capacity < full ? capacity : full;
 	chunk->capacity = capacity;
-	chunk->y = scratch_resize(chunk->y, capacity + PADDING, sizeof(double));
-	chunk->spread = scratch_resize(chunk->spread, capacity / CLIP_BLOCK + 1, sizeof(double));
+	chunk->y = memory_resize(chunk->y, capacity + PADDING, sizeof(double));
+	chunk->spread = memory_resize(chunk->spread, capacity / CLIP_BLOCK + 1, sizeof(double));
 	chunk->candidates =
-		scratch_resize(chunk->candidates, capacity / (window / 2) + 1, sizeof(size_t));
+		memory_resize(chunk->candidates, capacity / (window / 2) + 1, sizeof(size_t));
 }
 
 /* Values and columns are read and written a whole vector at a time. */

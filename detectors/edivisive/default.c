@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/arena.h"
 #include "detectors/describe.h"
 #include "detectors/edivisive/chunk.h"
 #include "detectors/edivisive/internal.h"
@@ -33,10 +34,15 @@ struct fold {
 enum { RUN_BLOCK = 64 };
 
 struct run {
+	struct stream stream;
+	size_t n;       /* values so far, missing ones included */
+	double *values; /* existing values with the indices [first, end) among all existing ones */
+	size_t *places; /* theirs in the series */
+	size_t first, end, room;
 	struct chunk chunk;
 	size_t chunk_start;
 	struct fold fold; /* of the segment from the last settled point to a block's end before
-			     the chunk */
+			     the chunk; values before its end are not needed any more */
 	struct change *changes; /* the result: the settled ones, then those of the last chunk */
 	size_t count, settled, capacity;
 	size_t fixed;   /* the settled changes depend on the first `fixed` values */
@@ -46,155 +52,88 @@ struct run {
 	bool ramp_rises;
 	size_t zeros; /* values before the first that is not zero */
 	bool has_unit;
-	int unit; /* moments are of values times 2^unit */
-};
-
-/* The existing values with the indices [first, end) among all existing ones, and their places in
- * the series. */
-struct stretch {
-	const double *values;
-	const size_t *places;
-	size_t first, end;
+	int unit;             /* moments are of values times 2^unit */
+	struct change *large; /* those of the changes above the least magnitude */
 };
 
 enum { SETTLED_WINDOWS = 5, ADVANCE_WINDOWS = 3, ORDINARY_EXPONENT = 300 };
 
-static struct run run_new(const struct edivisive_options *options, size_t excursion)
-{
-	return (struct run){.chunk = chunk_new(options, excursion)};
-}
-
-static void run_free(struct run *run)
-{
-	chunk_free(&run->chunk);
-	free(run->changes);
-	free(run->starts);
-}
-
-/*
- * Frees data that can be computed again from the values from run_first on. Values from index
- * `fixed` on may differ when they come again.
- */
-static void run_rest(struct run *run)
-{
-	size_t decided = run->chunk.decided;
-
-	chunk_free(&run->chunk);
-	run->chunk = chunk_new(&run->chunk.options, run->chunk.excursion);
-	chunk_restart(&run->chunk, decided);
-	run->count = run->capacity = run->settled;
-	run->changes = scratch_resize(run->changes, run->capacity, sizeof *run->changes);
-	if (run->zeros < run->fixed)
-		return;
-	run->zeros = run->fixed;
-	run->has_unit = false;
-	run->unit = 0;
-}
-
-/* The index of the first value that is still needed: a stretch may begin there. */
-static size_t run_first(const struct run *run)
-{
-	return run->fold.end;
-}
-
 /* Values whose squares would leave the range of double are scaled by a power of two that suits the
  * first value other than zero. */
-static void choose_unit(struct run *run, const struct stretch *stretch)
+static void choose_unit(struct run *run)
 {
+	int exponent;
 	if (run->has_unit)
 		return;
-	while (run->zeros < stretch->end && stretch->values[run->zeros - stretch->first] == 0)
+	while (run->zeros < run->end && run->values[run->zeros - run->first] == 0)
 		run->zeros++;
-	if (run->zeros == stretch->end)
+	if (run->zeros == run->end)
 		return;
 	run->has_unit = true;
-	int exponent;
-	frexp(stretch->values[run->zeros - stretch->first], &exponent);
+	frexp(run->values[run->zeros - run->first], &exponent);
 	run->unit = abs(exponent) > ORDINARY_EXPONENT ? -exponent : 0;
 }
 
-static struct moments scaled_moments(const double *values, size_t n, int unit)
+/* Adds values up to `end`. */
+static void fold_to(const struct run *run, struct fold *fold, size_t end)
 {
 	double scaled[RUN_BLOCK];
-	if (unit == 0)
-		return moments_of(values, n);
-	for (size_t i = 0; i < n; i++)
-		scaled[i] = ldexp(values[i], unit);
-	return moments_of(scaled, n);
-}
-
-/* Adds values up to `end`. */
-static void fold_to(struct fold *fold, size_t end, const struct stretch *stretch, int unit)
-{
 	while (fold->end < end) {
 		size_t stop = (fold->end / RUN_BLOCK + 1) * RUN_BLOCK;
 		stop = stop < end ? stop : end;
-		const double *values = stretch->values + (fold->end - stretch->first);
-		fold->moments =
-			moments_join(fold->moments, scaled_moments(values, stop - fold->end, unit));
+		size_t n = stop - fold->end;
+		const double *values = run->values + (fold->end - run->first);
+		for (size_t i = 0; run->unit != 0 && i < n; i++)
+			scaled[i] = ldexp(values[i], run->unit);
+		fold->moments = moments_join(
+			fold->moments, moments_of(run->unit == 0 ? values : scaled, n));
 		fold->end = stop;
 	}
-}
-
-static void set_after(const struct run *run, struct change *change, struct moments after)
-{
-	change->mean_after = ldexp(after.mean, -run->unit);
-	change->stddev_after = ldexp(moments_stddev(after, 1), -run->unit);
-	change->count_after = after.n;
-	change->magnitude = describe_magnitude(change->mean_before, change->mean_after);
-}
-
-static struct change change_at(const struct run *run, size_t place, double p, struct moments before)
-{
-	return (struct change){
-		.index = place,
-		.pvalue = p,
-		.mean_before = ldexp(before.mean, -run->unit),
-		.stddev_before = ldexp(moments_stddev(before, 1), -run->unit),
-		.count_before = before.n,
-	};
-}
-
-static void make_room(struct run *run, size_t more)
-{
-	if (run->settled + more <= run->capacity)
-		return;
-	run->capacity = 2 * (run->settled + more);
-	run->changes = scratch_resize(run->changes, run->capacity, sizeof(struct change));
 }
 
 /*
  * Writes `count` steps of the chunk behind the settled changes, with the statistics of the segments
  * between them; the last segment reaches to `end`. Returns the fold of that segment.
  */
-static struct fold write_changes(struct run *run, const struct stretch *stretch,
-	const struct chunk_step *steps, size_t count, size_t end)
+static struct fold write_changes(
+	struct run *run, const struct chunk_step *steps, size_t count, size_t end)
 {
-	make_room(run, count);
 	struct fold fold = run->fold;
+	if (run->settled + count > run->capacity) {
+		run->capacity = 2 * (run->settled + count);
+		run->changes = memory_resize(run->changes, run->capacity, sizeof *run->changes);
+	}
 	run->count = run->settled;
 	for (size_t k = 0; k <= count; k++) {
 		size_t stop = k < count ? run->chunk_start + steps[k].tau : end;
-		fold_to(&fold, stop, stretch, run->unit);
-		if (run->count > 0)
-			set_after(run, &run->changes[run->count - 1], fold.moments);
+		fold_to(run, &fold, stop);
+		double mean = ldexp(fold.moments.mean, -run->unit);
+		double deviation = ldexp(moments_stddev(fold.moments, 1), -run->unit);
+		if (run->count > 0) {
+			struct change *change = &run->changes[run->count - 1];
+			change->mean_after = mean;
+			change->stddev_after = deviation;
+			change->count_after = fold.moments.n;
+			change->magnitude = describe_magnitude(change->mean_before, mean);
+		}
 		if (k == count)
 			break;
-		size_t place = stretch->places[stop - stretch->first];
-		run->changes[run->count++] = change_at(run, place, steps[k].p, fold.moments);
+		run->changes[run->count++] =
+			(struct change){.index = run->places[stop - run->first],
+				.pvalue = steps[k].p,
+				.mean_before = mean,
+				.stddev_before = deviation,
+				.count_before = fold.moments.n};
 		fold = (struct fold){.start = stop, .end = stop};
 	}
 	return fold;
 }
 
 /* Sets the levels, size and place of a trend from its ramp. */
-static void describe_trend(const struct run *run, const struct stretch *stretch,
-	const struct chunk_step *step, struct change *change)
+static void describe_trend(const struct run *run, const struct slope *slope, struct change *change)
 {
 	const struct chunk *chunk = &run->chunk;
-	const size_t *places = stretch->places + (run->chunk_start - stretch->first);
-	change->kind = CHANGE_TREND;
-	const struct slope *slope = &step->slope;
+	const size_t *places = run->places + (run->chunk_start - run->first);
 	struct levels levels = {
 		.before = slope->from + chunk->shift,
 		.after = slope->to + chunk->shift,
@@ -203,21 +142,20 @@ static void describe_trend(const struct run *run, const struct stretch *stretch,
 		.covariance = slope->covariance,
 		.df = slope->df,
 	};
+	change->kind = CHANGE_TREND;
 	change->level_before = ldexp(levels.before, -chunk->exponent);
 	change->level_after = ldexp(levels.after, -chunk->exponent);
-	change->place_from = places[slope->start];
-	change->place_to = places[slope->end - 1];
-	change->cause_from = change->place_from;
-	change->cause_to = change->place_to;
+	change->cause_from = change->place_from = places[slope->start];
+	change->cause_to = change->place_to = places[slope->end - 1];
 	describe_size(change, &levels);
 }
 
 /* Sets levels, size and place of the first `count` of `total` steps, which were just written. */
-static void describe_changes(struct run *run, const struct stretch *stretch,
-	const struct chunk_step *steps, size_t count, size_t total)
+static void describe_changes(
+	struct run *run, const struct chunk_step *steps, size_t count, size_t total)
 {
-	const double *values = stretch->values + (run->chunk_start - stretch->first);
-	const size_t *places = stretch->places + (run->chunk_start - stretch->first);
+	const double *values = run->values + (run->chunk_start - run->first);
+	const size_t *places = run->places + (run->chunk_start - run->first);
 	double sides[2 * DESCRIBE_SIDE];
 	for (size_t k = 0; k < count; k++) {
 		struct change *change = &run->changes[run->settled + k];
@@ -230,15 +168,8 @@ static void describe_changes(struct run *run, const struct stretch *stretch,
 		describe_step(
 			change, sides, places + start, 0, cut - start, end - start, run->unit);
 		if (steps[k].ramp)
-			describe_trend(run, stretch, &steps[k], change);
+			describe_trend(run, &steps[k].slope, change);
 	}
-}
-
-/* Remembers the ramp of the last settled change, if it has one: the next chunk may begin on it. */
-static void keep_ramp(struct run *run, const struct chunk_step *last)
-{
-	run->ramp_end = last->ramp ? run->chunk_start + last->slope.end : 0;
-	run->ramp_rises = last->slope.to > last->slope.from;
 }
 
 /* A chunk that begins on a ramp finds the rest of that ramp again, which is no change of its own.
@@ -263,211 +194,170 @@ static size_t drop_rest_of_ramp(
 }
 
 /* Settles the changes that a full chunk found before 5W, and moves to the next chunk. */
-static void settle_chunk(struct run *run, const struct stretch *stretch,
-	const struct chunk_step *steps, size_t count)
+static void settle_chunk(struct run *run, const struct chunk_step *steps, size_t count)
 {
 	size_t window = (size_t)run->chunk.options.window, settled = 0;
 	while (settled < count && steps[settled].tau < SETTLED_WINDOWS * window)
 		settled++;
+	const struct chunk_step *newest = settled > 0 ? &steps[settled - 1] : NULL;
 	size_t advance = ADVANCE_WINDOWS * window;
-	if (settled > 0 && steps[settled - 1].tau > advance)
-		advance = steps[settled - 1].tau;
+	if (newest && newest->tau > advance)
+		advance = newest->tau;
 	size_t next = run->chunk_start + advance;
-	size_t last = settled > 0 ? run->chunk_start + steps[settled - 1].tau : run->fold.start;
+	size_t last = newest ? run->chunk_start + newest->tau : run->fold.start;
 	size_t block = next / RUN_BLOCK * RUN_BLOCK;
-	run->fold = write_changes(run, stretch, steps, settled, last);
-	describe_changes(run, stretch, steps, settled, count);
+	run->fold = write_changes(run, steps, settled, last);
+	describe_changes(run, steps, settled, count);
 	if (block > run->fold.end)
-		fold_to(&run->fold, block, stretch, run->unit);
+		fold_to(run, &run->fold, block);
 	run->settled = run->count;
 	run->fixed = run->chunk_start + CHUNK_WINDOWS * window + 1;
-	if (run->start_count == run->start_capacity) {
-		run->start_capacity = 2 * run->start_count + 1;
-		run->starts = scratch_resize(run->starts, run->start_capacity, sizeof(size_t));
-	}
-	run->starts[run->start_count++] = stretch->places[next - stretch->first];
+	run->starts = memory_grow(
+		run->starts, &run->start_capacity, run->start_count + 1, sizeof *run->starts);
+	run->starts[run->start_count++] = run->places[next - run->first];
 	size_t decided = run->chunk_start + SETTLED_WINDOWS * window - REFINE_REACH;
-	if (settled > 0)
-		keep_ramp(run, &steps[settled - 1]);
+	if (newest) { /* the next chunk may begin on its ramp */
+		run->ramp_end = newest->ramp ? run->chunk_start + newest->slope.end : 0;
+		run->ramp_rises = newest->slope.to > newest->slope.from;
+	}
 	run->chunk_start = next;
 	chunk_restart(&run->chunk, decided > next ? decided - next : 0);
 }
 
-/* Places within a trend are parts of it. (detector_run notes the changes themselves.) */
-static void note_trends(const struct run *run, struct tried_list *tried)
-{
-	for (size_t k = 0; k < run->count; k++)
-		if (run->changes[k].kind == CHANGE_TREND)
-			tried_ramp(tried, run->changes[k].place_from, run->changes[k].place_to);
-}
-
-/* Forgets the notes on places that the next chunk will decide. */
-static void forget_unsettled(
-	const struct run *run, const struct stretch *stretch, struct tried_list *tried)
-{
-	size_t decided = run->chunk_start + run->chunk.decided;
-	tried_forget(tried, stretch->places[decided - stretch->first]);
-}
-
-/* Processes the values up to stretch->end; run->changes are then the change points of all values so
+/* Processes the values up to run->end; run->changes are then the change points of all values so
  * far. */
-static void run_extend(struct run *run, const struct stretch *stretch, struct scratch *scratch)
+static void extend(struct run *run, struct scratch *scratch)
 {
 	size_t longest = CHUNK_WINDOWS * (size_t)run->chunk.options.window;
-	size_t rest = stretch->end - run->chunk_start;
-	choose_unit(run, stretch);
+	size_t rest = run->end - run->chunk_start;
 	struct tried_list *tried = scratch_tried(scratch);
 	struct chunk_workspace workspace =
 		chunk_workspace_new(&run->chunk.options, rest < longest ? rest : longest, scratch);
+	choose_unit(run);
 	for (;;) {
-		size_t n = stretch->end - run->chunk_start;
+		size_t n = run->end - run->chunk_start, offset = run->chunk_start - run->first;
 		bool is_last = n <= longest;
 		if (tried)
-			tried->places = stretch->places + (run->chunk_start - stretch->first);
-		size_t count = chunk_evaluate(&run->chunk,
-			stretch->values + (run->chunk_start - stretch->first),
-			is_last ? n : longest, &workspace);
+			tried->places = run->places + offset;
+		size_t count = chunk_evaluate(
+			&run->chunk, run->values + offset, is_last ? n : longest, &workspace);
 		count = drop_rest_of_ramp(run, workspace.steps, count, tried);
 		if (scratch_is_spent(scratch))
 			return;
-		if (is_last && count == 0 && run->chunk_start == 0)
-			count = chunk_short(&run->chunk, workspace.steps);
-		if (is_last) {
-			write_changes(run, stretch, workspace.steps, count, stretch->end);
-			describe_changes(run, stretch, workspace.steps, count, count);
-			if (tried)
-				note_trends(run, tried);
-			return;
+		if (!is_last) {
+			settle_chunk(run, workspace.steps, count);
+			if (tried) /* the next chunk decides on the places from there on */
+				tried_forget(tried, run->places[run->chunk_start +
+								run->chunk.decided - run->first]);
+			continue;
 		}
-		settle_chunk(run, stretch, workspace.steps, count);
-		if (tried)
-			forget_unsettled(run, stretch, tried);
+		if (count == 0 && run->chunk_start == 0)
+			count = chunk_short(&run->chunk, workspace.steps);
+		write_changes(run, workspace.steps, count, run->end);
+		describe_changes(run, workspace.steps, count, count);
+		/* Places within a trend are parts of it. (detector_run notes the changes.) */
+		for (size_t k = 0; tried && k < run->count; k++)
+			if (run->changes[k].kind == CHANGE_TREND)
+				tried_ramp(tried, run->changes[k].place_from,
+					run->changes[k].place_to);
+		return;
 	}
 }
 
-struct default_stream {
-	struct run run;
-	size_t n;       /* values so far, missing ones included */
-	double *values; /* existing values with the indices [first, end) among all existing ones */
-	size_t *places;
-	size_t first, end, capacity;
-	struct change *large; /* of the run's changes those above the least magnitude */
-};
-
-size_t default_detect(const struct samples *samples, const struct edivisive_options *options,
-	struct scratch *scratch, struct change *out)
+static struct stream *stream_begin(const struct edivisive_options *options, size_t excursion)
 {
-	scratch_reset(scratch);
-	double *values = scratch_take(scratch, samples->n, sizeof(double));
-	size_t *places = scratch_take(scratch, samples->n, sizeof(size_t));
-	size_t n = finite_values(samples->values, samples->n, values, places);
-	struct run run = run_new(options, samples->excursion);
-	struct stretch stretch = {.values = values, .places = places, .end = n};
-	run_extend(&run, &stretch, scratch);
-	size_t count = run.count;
-	if (count > 0)
-		memcpy(out, run.changes, count * sizeof(*out));
-	run_free(&run);
-	return magnitude_filter(out, count, options->magnitude, scratch_tried(scratch));
+	struct run *run = memory_new(1, sizeof *run);
+	run->chunk = chunk_new(options, excursion);
+	return &run->stream;
 }
 
-struct default_stream *default_stream_new(const struct edivisive_options *options, size_t excursion)
+static void resize(struct run *run, size_t room)
 {
-	struct default_stream *stream = scratch_resize(NULL, 1, sizeof(*stream));
-	stream->run = run_new(options, excursion);
-	return stream;
+	run->room = room;
+	run->values = memory_resize(run->values, room, sizeof *run->values);
+	run->places = memory_resize(run->places, room, sizeof *run->places);
 }
 
-static void resize(struct default_stream *stream, size_t capacity)
+static void add_values(struct run *run, const double *values, size_t n)
 {
-	stream->capacity = capacity;
-	stream->values = scratch_resize(stream->values, capacity, sizeof(double));
-	stream->places = scratch_resize(stream->places, capacity, sizeof(size_t));
-}
-
-static void add_values(struct default_stream *stream, const double *values, size_t n)
-{
-	size_t held = stream->end - stream->first;
-	if (held + n > stream->capacity || !stream->values)
-		resize(stream, held + n + (held + n) / 2);
-	size_t count = finite_values(values, n, stream->values + held, stream->places + held);
+	size_t held = run->end - run->first;
+	if (held + n > run->room || !run->values)
+		resize(run, held + n + (held + n) / 2);
+	size_t count = finite_values(values, n, run->values + held, run->places + held);
 	for (size_t i = 0; i < count; i++)
-		stream->places[held + i] += stream->n;
-	stream->end += count;
-	stream->n += n;
+		run->places[held + i] += run->n;
+	run->end += count;
+	run->n += n;
 }
 
-/* Drops values that the run does not need any more, and shrinks the arrays after a long append. */
-static void drop_values(struct default_stream *stream)
+/* Drops values that are not needed any more, and shrinks the arrays after a long append. */
+static void drop_values(struct run *run)
 {
-	size_t first = run_first(&stream->run), done = first - stream->first;
+	size_t first = run->fold.end, done = first - run->first, held = run->end - first;
 	if (done == 0)
 		return;
-	size_t held = stream->end - first;
-	memmove(stream->values, stream->values + done, held * sizeof(double));
-	memmove(stream->places, stream->places + done, held * sizeof(size_t));
-	stream->first = first;
-	if (stream->capacity > 4 * held)
-		resize(stream, 2 * held);
+	memmove(run->values, run->values + done, held * sizeof(double));
+	memmove(run->places, run->places + done, held * sizeof(size_t));
+	run->first = first;
+	if (run->room > 4 * held)
+		resize(run, 2 * held);
 }
 
 /* The run keeps its changes as they are: whether one is large depends on those before it. */
-static const struct change *large_changes(
-	struct default_stream *stream, struct scratch *scratch, size_t *count)
+static const struct change *stream_append(struct stream *stream, const double *values, size_t n,
+	struct scratch *scratch, size_t *count)
 {
-	const struct run *run = &stream->run;
+	struct run *run = (struct run *)stream;
 	double least = run->chunk.options.magnitude;
+	scratch_reset(scratch);
+	add_values(run, values, n);
+	extend(run, scratch);
+	drop_values(run);
 	*count = run->count;
 	if (least <= 0 || run->count == 0)
 		return run->changes;
-	stream->large = scratch_resize(stream->large, run->count, sizeof *run->changes);
-	memcpy(stream->large, run->changes, run->count * sizeof *run->changes);
-	*count = magnitude_filter(stream->large, run->count, least, scratch_tried(scratch));
-	return stream->large;
-}
-
-const struct change *default_stream_append(struct default_stream *stream, const double *values,
-	size_t n, struct scratch *scratch, size_t *count)
-{
-	scratch_reset(scratch);
-	add_values(stream, values, n);
-	struct stretch stretch = {
-		.values = stream->values,
-		.places = stream->places,
-		.first = stream->first,
-		.end = stream->end,
-	};
-	run_extend(&stream->run, &stretch, scratch);
-	drop_values(stream);
-	return large_changes(stream, scratch, count);
+	run->large = memory_resize(run->large, run->count, sizeof *run->changes);
+	memcpy(run->large, run->changes, run->count * sizeof *run->changes);
+	*count = magnitude_filter(run->large, run->count, least, scratch_tried(scratch));
+	return run->large;
 }
 
 /* The place of the existing value with that index, or where the next one would be. */
-static size_t place_of(const struct default_stream *stream, size_t number)
+static size_t place_of(const struct run *run, size_t number)
 {
-	return number < stream->end ? stream->places[number - stream->first] : stream->n;
+	return number < run->end ? run->places[number - run->first] : run->n;
 }
 
-size_t default_stream_rest(struct default_stream *stream, size_t *fixed)
+/* Frees what can be computed again from the values from run->first on. */
+static size_t stream_rest(struct stream *stream, size_t *fixed)
 {
-	struct run *run = &stream->run;
-	size_t rest = place_of(stream, stream->first);
+	struct run *run = (struct run *)stream;
+	size_t from = place_of(run, run->first), decided = run->chunk.decided;
 
-	*fixed = run->fixed > 0 ? place_of(stream, run->fixed - 1) + 1 : 0;
-	run_rest(run);
-	free(stream->values);
-	free(stream->places);
-	stream->values = NULL;
-	stream->places = NULL;
-	stream->capacity = 0;
-	stream->end = stream->first;
-	stream->n = rest;
-	return rest;
+	*fixed = run->fixed > 0 ? place_of(run, run->fixed - 1) + 1 : 0;
+	chunk_free(&run->chunk);
+	run->chunk = chunk_new(&run->chunk.options, run->chunk.excursion);
+	chunk_restart(&run->chunk, decided);
+	run->count = run->capacity = run->settled;
+	run->changes = memory_resize(run->changes, run->capacity, sizeof *run->changes);
+	if (run->zeros >= run->fixed) {
+		run->zeros = run->fixed;
+		run->has_unit = false;
+		run->unit = 0;
+	}
+	free(run->values);
+	free(run->places);
+	run->values = NULL;
+	run->places = NULL;
+	run->room = 0;
+	run->end = run->first;
+	run->n = from;
+	return from;
 }
 
-size_t default_stream_chunk(const struct default_stream *stream, size_t at)
+static size_t stream_chunk(const struct stream *stream, size_t at)
 {
-	const struct run *run = &stream->run;
+	const struct run *run = (const struct run *)stream;
 	size_t count = run->start_count;
 
 	while (count > 0 && run->starts[count - 1] > at)
@@ -475,11 +365,17 @@ size_t default_stream_chunk(const struct default_stream *stream, size_t at)
 	return count > 0 ? run->starts[count - 1] : 0;
 }
 
-void default_stream_free(struct default_stream *stream)
+static void stream_end(struct stream *stream)
 {
-	run_free(&stream->run);
-	free(stream->large);
-	free(stream->values);
-	free(stream->places);
-	free(stream);
+	struct run *run = (struct run *)stream;
+	chunk_free(&run->chunk);
+	free(run->changes);
+	free(run->starts);
+	free(run->large);
+	free(run->values);
+	free(run->places);
+	free(run);
 }
+
+const struct profile default_profile = {
+	stream_begin, stream_append, stream_rest, stream_chunk, stream_end};

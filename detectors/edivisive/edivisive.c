@@ -3,10 +3,9 @@
  */
 #include "detectors/edivisive/edivisive.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #include "detectors/edivisive/internal.h"
-#include "detectors/scratch.h"
 
 static const char *const profiles[] = {"default", "otava", NULL};
 
@@ -25,61 +24,50 @@ static const struct field edivisive_fields[] = {
 	{0},
 };
 
-struct stream {
-	struct otava_stream *otava;  /* either this ... */
-	struct default_stream *ours; /* ... or this; the other is NULL */
-};
-
-static size_t edivisive_detect(const struct samples *samples, const void *options,
-	struct scratch *scratch, struct change *out)
+static struct stream *stream_new(const void *options, size_t excursion)
 {
 	const struct edivisive_options *given = options;
-	if (given->profile == EDIVISIVE_OTAVA)
-		return otava_detect(samples, given, scratch, out);
-	return default_detect(samples, given, scratch, out);
-}
-
-static struct stream *edivisive_stream_new(const void *options, size_t excursion)
-{
-	const struct edivisive_options *given = options;
-	struct stream *stream = scratch_resize(NULL, 1, sizeof(*stream));
-	if (given->profile == EDIVISIVE_OTAVA)
-		stream->otava = otava_stream_new(given);
-	else
-		stream->ours = default_stream_new(given, excursion);
+	const struct profile *profile =
+		given->profile == EDIVISIVE_OTAVA ? &otava_profile : &default_profile;
+	struct stream *stream = profile->begin(given, excursion);
+	stream->profile = profile;
 	return stream;
 }
 
-static const struct change *edivisive_stream_append(struct stream *stream, const double *values,
-	size_t n, struct scratch *scratch, size_t *count)
+static const struct change *stream_append(struct stream *stream, const double *values, size_t n,
+	struct scratch *scratch, size_t *count)
 {
-	if (stream->otava)
-		return otava_stream_append(stream->otava, values, n, scratch, count);
-	return default_stream_append(stream->ours, values, n, scratch, count);
+	return stream->profile->append(stream, values, n, scratch, count);
 }
 
-static void edivisive_stream_free(struct stream *stream)
+static void stream_free(struct stream *stream)
 {
-	if (!stream)
-		return;
-	if (stream->otava)
-		otava_stream_free(stream->otava);
-	else
-		default_stream_free(stream->ours);
-	free(stream);
+	if (stream)
+		stream->profile->end(stream);
 }
 
-static size_t edivisive_stream_rest(struct stream *stream, size_t *fixed)
+static size_t stream_rest(struct stream *stream, size_t *fixed)
 {
-	if (!stream->otava)
-		return default_stream_rest(stream->ours, fixed);
-	otava_stream_rest(stream->otava);
-	return *fixed = 0;
+	return stream->profile->rest(stream, fixed);
 }
 
-static size_t edivisive_stream_chunk(const struct stream *stream, size_t at)
+static size_t stream_chunk(const struct stream *stream, size_t at)
 {
-	return stream->otava ? 0 : default_stream_chunk(stream->ours, at);
+	return stream->profile->chunk(stream, at);
+}
+
+/* All values are appended at once. */
+static size_t edivisive_detect(const struct samples *samples, const void *options,
+	struct scratch *scratch, struct change *out)
+{
+	struct stream *stream = stream_new(options, samples->excursion);
+	size_t count;
+	const struct change *changes =
+		stream_append(stream, samples->values, samples->n, scratch, &count);
+	if (count > 0)
+		memcpy(out, changes, count * sizeof *out);
+	stream_free(stream);
+	return count;
 }
 
 /* The default profile needs two points on each side of a change, and takes no place for a candidate
@@ -106,9 +94,9 @@ const struct detector edivisive_detector = {
 		.check = edivisive_check},
 	.thrift = "choose a smaller window or p_value",
 	.detect = edivisive_detect,
-	.stream_new = edivisive_stream_new,
-	.stream_append = edivisive_stream_append,
-	.stream_free = edivisive_stream_free,
-	.stream_rest = edivisive_stream_rest,
-	.stream_chunk = edivisive_stream_chunk,
+	.stream_new = stream_new,
+	.stream_append = stream_append,
+	.stream_free = stream_free,
+	.stream_rest = stream_rest,
+	.stream_chunk = stream_chunk,
 };

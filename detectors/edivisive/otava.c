@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/arena.h"
 #include "detectors/describe.h"
 #include "detectors/edivisive/internal.h"
 #include "detectors/edivisive/search.h"
@@ -47,7 +48,8 @@ struct window_pass {
 	size_t *found;              /* room for n */
 };
 
-struct otava_stream {
+struct run {
+	struct stream stream;
 	struct edivisive_options options;
 	struct progress settled; /* before the first window that is not full */
 	double *values;          /* with gaps filled */
@@ -57,22 +59,6 @@ struct otava_stream {
 	struct change *changes;
 	size_t change_capacity;
 };
-
-static void fill_forward(double *values, size_t from, size_t n)
-{
-	for (size_t i = from; i < n; i++)
-		if (isnan(values[i]) && i > 0)
-			values[i] = values[i - 1];
-}
-
-static void fill_back(double *values, size_t n)
-{
-	size_t first = 0;
-	while (first < n && isnan(values[first]))
-		first++;
-	for (size_t i = 0; first < n && i < first; i++)
-		values[i] = values[first];
-}
 
 static bool all_finite(const double *values, size_t n)
 {
@@ -86,10 +72,9 @@ static bool split_is_significant(const struct window_pass *pass, const struct in
 {
 	const double *values = pass->values + interval->start;
 	size_t tau = interval->split.tau, n = interval->end - interval->start;
-	if (tau == 0 || !scratch_spend(pass->search.scratch, n))
-		return false;
-	return ttest_pooled_at_most(
-		moments_of(values, tau), moments_of(values + tau, n - tau), pass->threshold);
+	return tau > 0 && scratch_spend(pass->search.scratch, n) &&
+	       ttest_pooled_at_most(
+		       moments_of(values, tau), moments_of(values + tau, n - tau), pass->threshold);
 }
 
 static struct interval interval_of(const struct window_pass *pass, size_t start, size_t end)
@@ -227,20 +212,15 @@ static void note_removed(const struct point *point, const struct edivisive_optio
 		tried_note(tried, &one);
 }
 
-/* The work of removing point k: two points are tested again. */
-static size_t removal_steps(size_t n, const struct point *points, size_t count, size_t k)
-{
-	size_t start = k > 0 ? points[k - 1].index : 0;
-	size_t end = k + 3 < count ? points[k + 3].index : n;
-	return end - start + 16 * count;
-}
-
 static size_t merge_points(const double *values, size_t n, struct point *points, size_t count,
 	const struct edivisive_options *options, struct scratch *scratch)
 {
 	while (count > 0) {
 		size_t k = weakest_point(points, count, options);
-		if (k == count || !scratch_spend(scratch, removal_steps(n, points, count, k)))
+		/* Two points are tested again. */
+		size_t start = k > 0 ? points[k - 1].index : 0;
+		size_t end = k + 3 < count ? points[k + 3].index : n;
+		if (k == count || !scratch_spend(scratch, end - start + 16 * count))
 			break;
 		note_removed(&points[k], options, scratch_tried(scratch));
 		count--;
@@ -280,106 +260,98 @@ static size_t judge_points(const struct window_pass *pass, size_t found,
 	return count;
 }
 
-static struct window_pass window_pass_new(const double *values, size_t n,
-	const struct edivisive_options *options, struct scratch *scratch)
+static struct stream *stream_begin(const struct edivisive_options *options, size_t excursion)
 {
-	double p = options->p_value;
-	size_t window = (size_t)options->window;
-	size_t longest = window < n ? window : n;
-	return (struct window_pass){
-		.values = values,
-		.n = n,
+	struct run *run = memory_new(1, sizeof *run);
+	(void)excursion;
+	run->options = *options;
+	return &run->stream;
+}
+
+/* Missing values are as the one before, the first ones as the first that exists. */
+static void add_values(struct run *run, const double *values, size_t n)
+{
+	size_t needed = run->n + n;
+	if (needed > run->capacity) {
+		run->capacity = needed + needed / 2;
+		run->values = memory_resize(run->values, run->capacity, sizeof *run->values);
+		run->found = memory_resize(run->found, run->capacity, sizeof *run->found);
+	}
+	for (size_t i = 0; i < n; i++) {
+		size_t at = run->n + i;
+		run->values[at] = isnan(values[i]) && at > 0 ? run->values[at - 1] : values[i];
+	}
+	if (run->missing == run->n) {
+		while (run->missing < needed && isnan(run->values[run->missing]))
+			run->missing++;
+		for (size_t i = 0; run->missing < needed && i < run->missing; i++)
+			run->values[i] = run->values[run->missing];
+		if (run->missing < needed)
+			run->settled = (struct progress){0};
+	}
+	run->n = needed;
+}
+
+static const struct change *stream_append(struct stream *stream, const double *values, size_t n,
+	struct scratch *scratch, size_t *count)
+{
+	struct run *run = (struct run *)stream;
+	add_values(run, values, n);
+	*count = 0;
+	if (run->n <= 2)
+		return run->changes;
+	scratch_reset(scratch);
+	size_t window = (size_t)run->options.window, longest = window < run->n ? window : run->n;
+	double p = run->options.p_value;
+	const struct window_pass pass = {
+		.values = run->values,
+		.n = run->n,
 		.window = window,
 		.threshold = p < 0.05  ? 10 * p
 			     : p < 0.5 ? 2 * p
 				       : p,
-		.all_finite = all_finite(values, n),
+		.all_finite = all_finite(run->values, run->n),
 		.search = search_new(longest, SEARCH_BEST, scratch),
 		.intervals = scratch_take(scratch, longest, sizeof(struct interval)),
+		.found = run->found,
 	};
-}
-
-size_t otava_detect(const struct samples *samples, const struct edivisive_options *options,
-	struct scratch *scratch, struct change *out)
-{
-	size_t n = samples->n;
-	if (n <= 2)
-		return 0;
-	scratch_reset(scratch);
-	double *values = scratch_take(scratch, n, sizeof(double));
-	memcpy(values, samples->values, n * sizeof(double));
-	fill_forward(values, 0, n);
-	fill_back(values, n);
-	struct window_pass pass = window_pass_new(values, n, options, scratch);
-	pass.found = scratch_take(scratch, n, sizeof(size_t));
-	struct progress settled = {0};
-	return judge_points(&pass, detect_windows(&pass, &settled), options, scratch, out);
-}
-
-struct otava_stream *otava_stream_new(const struct edivisive_options *options)
-{
-	struct otava_stream *stream = scratch_resize(NULL, 1, sizeof(*stream));
-	stream->options = *options;
-	return stream;
-}
-
-static void add_values(struct otava_stream *stream, const double *values, size_t n)
-{
-	size_t needed = stream->n + n;
-	if (needed > stream->capacity) {
-		size_t capacity = needed + needed / 2;
-		stream->values = scratch_resize(stream->values, capacity, sizeof(double));
-		stream->found = scratch_resize(stream->found, capacity, sizeof(size_t));
-		stream->capacity = capacity;
+	size_t found = detect_windows(&pass, &run->settled);
+	if (found > run->change_capacity) {
+		run->change_capacity = 2 * found;
+		run->changes = memory_resize(run->changes, 2 * found, sizeof *run->changes);
 	}
-	if (n > 0)
-		memcpy(stream->values + stream->n, values, n * sizeof(double));
-	fill_forward(stream->values, stream->n, needed);
-	if (stream->missing == stream->n) {
-		while (stream->missing < needed && isnan(stream->values[stream->missing]))
-			stream->missing++;
-		fill_back(stream->values, needed);
-		if (stream->missing < needed)
-			stream->settled = (struct progress){0};
-	}
-	stream->n = needed;
+	*count = judge_points(&pass, found, &run->options, scratch, run->changes);
+	return run->changes;
 }
 
-const struct change *otava_stream_append(struct otava_stream *stream, const double *values,
-	size_t n, struct scratch *scratch, size_t *count)
+static void free_all(struct run *run)
 {
-	add_values(stream, values, n);
-	*count = 0;
-	if (stream->n <= 2)
-		return stream->changes;
-	scratch_reset(scratch);
-	struct window_pass pass =
-		window_pass_new(stream->values, stream->n, &stream->options, scratch);
-	pass.found = stream->found;
-	size_t found = detect_windows(&pass, &stream->settled);
-	if (found > stream->change_capacity) {
-		stream->change_capacity = 2 * found;
-		stream->changes = scratch_resize(stream->changes, 2 * found, sizeof(struct change));
-	}
-	*count = judge_points(&pass, found, &stream->options, scratch, stream->changes);
-	return stream->changes;
+	free(run->values);
+	free(run->found);
+	free(run->changes);
 }
 
 /* All segments are tested again in each call, so nothing can be kept. */
-void otava_stream_rest(struct otava_stream *stream)
+static size_t stream_rest(struct stream *stream, size_t *fixed)
 {
-	struct edivisive_options options = stream->options;
-
-	free(stream->values);
-	free(stream->found);
-	free(stream->changes);
-	*stream = (struct otava_stream){.options = options};
+	struct run *run = (struct run *)stream;
+	free_all(run);
+	*run = (struct run){.stream = run->stream, .options = run->options};
+	return *fixed = 0;
 }
 
-void otava_stream_free(struct otava_stream *stream)
+static size_t stream_chunk(const struct stream *stream, size_t at)
 {
-	free(stream->values);
-	free(stream->found);
-	free(stream->changes);
+	(void)stream;
+	(void)at;
+	return 0;
+}
+
+static void stream_end(struct stream *stream)
+{
+	free_all((struct run *)stream);
 	free(stream);
 }
+
+const struct profile otava_profile = {
+	stream_begin, stream_append, stream_rest, stream_chunk, stream_end};

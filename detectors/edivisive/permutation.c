@@ -48,16 +48,6 @@ struct trial {
 	uint64_t random;
 };
 
-static void shuffle(double *values, size_t n, uint64_t *random)
-{
-	for (size_t i = n; i > 1; i--) {
-		size_t j = (size_t)(random_next(random) % i);
-		double value = values[i - 1];
-		values[i - 1] = values[j];
-		values[j] = value;
-	}
-}
-
 /* The largest q after shuffling the values of each piece. */
 static double best_by_chance(struct trial *trial)
 {
@@ -66,7 +56,12 @@ static double best_by_chance(struct trial *trial)
 	for (size_t i = 0; i < trial->count; i++) {
 		double *values = trial->shuffled + trial->pieces[i].start;
 		size_t n = trial->pieces[i].end - trial->pieces[i].start;
-		shuffle(values, n, &trial->random);
+		for (size_t k = n; k > 1; k--) {
+			size_t j = (size_t)(random_next(&trial->random) % k);
+			double value = values[k - 1];
+			values[k - 1] = values[j];
+			values[j] = value;
+		}
 		double q = search_split(&trial->search, values, n).q;
 		best = q > best ? q : best;
 	}
@@ -143,19 +138,6 @@ static void cut_pieces(struct trial *trial)
 	}
 }
 
-static size_t write_changes(const struct segments *segments, const struct trial *trial,
-	struct scratch *scratch, struct change *out)
-{
-	size_t count = trial->count - 1;
-	size_t *cuts = scratch_take(scratch, count, sizeof(*cuts));
-	for (size_t i = 0; i < count; i++)
-		cuts[i] = trial->pieces[i + 1].start;
-	segments_changes(segments, cuts, count, out);
-	for (size_t i = 0; i < count; i++)
-		out[i].pvalue = trial->pieces[i + 1].p;
-	return count;
-}
-
 static size_t permutation_detect(const struct samples *samples, const void *options,
 	struct scratch *scratch, struct change *out)
 {
@@ -185,7 +167,15 @@ static size_t permutation_detect(const struct samples *samples, const void *opti
 	trial.pieces[0] = (struct piece){.start = 0, .end = n};
 	search_piece(&trial, &trial.pieces[0]);
 	cut_pieces(&trial);
-	return write_changes(&segments, &trial, scratch, out);
+	size_t count = trial.count - 1;
+	size_t *cuts = scratch_take(scratch, count, sizeof(*cuts));
+	double *pvalues = scratch_take(scratch, count, sizeof(*pvalues));
+	for (size_t i = 0; i < count; i++) {
+		cuts[i] = trial.pieces[i + 1].start;
+		pvalues[i] = trial.pieces[i + 1].p;
+	}
+	segments_changes(&segments, cuts, pvalues, count, out);
+	return count;
 }
 
 const struct detector edivisive_permutation_detector = {

@@ -42,10 +42,11 @@ size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_worksp
 	size_t n = chunk->n, window = (size_t)chunk->options.window, step = window / 2, k = 0;
 	for (size_t start = 0; start + 2 * LEAST_SIDE <= n; start += step, k++) {
 		size_t length = n - start < window ? n - start : window;
+		if (length < 2 * LEAST_SIDE)
+			break;
 		if (start + window <= same)
 			continue;
-		if (length < 2 * LEAST_SIDE ||
-			!scratch_spend(workspace->scratch, length * length / 2))
+		if (!scratch_spend(workspace->scratch, length * length / 2))
 			break;
 		chunk->candidates[k] = start + best_split(chunk->y + start, length, workspace);
 	}

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "agent/base/arena.h"
 #include "detectors/scratch.h"
 #include "detectors/season/internal.h"
 #include "detectors/sort.h"
@@ -110,7 +111,7 @@ bool days_find_sundays(
 	size_t at = 0, count = 0;
 	bool *out = scratch_take(scratch, grid->n, sizeof *out), any = false;
 
-	season->sundays = scratch_resize(NULL, named->count + grid->n, sizeof *season->sundays);
+	season->sundays = memory_new(named->count + grid->n, sizeof *season->sundays);
 	while (next_day(season, grid, &day)) {
 		bool is_named = season_is_among(named->days, named->count, day.day);
 		bool found = season_weekday(day.day) < SATURDAY &&
@@ -196,7 +197,7 @@ void days_store_swings(struct season *season, const struct fit *fit, const doubl
 	struct day day = {0};
 
 	season->first_day = season_day(grid_local(season, grid, 0));
-	season->swings = scratch_resize(NULL, room, sizeof *season->swings);
+	season->swings = memory_new(room, sizeof *season->swings);
 	while (next_day(season, grid, &day)) {
 		size_t at = (size_t)((day.day - season->first_day) / DAY);
 		size_t to = day.from > least ? day.from : least, from = to > week ? to - week : 0;

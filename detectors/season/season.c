@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/arena.h"
 #include "detectors/scratch.h"
 #include "detectors/season/internal.h"
 #include "detectors/sort.h"
@@ -157,7 +158,7 @@ static void store_profile(
 	const struct season_grid *grid = fit->grid;
 	double sum = 0, most = fit_most(fit->deviations, grid->n, buffer);
 
-	season->profile = scratch_resize(NULL, grid->slot_count, sizeof *season->profile);
+	season->profile = memory_new(grid->slot_count, sizeof *season->profile);
 	season->cells = grid->slot_count;
 	season->explained = explained_by(fit, values, most);
 	for (size_t i = 0; i < grid->slot_count; i++)

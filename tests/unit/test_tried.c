@@ -414,8 +414,8 @@ static void test_every_fate_has_words(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < TRIED_FATES; i++) {
-		assert_non_null(tried_names[i]);
-		assert_non_null(tried_sentences[i]);
+		assert_non_null(tried_kinds[i].name);
+		assert_non_null(tried_kinds[i].sentence);
 	}
 }
 
