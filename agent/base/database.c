@@ -1,9 +1,10 @@
 #include "agent/base/database.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "agent/base/buf.h"
+#include "agent/base/number.h"
+#include "agent/base/transfer.h"
 
 static const char *const schemes[] = {"postgresql://", "postgres://"};
 
@@ -100,15 +101,6 @@ const char *database_shown(struct arena *arena, const char *state)
 	return buf_keep(&out, arena);
 }
 
-static void put_encoded(struct buf *out, const char *text)
-{
-	for (; *text; text++)
-		if (isalnum((unsigned char)*text) || strchr("-._~/", *text))
-			buf_char(out, *text);
-		else
-			buf_printf(out, "%%%02X", (unsigned char)*text);
-}
-
 const char *database_with_password_file(struct arena *arena, const char *address, const char *file)
 {
 	struct buf out = {0};
@@ -116,13 +108,8 @@ const char *database_with_password_file(struct arena *arena, const char *address
 	buf_text(&out, address);
 	buf_text(&out, strchr(address, '?') ? "&" : "?");
 	buf_text(&out, "password_file=");
-	put_encoded(&out, file);
+	transfer_encode(&out, file);
 	return buf_keep(&out, arena);
-}
-
-static int digit(char c)
-{
-	return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
 }
 
 static const char *decoded(struct arena *arena, const char *text, size_t length)
@@ -130,9 +117,10 @@ static const char *decoded(struct arena *arena, const char *text, size_t length)
 	char *out = arena_alloc(arena, length + 1), *at = out;
 
 	for (size_t i = 0; i < length; i++)
-		if (text[i] == '%' && i + 2 < length && isxdigit((unsigned char)text[i + 1]) &&
-			isxdigit((unsigned char)text[i + 2])) {
-			*at++ = (char)(digit(text[i + 1]) * 16 + digit(text[i + 2]));
+		if (text[i] == '%' && i + 2 < length && number_hex_digit(text[i + 1]) >= 0 &&
+			number_hex_digit(text[i + 2]) >= 0) {
+			*at++ = (char)(number_hex_digit(text[i + 1]) * 16 +
+				       number_hex_digit(text[i + 2]));
 			i += 2;
 		} else {
 			*at++ = text[i];

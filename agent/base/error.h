@@ -31,7 +31,8 @@ struct error {
 };
 
 /* Fills *error with a formatted sentence (cut at ERROR_TEXT, never inside a UTF-8 sequence;
- * control characters, which files and servers may insert, are blanked). Always returns false. */
+ * control characters, which files and servers may insert, are blanked). The error's own text may be
+ * among the arguments. Always returns false. */
 bool error_set(struct error *error, enum error_kind kind, const char *format, ...)
 	PRINTF_LIKE(3, 4);
 

@@ -15,6 +15,7 @@
 
 #include "agent/base/arena.h"
 #include "agent/base/buf.h"
+#include "agent/base/number.h"
 #include "agent/base/when.h"
 
 enum { SUGGEST_LENGTH = 64 }; /* longer words get no suggestion */
@@ -27,6 +28,14 @@ static void *at(const struct field *field, void *options)
 static const void *at_const(const struct field *field, const void *options)
 {
 	return (const char *)options + field->offset;
+}
+
+void strings_add(struct strings *list, struct arena *arena, const char *text)
+{
+	const char **items =
+		arena_grow(arena, (void *)(uintptr_t)list->items, list->count, sizeof *items);
+	items[list->count] = text;
+	*list = (struct strings){items, list->count + 1};
 }
 
 void field_defaults(const struct field *fields, void *options)
@@ -291,17 +300,6 @@ bool field_parse(const struct field *field, void *options, const char *text, str
 	return error_set(error, ERROR_USAGE, "%s: a mapping is needed here", field->name);
 }
 
-static void print_double(double value, struct buf *out)
-{
-	char text[32];
-	for (int digits = 1; digits <= 17; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
-	buf_text(out, text);
-}
-
 static void print_strings(const struct strings *list, struct buf *out)
 {
 	for (size_t i = 0; i < list->count; i++)
@@ -317,12 +315,14 @@ static void print_pairs(const struct pairs *map, struct buf *out)
 void field_print(const struct field *field, const void *options, struct buf *out)
 {
 	const void *value = at_const(field, options);
-	char text[WHEN_TEXT];
+	char text[WHEN_TEXT], number[NUMBER_TEXT];
 	switch (field->type) {
 	case FIELD_BOOL: buf_text(out, *(const bool *)value ? "true" : "false"); break;
 	case FIELD_INT:
 	case FIELD_BYTES: buf_printf(out, "%lld", (long long)*(const int64_t *)value); break;
-	case FIELD_DOUBLE: print_double(*(const double *)value, out); break;
+	case FIELD_DOUBLE:
+		buf_append(out, number, number_format(*(const double *)value, number));
+		break;
 	case FIELD_DURATION:
 		buf_text(out, when_format_duration(*(const int64_t *)value, text));
 		break;
@@ -397,10 +397,8 @@ bool field_hint(struct error *error, const char *word, const char *const *names,
 {
 	const char *near = field_suggest(word, names, count);
 
-	if (!near)
-		return false;
-	struct error plain = *error;
-	return error_set(error, plain.kind, "%s (did you mean \"%s\"?)", plain.text, near);
+	return near &&
+	       error_set(error, error->kind, "%s (did you mean \"%s\"?)", error->text, near);
 }
 
 const char *field_suggest_name(const char *word, const struct field *fields)

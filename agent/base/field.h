@@ -30,6 +30,9 @@ struct strings {
 	size_t count;
 };
 
+/* Adds a text, which is not copied, to a list that this function alone has made, in the arena. */
+void strings_add(struct strings *list, struct arena *arena, const char *text);
+
 struct pair {
 	const char *key, *value;
 };

@@ -3,7 +3,7 @@
  * factors exact. With at most 53 bits and |k| <= 22 one double operation rounds once and is
  * correct (Clinger 1990). With more bits and |k| <= 19 a 128-bit product, or a quotient and
  * whether there is a remainder, holds all that rounding to nearest even needs. Everything else
- * goes to strtod, cut to the digits that can matter.
+ * goes to strtod.
  *
  * Writing is the reverse: the 53 bits times 10^k, shifted and rounded once, are 17 digits; 15 or
  * 16 of them are tried first, by reading them back.
@@ -19,15 +19,16 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/base/arena.h"
+
 _Static_assert(FLT_EVAL_METHOD == 0 && DBL_MANT_DIG == 53, "a product of doubles must round once");
 
 typedef unsigned __int128 wide;
 
 enum {
-	MAX_DIGITS = 19,       /* fit 64 bits, whatever the digits */
-	MAX_POWER = 19,        /* 10^19 < 2^64 */
-	MAX_EXACT_POWER = 22,  /* 10^22 is a double */
-	DECIDING_DIGITS = 800, /* more than the 767 that can decide how a double is rounded */
+	MAX_DIGITS = 19,      /* fit 64 bits, whatever the digits */
+	MAX_POWER = 19,       /* 10^19 < 2^64 */
+	MAX_EXACT_POWER = 22, /* 10^22 is a double */
 };
 
 /* Beyond any double, however many digits precede or follow the point. */
@@ -218,51 +219,23 @@ static bool digits_fit(const struct decimal *decimal)
 	return count - zeros <= MAX_DIGITS;
 }
 
-/* Collects significant digits for strtod; those past DECIDING_DIGITS only count as zero or not. */
-struct collector {
-	char text[DECIDING_DIGITS + 32];
-	size_t length;
-	size_t dropped;
-	bool sticky;
-};
-
-static void collect(struct collector *collector, const char *digits, size_t count)
+/* By strtod, from a copy that ends where the decimal does. */
+static double compose_slowly(const struct decimal *decimal, const char *end)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (collector->length == 0 && digits[i] == '0')
-			continue;
-		if (collector->length < DECIDING_DIGITS) {
-			collector->text[collector->length++] = digits[i];
-		} else {
-			collector->dropped++;
-			collector->sticky |= digits[i] != '0';
-		}
-	}
+	size_t length = (size_t)(end - decimal->whole);
+	char *copy = memcpy(memory_new(length + 1, 1), decimal->whole, length);
+	double value = strtod(copy, NULL);
+	free(copy);
+	return value;
 }
 
-static double compose_slowly(const struct decimal *decimal)
-{
-	struct collector collector = {.length = 0};
-	collect(&collector, decimal->whole, decimal->whole_count);
-	collect(&collector, decimal->fraction, decimal->fraction_count);
-	if (collector.length == 0)
-		return 0;
-	int64_t exponent = decimal->exponent - (int64_t)decimal->fraction_count +
-			   (int64_t)collector.dropped - collector.sticky;
-	if (collector.sticky)
-		collector.text[collector.length++] = '1';
-	snprintf(collector.text + collector.length, sizeof collector.text - collector.length,
-		"e%lld", (long long)exponent);
-	return strtod(collector.text, NULL);
-}
-
-static double decimal_value(const struct decimal *decimal)
+static double decimal_value(const struct decimal *decimal, const char *end)
 {
 	double value;
 	int64_t exponent = decimal->exponent - (int64_t)decimal->fraction_count;
 	if (digits_fit(decimal) && compose(decimal->digits, exponent, &value))
 		return value;
-	return compose_slowly(decimal);
+	return compose_slowly(decimal, end);
 }
 
 const char *number_scan(const char *text, const char *end, double *out)
@@ -274,7 +247,7 @@ const char *number_scan(const char *text, const char *end, double *out)
 		(decimal.whole_count > 1 && *decimal.whole == '0') ||
 		(decimal.fraction && decimal.fraction_count == 0))
 		return NULL;
-	double value = decimal_value(&decimal);
+	double value = decimal_value(&decimal, after);
 	*out = negative ? -value : value;
 	return after;
 }
@@ -307,7 +280,7 @@ bool number_parse(const char *text, size_t length, double *out)
 	if (!is_word(text, length, "inf") && !is_word(text, length, "infinity")) {
 		if (scan_decimal(text, text + length, &decimal) != text + length)
 			return false;
-		value = decimal_value(&decimal);
+		value = decimal_value(&decimal, text + length);
 	}
 	*out = negative ? -value : value;
 	return true;

@@ -36,12 +36,6 @@ bool number_missing(const char *text, size_t length);
 size_t number_format(double value, char out[NUMBER_TEXT]);
 
 /*
- * Writes the value for people, with a NUL: four significant digits, thousands separated by commas
- * ("0.01235", "31,700,000"), "1.235e-05" and "1.235e+15" beyond. Returns the length.
- */
-size_t number_display(double value, char out[NUMBER_TEXT]);
-
-/*
  * Writes the value for people, with a NUL, and returns the length: four significant digits, all
  * digits of the integer part below a million, thousands separated by commas ("50,123",
  * "31,700,000"); "1.234e-05" and "1.234e+15" beyond.

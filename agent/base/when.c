@@ -18,7 +18,7 @@ struct cursor {
 	const char *at, *end;
 };
 
-static int month_days(int64_t year, int month)
+int when_month_days(int64_t year, int month)
 {
 	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
@@ -33,7 +33,7 @@ static int month_days(int64_t year, int month)
 bool when_from_date(struct date date, int64_t *out)
 {
 	if (date.year < 1 || date.year > 9999 || date.month < 1 || date.month > 12 ||
-		date.day < 1 || date.day > month_days(date.year, date.month))
+		date.day < 1 || date.day > when_month_days(date.year, date.month))
 		return false;
 	int64_t year = date.year - (date.month <= 2);
 	int month = date.month + (date.month <= 2 ? 9 : -3);
@@ -63,6 +63,11 @@ struct date when_to_date(int64_t ms)
 		.month = month < 10 ? month + 3 : month - 9,
 		.day = (int)(in_year - (153 * month + 2) / 5) + 1,
 	};
+}
+
+int when_weekday(int64_t ms)
+{
+	return (int)((floor_divide(ms, DAY_MS) % 7 + 11) % 7);
 }
 
 static bool accept_char(struct cursor *cursor, char c)

@@ -27,6 +27,10 @@ struct date {
 bool when_from_date(struct date date, int64_t *out);
 struct date when_to_date(int64_t ms);
 
+/* The days of a month, and the weekday of a point in time: 0 is Sunday. */
+int when_month_days(int64_t year, int month);
+int when_weekday(int64_t ms);
+
 /*
  * A date as users write it, in any case. Relative dates count back from now_ms: "now", "today",
  * "yesterday 14:00", "monday", "last week", "6 weeks", "10 weeks ago", "-10m", "an hour ago", "1

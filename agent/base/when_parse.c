@@ -53,8 +53,8 @@ static const struct unit {
 	{"year", 12, 0},
 };
 
-static const char *const weekdays[] = {"thursday", "friday", "saturday", "sunday", "monday",
-	"tuesday", "wednesday"}; /* from 1970-01-01 */
+static const char *const weekdays[] = {
+	"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"};
 
 static const char *const months[] = {"january", "february", "march", "april", "may", "june", "july",
 	"august", "september", "october", "november", "december"};
@@ -255,8 +255,7 @@ static bool parse_day(const char *at, int64_t now, int64_t *out)
 		int day = take_letters(&at, word) ? find_name(word, weekdays, 7) : -1;
 		if (day < 0)
 			return false;
-		int today = (int)((now / DAY % 7 + (now % DAY < 0 ? -1 : 0) + 7) % 7);
-		back = (today - day + 6) % 7 + 1;
+		back = (when_weekday(now) - day + 6) % 7 + 1;
 	}
 	return parse_clock(when_to_date(now - back * DAY), at, out);
 }
@@ -359,10 +358,8 @@ static bool lower(const char *text, char out[TEXT_MAX])
 			out[length++] = blank ? ' ' : (char)tolower((unsigned char)*text);
 		text += blank ? blank : 1;
 	}
-	if (length == TEXT_MAX) {
-		*out = '\0';
-		return false;
-	}
+	if (length == TEXT_MAX)
+		length = 0;
 	while (length > 0 && out[length - 1] == ' ')
 		length--;
 	out[length] = '\0';

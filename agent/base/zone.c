@@ -295,26 +295,18 @@ bool zone_read(struct arena *arena, const char *folder, const char *name, const 
 
 /* Local time */
 
-static bool is_leap(int64_t year)
-{
-	return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-}
-
-/* The day of the month of a switch: the week'th such weekday, 5 for the last. */
+/* The day of a switch: the week'th such weekday of the month, 5 for the last. */
 static int64_t month_turn(int64_t year, const struct turn *turn)
 {
-	struct date date = {.year = year, .month = turn->month, .day = 1}, later = date;
-	int64_t first, day, next;
+	int64_t first;
+	int day;
 
-	later.month = date.month == 12 ? 1 : date.month + 1;
-	later.year += date.month == 12;
-	if (!when_from_date(date, &first) || !when_from_date(later, &next))
+	if (!when_from_date((struct date){year, turn->month, 1}, &first))
 		return WHEN_NEVER;
-	int weekday = (int)(((first / DAY + 4) % 7 + 7) % 7);
-	day = first + ((turn->day - weekday + 7) % 7 + 7 * (turn->week - 1)) * DAY;
-	while (day >= next)
-		day -= 7 * DAY;
-	return day;
+	day = (turn->day - when_weekday(first) + 7) % 7 + 7 * (turn->week - 1);
+	while (day >= when_month_days(year, turn->month))
+		day -= 7;
+	return first + day * DAY;
 }
 
 /* When the switch is in that year, on a clock without daylight saving. */
@@ -327,7 +319,7 @@ static int64_t turn_time(int64_t year, const struct turn *turn)
 	else if (!when_from_date((struct date){.year = year, .month = 1, .day = 1}, &day))
 		day = WHEN_NEVER;
 	else if (turn->kind == TURN_JULIAN)
-		day += (turn->day - 1 + (is_leap(year) && turn->day > 59)) * DAY;
+		day += (turn->day - 1 + (when_month_days(year, 2) == 29 && turn->day > 59)) * DAY;
 	else
 		day += turn->day * DAY;
 	return day == WHEN_NEVER ? day : day + turn->after;

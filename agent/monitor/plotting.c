@@ -384,7 +384,7 @@ static bool has_labels(const struct series *series, const char *asked)
 	const char *metric = series->metric ? series->metric->name : series->name;
 	size_t length = strcspn(asked, "{");
 
-	if (!label_is_asked(asked) || !label_has_asked(series->identity, asked))
+	if (!label_has_asked(series->identity, asked))
 		return false;
 	return length == 0 || (strlen(metric) == length && memcmp(metric, asked, length) == 0) ||
 	       (strcspn(series->identity, "{") == length &&

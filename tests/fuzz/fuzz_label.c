@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *identity = arena_strndup(arena, (const char *)data, first);
 	const char *asked = line ? arena_strndup(arena, line + 1, size - first - 1) : identity;
 
-	if (label_has_asked(identity, asked) && !label_is_asked(asked))
+	if (label_has_asked(identity, asked) && !strchr(asked, '{'))
 		abort();
 	arena_free(arena);
 	return 0;
