@@ -138,56 +138,42 @@ static void check(const struct yaml_node *map, const struct scope *scope,
 		loader_error(map, scope, "the test has no `repository` to bisect");
 }
 
-static struct unset read_map(const struct yaml_node *map, const struct scope *scope,
-	struct bisect_settings *settings, void *webhook)
-{
-	const struct plugin *lab = settings->lab_plugin;
-	struct reading reading = {.scope = *scope, .tables = {{test_bisect_fields, settings}}};
-
-	field_defaults(test_bisect_fields, settings);
-	if (lab) {
-		reading.tables[1] = (struct option_table){lab->fields, webhook};
-		reading.tables[2] = (struct option_table){
-			scope->loader->source->schema->endpoint_fields, webhook};
-		field_defaults(lab->fields, webhook);
-		field_defaults(scope->loader->source->schema->endpoint_fields, webhook);
-	}
-	return options_read(map, map, &reading);
-}
-
 const struct bisect_settings *bisect_read(const struct yaml_node *map, const struct scope *context,
 	const struct test *test, struct unset *unset)
 {
 	struct loader *loader = context->loader;
 	struct bisect_settings *settings = arena_alloc(loader->arena, sizeof *settings);
 	struct scope scope = *context;
+	struct reading reading = {.tables = {{test_bisect_fields, settings}}};
+	const struct plugin *lab = plugin_find(loader->source->schema->notifiers, "webhook");
+	const struct field *shared = loader->source->schema->endpoint_fields;
 	size_t errors = loader->problems->errors;
-	uint64_t ignored = 0;
-	void *webhook;
+	void *webhook = NULL;
 
 	scope.part = "bisect";
-	if (!map || yaml_is_null(map))
+	if (!map || yaml_is_null(map) ||
+		!loader_is_kind(
+			map, YAML_MAP, &scope, "a map such as {run: \"make -s && ./bench\"}"))
 		return NULL;
-	if (map->kind != YAML_MAP) {
-		loader_error(map, &scope, "expected a map such as {run: \"make -s && ./bench\"}");
-		return NULL;
+	reading.scope = scope;
+	settings->lab_plugin = lab;
+	if (lab) {
+		webhook = arena_alloc(loader->arena, lab->options_size);
+		reading.tables[1] = (struct option_table){lab->fields, webhook};
+		reading.tables[2] = (struct option_table){shared, webhook};
 	}
-	*settings = (struct bisect_settings){
-		.lab_plugin = plugin_find(loader->source->schema->notifiers, "webhook")};
-	webhook = settings->lab_plugin
-			  ? arena_alloc(loader->arena, settings->lab_plugin->options_size)
-			  : NULL;
-	*unset = read_map(map, &scope, settings, webhook);
+	for (size_t i = 0; i < READING_TABLES; i++)
+		field_defaults(reading.tables[i].fields, reading.tables[i].options);
+	*unset = options_read(map, map, &reading);
 	if (yaml_get(map, "url"))
 		settings->webhook = webhook;
-	fingerprint_fields(loader, &ignored, test_bisect_fields, settings);
+	fingerprint_fields(loader, NULL, test_bisect_fields, settings);
 	if (settings->webhook)
-		fingerprint_fields(loader, &ignored, loader->source->schema->endpoint_fields,
-			settings->webhook);
+		fingerprint_fields(loader, NULL, shared, webhook);
 	if (unset->variable)
 		return NULL;
 	if (settings->webhook)
-		services_check_endpoint(map, &scope, settings->lab_plugin, webhook);
+		services_check_endpoint(map, &scope, lab, webhook);
 	if (errors == loader->problems->errors)
 		check(map, &scope, settings, test);
 	return settings;

@@ -41,36 +41,18 @@ static void warn(const struct caution *caution, const char *format, ...)
 	buf_free(&text);
 }
 
-static const char *text_of(const struct caution *caution, const struct field *field)
-{
-	return *(const char *const *)(const void *)((const char *)caution->options + field->offset);
-}
-
 /* The value of a text option, or NULL if it is unset or there is no such option. */
 static const char *text_at(const struct caution *caution, const char *name)
 {
 	const struct field *field = field_find(caution->fields, name);
 	bool text = field && (field->type == FIELD_STRING || field->type == FIELD_SECRET);
-	return text ? text_of(caution, field) : NULL;
+	return text ? field_text(field, caution->options) : NULL;
 }
 
 static bool is_open(const char *path)
 {
 	struct stat status;
 	return stat(path, &status) == 0 && (status.st_mode & S_IROTH) != 0;
-}
-
-/* The option of the secret that an option `NAME_file` reads from a file; NULL for other options. */
-static const struct field *secret_of(const struct caution *caution, const struct field *field)
-{
-	char name[64];
-	size_t length = strlen(field->name);
-	if (length <= 5 || length >= sizeof name || strcmp(field->name + length - 5, "_file") != 0)
-		return NULL;
-	memcpy(name, field->name, length - 5);
-	name[length - 5] = '\0';
-	const struct field *secret = field_find(caution->fields, name);
-	return secret && secret->type == FIELD_SECRET ? secret : NULL;
 }
 
 static void check_length(const struct caution *caution, const char *option, const char *secret)
@@ -91,7 +73,7 @@ static bool stands_in_file(const struct yaml_node *map, const struct field *fiel
 
 static void check_secret(const struct caution *caution, const struct field *field)
 {
-	const char *secret = text_of(caution, field);
+	const char *secret = field_text(field, caution->options);
 	if (!secret || strcmp(field->name, "proxy") == 0)
 		return;
 	if (!(field->flags &
@@ -103,8 +85,8 @@ static void check_secret(const struct caution *caution, const struct field *fiel
 
 static void check_file(const struct caution *caution, const struct field *field)
 {
-	const char *path = text_of(caution, field), *content;
-	const struct field *secret = secret_of(caution, field);
+	const char *path = field_text(field, caution->options), *content;
+	const struct field *secret = field_secret(caution->fields, field);
 	bool key = strcmp(field->name, "key_file") == 0 || strcmp(field->name, "sslkey") == 0;
 	struct error error;
 	if (!path || (!secret && !key))
@@ -187,26 +169,19 @@ static void check_mail(const struct caution *caution, const struct endpoint *end
 		warn(caution, "tls: none sends the password to another host without TLS");
 }
 
-static const char *environment(const struct loader *loader, const char *name)
-{
-	return loader->source->env ? loader->source->env(loader->source->env_context, name) : NULL;
-}
-
 /* PostgreSQL: without a check of the certificate's name, a man in the middle can answer. */
 static void check_ssl(const struct caution *caution)
 {
-	const struct field *field = field_find(caution->fields, "sslmode");
-	const char *host = text_at(caution, "hostname"), *mode;
-	if (!field || field->type != FIELD_CHOICE)
+	const char *host = text_at(caution, "hostname"), *mode = choice_at(caution, "sslmode");
+	if (!mode)
 		return;
-	host = host && *host ? host : environment(caution->loader, "PGHOST");
+	host = host && *host ? host : loader_variable(caution->loader, "PGHOST");
 	if (!host || !*host || *host == '/' || transfer_host_is_local(host, strlen(host)))
 		return;
-	int chosen = *(const int *)(const void *)((const char *)caution->options + field->offset);
-	mode = field->choices[chosen];
-	if (chosen == 0)
-		mode = text_at(caution, "sslrootcert") ? "verify-full"
-						       : environment(caution->loader, "PGSSLMODE");
+	if (strcmp(mode, "default") == 0)
+		mode = text_at(caution, "sslrootcert")
+			       ? "verify-full"
+			       : loader_variable(caution->loader, "PGSSLMODE");
 	if (!mode || strcmp(mode, "verify-full") != 0)
 		warn(caution, "sslmode: the server can be impersonated without verify-full");
 }

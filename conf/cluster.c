@@ -49,12 +49,10 @@ struct cluster_settings *cluster_read(
 	struct reading reading = {.scope = *scope,
 		.tables = {{group_fields, &common}, {plugin ? plugin->fields : NULL, options}},
 		.other_keys = other_keys};
-	struct unset unset;
 
 	if (plugin)
 		field_defaults(plugin->fields, options);
-	unset = options_read(map, map, &reading);
-	if (loader_is_set(scope, &unset) && common.type &&
+	if (options_read_all(map, &reading) && common.type &&
 		(!plugin || strcmp(common.type, plugin->name) != 0))
 		loader_error(yaml_get(map, "type"), scope,
 			"type: unknown type of group \"%.80s\"; the only one is cluster",

@@ -74,6 +74,10 @@ static bool read_text_member(const struct schema *schema, const char *text, stru
 				"combine: \"%.80s\": expected OPTION=VALUE", pair);
 		settings[i + 1].name = trimmed(arena, pair, (size_t)(equals - pair));
 		settings[i + 1].value = trimmed(arena, equals + 1, strlen(equals + 1));
+		if (is_listed(detection_belief_keys, settings[i + 1].name))
+			return error_set(error, ERROR_USAGE,
+				"combine: %s: option of the whole detection, not of a member",
+				settings[i + 1].name);
 	}
 	struct detection detection;
 	if (!detection_overlay(schema, &none, settings, pairs.count + 1, arena, &detection, error))
@@ -234,10 +238,8 @@ void combine_read(const struct yaml_node *value, const struct scope *scope,
 		read_text(value, &part, detector, options, unset);
 		return;
 	}
-	if (value->kind != YAML_MAP) {
-		loader_error(value, &part, "expected a map");
+	if (!loader_is_kind(value, YAML_MAP, &part, "a map"))
 		return;
-	}
 	const struct yaml_entry *entry = find_list(value, &part);
 	const char *const other_keys[] = {
 		entry ? entry->key->text : "any", entry ? NULL : "all", NULL};

@@ -167,11 +167,9 @@ static const struct yaml_node *merged_map(const struct sections *sections, const
 
 static void add_file(struct sections *sections, const struct yaml_node *root)
 {
-	if (root->kind != YAML_MAP) {
-		loader_error(root, &sections->loader->root,
-			"expected a map of sections: tests, templates, ...");
+	if (!loader_is_kind(root, YAML_MAP, &sections->loader->root,
+		    "a map of sections: tests, templates, ..."))
 		return;
-	}
 	for (size_t i = 0; i < root->count; i++) {
 		size_t which = merged_index(root->entries[i].key->text);
 		if (which < MERGED)
@@ -221,42 +219,27 @@ static void read_files(struct sections *sections, const char *path)
 }
 
 /* SQLite takes an empty name, ":memory:" and "file:...?mode=memory" for databases that end with the
- * process: each start would announce everything again. */
-static void check_state(const struct yaml_node *map, const struct scope *scope, const char *state)
+ * process: each start would announce everything again. From here on the state's address has the
+ * password file. */
+static void check_state(
+	const struct yaml_node *map, const struct scope *scope, struct agent_settings *agent)
 {
+	const char *state = agent->state, *file = agent->state_password_file;
+	const struct yaml_node *where = yaml_get(map, "state_password_file");
+
 	if (!*state || strcmp(state, ":memory:") == 0 || strncasecmp(state, "file:", 5) == 0)
 		loader_error(yaml_get(map, "state"), scope,
 			"state: expected the path of a persistent file");
-}
-
-/* From here on the state's address has the password file. */
-static void take_password_file(
-	const struct yaml_node *map, const struct scope *scope, struct agent_settings *agent)
-{
-	if (!agent->state_password_file)
-		return;
-	if (database_is(agent->state)) {
-		services_check_secret(yaml_get(map, "state_password_file"), scope,
-			"state_password_file", agent->state_password_file);
-		agent->state = database_with_password_file(
-			scope->loader->arena, agent->state, agent->state_password_file);
-	} else {
-		loader_error(yaml_get(map, "state_password_file"), scope,
-			"state_password_file: no effect, as the state is a file");
+	if (file && database_is(state)) {
+		services_check_secret(where, scope, "state_password_file", file);
+		agent->state = database_with_password_file(scope->loader->arena, state, file);
+	} else if (file) {
+		loader_error(
+			where, scope, "state_password_file: no effect, as the state is a file");
 	}
 }
 
-/* The name appears in pages, messages and metrics. */
-static void check_name(const struct yaml_node *map, const struct scope *scope, const char *name)
-{
-	enum { NAME_MOST = 200 };
-
-	if (name && (!*name || strlen(name) > NAME_MOST || strpbrk(name, "\r\n\t")))
-		loader_error(yaml_get(map, "name"), scope,
-			"name: expected 1 to %d bytes in one line", NAME_MOST);
-}
-
-enum { LISTEN_MOST = 8 };
+enum { LISTEN_MOST = 8, NAME_MOST = 200 };
 
 static void check_address(
 	const struct yaml_node *map, const struct scope *scope, const char *key, const char *listen)
@@ -336,37 +319,31 @@ static void check_external(const struct yaml_node *map, const struct scope *scop
 		loader_error(yaml_get(map, "external_url"), scope, "external_url: %s", problem);
 }
 
-/* A command must not use the default state instead of one whose variable is not set. */
-static void name_missing_state(
-	struct loader *loader, const struct yaml_node *where, struct agent_settings *agent)
-{
-	const char *missing = NULL;
-
-	if (where && where->kind == YAML_SCALAR)
-		(void)loader_expand(loader, where, false, &missing);
-	if (missing)
-		agent->state = arena_printf(loader->arena, "${%s}", missing);
-}
-
 static void read_agent(struct loader *loader, const struct yaml_node *map)
 {
 	struct agent_settings *agent = &loader->config->agent;
 	struct reading reading = {
 		.scope = {.loader = loader, .kind = "agent"}, .tables = {{agent_fields, agent}}};
-	if (yaml_is_null(map))
+	if (yaml_is_null(map) || !loader_is_kind(map, YAML_MAP, &reading.scope, "a map"))
 		return;
-	if (map->kind != YAML_MAP) {
-		loader_error(map, &reading.scope, "expected a map");
-		return;
-	}
 	struct unset unset = options_read(map, map, &reading);
 	if (unset.variable) {
+		const struct yaml_node *state = yaml_get(map, "state");
+		const char *missing = NULL;
+
 		loader_missing(&reading.scope, &unset);
-		name_missing_state(loader, yaml_get(map, "state"), agent);
+		/* A command must not use the default state instead. */
+		if (state && state->kind == YAML_SCALAR)
+			(void)loader_expand(loader, state, false, &missing);
+		if (missing)
+			agent->state = arena_printf(loader->arena, "${%s}", missing);
 	}
-	check_state(map, &reading.scope, agent->state);
-	take_password_file(map, &reading.scope, agent);
-	check_name(map, &reading.scope, agent->name);
+	check_state(map, &reading.scope, agent);
+	/* The name appears in pages, messages and metrics. */
+	if (agent->name && (!*agent->name || strlen(agent->name) > NAME_MOST ||
+				   strpbrk(agent->name, "\r\n\t")))
+		loader_error(yaml_get(map, "name"), &reading.scope,
+			"name: expected 1 to %d bytes in one line", NAME_MOST);
 	loader_check_links(map, &reading.scope, &agent->links);
 	loader_check_environment(map, &reading.scope, agent->environment);
 	check_listen(map, &reading.scope, &agent->listen);
@@ -414,51 +391,31 @@ static const struct {
 	{"known_changes_files", known_changes_read_files}};
 enum { SINGLE = sizeof single_sections / sizeof *single_sections };
 
-/* Names of sections: Hunter's, then ours. */
-struct section_names {
-	const char *items[2 * PLUGIN_NAMES + MERGED + SINGLE + COMPAT_SECTIONS];
-	size_t count;
-	bool near; /* the word is a near miss of one of ours */
-};
-
-static void add_section(struct section_names *names, const char *word, const char *name)
-{
-	names->near = names->near || (!kind_section(name) && one_slip(word, name));
-	names->items[names->count++] = name;
-}
-
-static struct section_names section_names(const struct schema *schema, const char *word)
-{
-	struct section_names names = {0};
-	const char *plugins[PLUGIN_NAMES];
-	for (size_t i = 0; i < MERGED; i++)
-		add_section(&names, word, merged_sections[i]);
-	for (size_t i = 0; i < SINGLE; i++)
-		add_section(&names, word, single_sections[i].name);
-	size_t count = plugin_names(schema->sources, true, plugins);
-	for (size_t i = 0; i < count; i++)
-		add_section(&names, word, plugins[i]);
-	count = plugin_names(schema->notifiers, false, plugins);
-	for (size_t i = 0; i < count; i++)
-		add_section(&names, word, plugins[i]);
-	for (size_t i = 0; i < COMPAT_SECTIONS; i++)
-		add_section(&names, word, kind_sections[i].name);
-	return names;
-}
-
 /*
  * A near miss of one of our sections is an error: all that it configures would be lost. In Hunter's
  * files any unknown section passes without a word, so a near miss of one of Hunter's is a warning.
  */
 static void report_section(struct loader *loader, const struct yaml_node *key)
 {
+	const struct schema *schema = loader->source->schema;
+	const char *names[2 * PLUGIN_NAMES + MERGED + SINGLE + COMPAT_SECTIONS];
+	size_t count = plugin_names(schema->sources, true, names);
+	bool near = false;
+
 	/* x-NAME and .NAME hold anchors for other parts of the file. */
 	if (strncmp(key->text, "x-", 2) == 0 || key->text[0] == '.')
 		return;
-	struct section_names names = section_names(loader->source->schema, key->text);
-	(!names.near ? loader_warn : loader_error)(key, &loader->root,
-		"unknown section \"%.80s\"%s", key->text,
-		loader_hint(loader, key->text, names.items, names.count));
+	count += plugin_names(schema->notifiers, false, names + count);
+	for (size_t i = 0; i < MERGED; i++)
+		names[count++] = merged_sections[i];
+	for (size_t i = 0; i < SINGLE; i++)
+		names[count++] = single_sections[i].name;
+	for (size_t i = 0; i < COMPAT_SECTIONS; i++)
+		names[count++] = kind_sections[i].name;
+	for (size_t i = 0; i < count && !near; i++)
+		near = !kind_section(names[i]) && one_slip(key->text, names[i]);
+	(near ? loader_error : loader_warn)(key, &loader->root, "unknown section \"%.80s\"%s",
+		key->text, loader_hint(loader, key->text, names, count));
 }
 
 static void read_sections(struct loader *loader, const struct sections *sections)

@@ -147,6 +147,11 @@ struct bisect_settings {
 
 enum { BISECT_WORKERS = 64 };
 
+/* The control of a test or metric, as written. */
+struct control_options {
+	const char *explained_by, *relative_to;
+};
+
 struct test {
 	const char *name;
 	const char *file; /* that defines it */
@@ -186,6 +191,13 @@ struct test {
 	 * templates contribute: equal until any of these changes. It covers secrets, so do not show
 	 * it. */
 	uint64_t fingerprint;
+	/* Options as they are written, of which the members above were made. */
+	struct {
+		const char *source, *was;
+		bool watch;
+		struct strings mute;
+		struct control_options control;
+	} given;
 };
 
 /* The settings of a group of `type: cluster` beyond its tests. */

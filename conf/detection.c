@@ -12,8 +12,10 @@
 #include "detectors/combine.h"
 #include "detectors/fdr.h"
 
-const char *const detection_belief_keys[] = {
-	"confirm", "fdr", "holidays", "kind", "season", "zone", NULL};
+const char *const detection_belief_keys[DETECTION_BELIEFS + 1] = {
+	"confirm", "fdr", "kind", "season", "zone", "holidays", NULL};
+/* Those of them that commands may set: what is confirmed is the agent's. */
+static const char *const *const season_keys = detection_belief_keys + 3;
 static const char only_one[] = "detector and combine: use one of them";
 static const char layers_mark[] = "layers of detection"; /* marks such a list: its `text` */
 
@@ -73,20 +75,22 @@ static bool settings_detector(const struct schema *schema, const struct setting 
 	return true;
 }
 
-/* Applies a setting that belongs to no detector; *known is false for a detector's option. */
-static bool lay_general(const struct setting *setting, struct arena *arena, struct detection *out,
-	bool *known, struct error *error)
+/* Applies an option that belongs to no detector. */
+static bool set_belief(const char *name, const char *text, struct arena *arena,
+	struct detection *out, struct error *error)
 {
-	*known = true;
-	if (strcmp(setting->name, "season") == 0)
-		return season_parse(setting->value, &out->season, error);
-	if (strcmp(setting->name, "zone") == 0)
-		return zone_read(arena, NULL, setting->value, &out->zone, error) ||
+	if (strcmp(name, "confirm") == 0)
+		return confirm_parse(text, &out->confirm, error);
+	if (strcmp(name, "fdr") == 0)
+		return fdr_parse(text, &out->fdr, error);
+	if (strcmp(name, "kind") == 0)
+		return season_parse_kind(text, &out->kind, error);
+	if (strcmp(name, "season") == 0)
+		return season_parse(text, &out->season, error);
+	if (strcmp(name, "zone") == 0)
+		return zone_read(arena, NULL, text, &out->zone, error) ||
 		       error_prefix(error, "zone: ");
-	if (strcmp(setting->name, "holidays") == 0)
-		return holidays_parse(arena, setting->value, &out->holidays, error);
-	*known = false;
-	return true;
+	return holidays_parse(arena, text, &out->holidays, error);
 }
 
 bool detection_overlay(const struct schema *schema, const struct detection *base,
@@ -103,25 +107,20 @@ bool detection_overlay(const struct schema *schema, const struct detection *base
 	void *options = base_options(base, detector, arena);
 	*out = *base;
 	for (size_t i = 0; i < count; i++) {
-		bool general;
-		if (strcmp(settings[i].name, "detector") == 0)
-			continue;
-		if (!lay_general(&settings[i], arena, out, &general, error))
-			return false;
-		if (general)
-			continue;
-		if (strcmp(settings[i].name, DETECTION_COMBINE) == 0) {
-			if (!combine_parse(
-				    schema, detector, settings[i].value, arena, options, error))
-				return false;
-			continue;
-		}
-		const struct field *field = field_find(detector->fields, settings[i].name);
-		if (!field)
-			return error_set(error, ERROR_USAGE,
+		const char *name = settings[i].name, *value = settings[i].value;
+		const struct field *field = field_find(detector->fields, name);
+		bool good = true;
+		if (is_listed(season_keys, name))
+			good = set_belief(name, value, arena, out, error);
+		else if (strcmp(name, DETECTION_COMBINE) == 0)
+			good = combine_parse(schema, detector, value, arena, options, error);
+		else if (field)
+			good = field_parse(field, options, value, arena, error);
+		else if (strcmp(name, "detector") != 0)
+			good = error_set(error, ERROR_USAGE,
 				"the detector \"%s\" has no option \"%.80s\"", detector->name,
-				settings[i].name);
-		if (!field_parse(field, options, settings[i].value, arena, error))
+				name);
+		if (!good)
 			return false;
 	}
 	out->detector = detector;
@@ -170,67 +169,28 @@ static const struct plugin *layer_detector(const struct yaml_node *map, const st
 	return detector;
 }
 
-/* The text of `name` as written, for messages: an expanded variable may be a secret. */
-static const char *text_of(const struct yaml_node *map, const char *name)
+/* Applies a layer's option that belongs to no detector; NULL: the layer has none. An error is that
+ * of the text as written: an expanded variable may be a secret. */
+static void layer_belief(const struct yaml_node *map, const struct scope *scope, const char *name,
+	const char *text, struct detection *out)
 {
-	return yaml_get(map, name)->text;
-}
-
-/* Applies the layer's confirmation options; a text is NULL where the layer has none. */
-static void layer_belief(const struct yaml_node *map, const struct scope *scope,
-	const char *confirm, const char *fdr, struct detection *out)
-{
-	struct confirm_rule rule;
+	struct arena *arena = scope->loader->arena;
+	struct detection next = *out;
 	struct error error;
-	double share;
-	if (confirm && confirm_parse(confirm, &rule, &error))
-		out->confirm = rule;
-	else if (confirm && !confirm_parse(text_of(map, "confirm"), &rule, &error))
+	if (!text)
+		return;
+	if (set_belief(name, text, arena, &next, &error))
+		*out = next;
+	else if (!set_belief(name, yaml_get(map, name)->text, arena, &next, &error))
 		loader_complain(map, scope, &error);
-	if (fdr && fdr_parse(fdr, &share, &error))
-		out->fdr = share;
-	else if (fdr && !fdr_parse(text_of(map, "fdr"), &share, &error))
-		loader_complain(map, scope, &error);
-}
-
-/* The same for kinds and seasons. */
-static void layer_season(const struct yaml_node *map, const struct scope *scope,
-	const struct season_options *season, struct detection *out)
-{
-	enum series_kind kind;
-	enum season_mode mode;
-	const struct zone *zone;
-	struct error error;
-	if (season->kind && season_parse_kind(season->kind, &kind, &error))
-		out->kind = kind;
-	else if (season->kind && !season_parse_kind(text_of(map, "kind"), &kind, &error))
-		loader_complain(map, scope, &error);
-	if (season->season && season_parse(season->season, &mode, &error))
-		out->season = mode;
-	else if (season->season && !season_parse(text_of(map, "season"), &mode, &error))
-		loader_complain(map, scope, &error);
-	if (season->zone && zone_read(scope->loader->arena, NULL, season->zone, &zone, &error))
-		out->zone = zone;
-	else if (season->zone &&
-		 !zone_read(scope->loader->arena, NULL, text_of(map, "zone"), &zone, &error)) {
-		(void)error_prefix(&error, "zone: ");
-		loader_complain(map, scope, &error);
-	}
-	const struct yaml_node *holidays = yaml_get(map, "holidays");
-	if (holidays && !yaml_is_null(holidays))
-		out->holidays = holidays_read(holidays, scope, season->holidays);
 }
 
 struct detection detection_layer(const struct yaml_node *map, const struct scope *scope,
 	const struct detection *base, struct unset *unset)
 {
 	static const char *const other_keys[] = {"detector", DETECTION_COMBINE, NULL};
-	if (yaml_is_null(map))
+	if (yaml_is_null(map) || !loader_is_kind(map, YAML_MAP, scope, "a map"))
 		return *base;
-	if (map->kind != YAML_MAP) {
-		loader_error(map, scope, "expected a map");
-		return *base;
-	}
 	const struct plugin *detector = layer_detector(map, scope, base->detector, unset);
 	if (!detector)
 		return *base;
@@ -250,8 +210,13 @@ struct detection detection_layer(const struct yaml_node *map, const struct scope
 	struct detection out = *base;
 	out.detector = detector;
 	out.options = options;
-	layer_belief(map, scope, confirm.confirm, fdr.fdr, &out);
-	layer_season(map, scope, &season, &out);
+	const char *const texts[] = {
+		confirm.confirm, fdr.fdr, season.kind, season.season, season.zone};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		layer_belief(map, scope, detection_belief_keys[i], texts[i], &out);
+	const struct yaml_node *holidays = yaml_get(map, "holidays");
+	if (holidays && !yaml_is_null(holidays))
+		out.holidays = holidays_read(holidays, scope, season.holidays);
 	return out;
 }
 
@@ -266,6 +231,17 @@ void detection_check(const struct yaml_node *last, const struct scope *scope,
 		loader_complain(last, scope, &error);
 }
 
+bool detection_is_layers(const struct yaml_node *node)
+{
+	return node->kind == YAML_LIST && node->text == layers_mark;
+}
+
+static size_t layers_of(const struct yaml_node *const *node, const struct yaml_node *const **layers)
+{
+	*layers = detection_is_layers(*node) ? (*node)->items : node;
+	return detection_is_layers(*node) ? (*node)->count : 1;
+}
+
 struct detection detection_read(const struct yaml_node *node, const struct scope *scope,
 	const struct detection *base, struct unset *unset)
 {
@@ -274,9 +250,8 @@ struct detection detection_read(const struct yaml_node *node, const struct scope
 	part.part = "detection";
 	if (!node)
 		return out;
-	bool many = detection_is_layers(node);
-	const struct yaml_node *const *layers = many ? node->items : &node;
-	size_t count = many ? node->count : 1;
+	const struct yaml_node *const *layers;
+	size_t count = layers_of(&node, &layers);
 	size_t errors = scope->loader->problems->errors;
 	for (size_t i = 0; i < count; i++)
 		out = detection_layer(layers[i], &part, &out, unset);
@@ -285,21 +260,14 @@ struct detection detection_read(const struct yaml_node *node, const struct scope
 	return out;
 }
 
-bool detection_is_layers(const struct yaml_node *node)
-{
-	return node->kind == YAML_LIST && node->text == layers_mark;
-}
-
 const struct yaml_node *detection_layers(
 	struct arena *arena, const struct yaml_node *below, const struct yaml_node *above)
 {
-	bool many_below = detection_is_layers(below), many_above = detection_is_layers(above);
-	size_t n = many_below ? below->count : 1, m = many_above ? above->count : 1;
+	const struct yaml_node *const *lower, *const *upper;
+	size_t n = layers_of(&below, &lower), m = layers_of(&above, &upper);
 	const struct yaml_node **items = arena_array(arena, n + m, sizeof *items);
-	for (size_t i = 0; i < n; i++)
-		items[i] = many_below ? below->items[i] : below;
-	for (size_t i = 0; i < m; i++)
-		items[n + i] = many_above ? above->items[i] : above;
+	memcpy(items, lower, n * sizeof *items);
+	memcpy(items + n, upper, m * sizeof *items);
 	struct yaml_node *list = arena_alloc(arena, sizeof *list);
 	*list = *above;
 	list->kind = YAML_LIST;
@@ -330,42 +298,37 @@ static void put_options(
 	}
 }
 
-static void put_members(struct buf *out, const struct schema *schema,
-	const struct detection *detection, struct arena *arena)
+void detection_beliefs(const struct detection *detection, struct arena *arena,
+	const char *texts[DETECTION_BELIEFS])
 {
-	struct detection members[COMBINE_MOST];
-	size_t count = combine_members(schema, detection, members);
-	for (size_t i = 0; i < count; i++)
-		put_option(out, i ? "and" : arena_printf(arena, "%zu of", combine_need(detection)),
-			detection_text(schema, &members[i], arena));
-}
-
-static void put_confirm(struct buf *out, const struct confirm_rule *rule, struct arena *arena)
-{
-	if (rule->mode == CONFIRM_OFF)
-		put_option(out, "confirm", "off");
-	if (rule->mode == CONFIRM_POINTS)
-		put_option(out, "confirm", arena_printf(arena, "%zu points", rule->points));
+	const struct confirm_rule *rule = &detection->confirm;
+	size_t days = detection->holidays.count;
+	texts[0] = rule->mode == CONFIRM_OFF      ? "off"
+		   : rule->mode == CONFIRM_POINTS ? arena_printf(arena, "%zu points", rule->points)
+						  : NULL;
+	texts[1] = detection->fdr > 0 ? arena_printf(arena, "%.10g", detection->fdr) : NULL;
+	texts[2] = detection->kind != KIND_AUTO ? series_kind_names[detection->kind] : NULL;
+	texts[3] = detection->season != SEASON_UNSET ? season_mode_names[detection->season] : NULL;
+	texts[4] = detection->zone ? zone_name(detection->zone) : NULL;
+	texts[5] = days > 0 ? arena_printf(arena, "%zu days", days) : NULL;
 }
 
 const char *detection_text(
 	const struct schema *schema, const struct detection *detection, struct arena *arena)
 {
 	struct buf list = {0};
+	struct detection members[COMBINE_MOST];
+	const char *texts[DETECTION_BELIEFS];
+	size_t count = combine_members(schema, detection, members);
 	put_options(&list, detection->detector, detection->options, arena);
-	put_members(&list, schema, detection, arena);
-	put_confirm(&list, &detection->confirm, arena);
-	if (detection->fdr > 0)
-		put_option(&list, "fdr", arena_printf(arena, "%.10g", detection->fdr));
-	if (detection->kind != KIND_AUTO)
-		put_option(&list, "kind", series_kind_names[detection->kind]);
-	if (detection->season != SEASON_UNSET)
-		put_option(&list, "season", season_mode_names[detection->season]);
-	if (detection->zone)
-		put_option(&list, "zone", zone_name(detection->zone));
-	if (detection->holidays.count > 0)
-		put_option(&list, "holidays",
-			arena_printf(arena, "%zu days", detection->holidays.count));
+	for (size_t i = 0; i < count; i++)
+		put_option(&list,
+			i ? "and" : arena_printf(arena, "%zu of", combine_need(detection)),
+			detection_text(schema, &members[i], arena));
+	detection_beliefs(detection, arena, texts);
+	for (size_t i = 0; i < DETECTION_BELIEFS; i++)
+		if (texts[i])
+			put_option(&list, detection_belief_keys[i], texts[i]);
 	const char *options = buf_keep(&list, arena);
 	return *options ? arena_printf(arena, "%s(%s)", detection->detector->name, options)
 			: detection->detector->name;

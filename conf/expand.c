@@ -124,6 +124,12 @@ const char *loader_expand(
 	return result;
 }
 
+const char *loader_name(struct loader *loader, const struct yaml_node *key)
+{
+	const char *missing = NULL;
+	return loader_expand(loader, key, false, &missing);
+}
+
 enum { ADDRESS = 2 + 2 * sizeof(void *) + 1 };
 
 void loader_written(struct loader *loader, const char *value, const struct yaml_node *where)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "agent/base/hash.h"
-#include "agent/base/zone.h"
 #include "conf/load.h"
 #include "detectors/combine.h"
 
@@ -19,9 +18,15 @@ struct hashes {
 	bool closed; /* of an address only the host is hashed into it: the path may be a key */
 };
 
+static void add_whole(struct hashes hashes, const void *bytes, size_t length)
+{
+	if (hashes.whole)
+		*hashes.whole = hash_add(*hashes.whole, bytes, length);
+}
+
 static void add_bytes(struct hashes hashes, const void *bytes, size_t length)
 {
-	*hashes.whole = hash_add(*hashes.whole, bytes, length);
+	add_whole(hashes, bytes, length);
 	*hashes.shown = hash_add(*hashes.shown, bytes, length);
 }
 
@@ -32,30 +37,21 @@ static void add_text(struct hashes hashes, const char *text, bool secret)
 
 	add_bytes(hashes, text ? "+" : "-", 1);
 	if (text)
-		*hashes.whole = hash_add(*hashes.whole, text, strlen(text) + 1);
+		add_whole(hashes, text, strlen(text) + 1);
 	if (text && !secret)
 		*hashes.shown = hash_add(*hashes.shown, written, strlen(written) + 1);
 }
 
-/* An address may contain a name and a password. */
+/* An address may contain a name and a password: what follows them is shown; of a closed one the
+ * host only. */
 static void add_address(struct hashes hashes, const char *text)
 {
-	const char *host = text ? strstr(text, "//") : NULL;
-	const char *at = host ? strrchr(host, '@') : NULL;
+	const char *host = text ? strstr(text, "//") : NULL, *at;
+	size_t size = !host ? 0 : hashes.closed ? 2 + strcspn(host + 2, "/?#") : strlen(host);
 
-	add_text(hashes, text, at != NULL);
-	if (at)
-		*hashes.shown = hash_add(*hashes.shown, at, strlen(at) + 1);
-}
-
-static void add_closed_address(struct hashes hashes, const char *text)
-{
-	const char *host = text ? strstr(text, "//") : NULL;
-	size_t size = host ? 2 + strcspn(host + 2, "/?#") : 0;
-	const char *at = host ? memrchr(host, '@', size) : NULL;
-
-	add_text(hashes, text, host != NULL);
-	if (host)
+	at = host ? memrchr(host, '@', size) : NULL;
+	add_text(hashes, text, at || (hashes.closed && host));
+	if (hashes.closed || at)
 		*hashes.shown = hash_add(
 			*hashes.shown, at ? at : host, size - (at ? (size_t)(at - host) : 0));
 }
@@ -77,21 +73,6 @@ static void add_map(struct hashes hashes, const struct pairs *map)
 	}
 }
 
-static void add_belief(struct hashes hashes, const struct detection *detection)
-{
-	uint64_t mode = detection->confirm.mode, points = detection->confirm.points;
-	uint64_t kind = detection->kind, season = detection->season;
-
-	add_bytes(hashes, &mode, sizeof mode);
-	add_bytes(hashes, &points, sizeof points);
-	add_bytes(hashes, &detection->fdr, sizeof detection->fdr);
-	add_bytes(hashes, &kind, sizeof kind);
-	add_bytes(hashes, &season, sizeof season);
-	add_text(hashes, zone_name(detection->zone), false);
-	for (size_t i = 0; i < detection->holidays.count; i++)
-		add_bytes(hashes, &detection->holidays.days[i], sizeof(int64_t));
-}
-
 static void add_field(struct hashes hashes, const struct field *field, const void *value)
 {
 	switch (field->type) {
@@ -101,12 +82,7 @@ static void add_field(struct hashes hashes, const struct field *field, const voi
 	case FIELD_BYTES: add_bytes(hashes, value, sizeof(int64_t)); break;
 	case FIELD_DOUBLE: add_bytes(hashes, value, sizeof(double)); break;
 	case FIELD_CHOICE: add_bytes(hashes, value, sizeof(int)); break;
-	case FIELD_STRING:
-		if (hashes.closed)
-			add_closed_address(hashes, *(const char *const *)value);
-		else
-			add_address(hashes, *(const char *const *)value);
-		break;
+	case FIELD_STRING: add_address(hashes, *(const char *const *)value); break;
 	case FIELD_SECRET: add_text(hashes, *(const char *const *)value, true); break;
 	case FIELD_LIST: add_list(hashes, value); break;
 	case FIELD_MAP: add_map(hashes, value); break;
@@ -144,48 +120,50 @@ void fingerprint_list(struct loader *loader, uint64_t *fingerprint, const struct
 static void add_detection(
 	struct loader *loader, uint64_t *fingerprint, const struct detection *detection)
 {
-	fingerprint_text(
-		loader, fingerprint, detection->detector ? detection->detector->name : NULL);
+	struct hashes hashes = hashes_of(loader, fingerprint);
+	struct detection members[COMBINE_MOST];
+	const char *texts[DETECTION_BELIEFS];
+	const struct holidays *holidays = &detection->holidays;
+
+	add_text(hashes, detection->detector ? detection->detector->name : NULL, false);
 	if (!detection->detector)
 		return;
-	fingerprint_fields(loader, fingerprint, detection->detector->fields, detection->options);
-	add_belief(hashes_of(loader, fingerprint), detection);
-	struct detection members[COMBINE_MOST];
+	add_fields(hashes, detection->detector->fields, detection->options);
+	detection_beliefs(detection, loader->arena, texts);
+	for (size_t i = 0; i < DETECTION_BELIEFS; i++)
+		add_text(hashes, texts[i], false);
+	if (holidays->count > 0)
+		add_bytes(hashes, holidays->days, holidays->count * sizeof *holidays->days);
 	size_t count = combine_members(loader->source->schema, detection, members);
 	uint64_t need = combine_need(detection);
 	for (size_t i = 0; i < count; i++)
 		add_detection(loader, fingerprint, &members[i]);
 	if (count > 0)
-		add_bytes(hashes_of(loader, fingerprint), &need, sizeof need);
-}
-
-static void add_server(struct loader *loader, uint64_t *fingerprint, const struct server *server)
-{
-	const struct plugin *plugin = server->source;
-
-	fingerprint_text(loader, fingerprint, server->name);
-	fingerprint_fields(loader, fingerprint, plugin->server_fields, server->options);
-	if (plugin->endpoint)
-		fingerprint_fields(loader, fingerprint, loader->source->schema->endpoint_fields,
-			server->options);
+		add_bytes(hashes, &need, sizeof need);
 }
 
 void fingerprint_test(struct loader *loader, struct test *test)
 {
-	uint64_t *fingerprint = &test->fingerprint;
+	struct hashes hashes = hashes_of(loader, &test->fingerprint);
+	const struct server *server = test->server;
 
-	fingerprint_text(loader, fingerprint, test->name);
-	fingerprint_text(loader, fingerprint, test->unsupported);
-	fingerprint_text(loader, fingerprint, test->source ? test->source->name : NULL);
+	add_text(hashes, test->name, false);
+	add_text(hashes, test->unsupported, false);
+	add_text(hashes, test->source ? test->source->name : NULL, false);
 	if (test->source)
-		fingerprint_fields(loader, fingerprint, test->source->fields, test->options);
-	if (test->server)
-		add_server(loader, fingerprint, test->server);
-	add_list(hashes_of(loader, fingerprint), &test->notify);
-	add_detection(loader, fingerprint, &test->detection);
+		add_fields(hashes, test->source->fields, test->options);
+	if (server) {
+		add_text(hashes, server->name, false);
+		add_fields(hashes, server->source->server_fields, server->options);
+		if (server->source->endpoint)
+			add_fields(
+				hashes, loader->source->schema->endpoint_fields, server->options);
+	}
+	add_list(hashes, &test->notify);
+	add_detection(loader, &test->fingerprint, &test->detection);
 	for (size_t i = 0; i < test->metric_count; i++) {
-		fingerprint_text(loader, fingerprint, test->metrics[i].name);
-		add_detection(loader, fingerprint, &test->detections[i]);
+		add_text(hashes, test->metrics[i].name, false);
+		add_detection(loader, &test->fingerprint, &test->detections[i]);
 	}
 }
 

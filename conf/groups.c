@@ -26,7 +26,6 @@ struct groups {
 	struct group_state *items;
 	size_t count;
 	struct dict names;
-	const char **candidates; /* for "did you mean": built at the first unknown name */
 };
 
 static void resolve(struct groups *groups, struct group_state *group, int depth);
@@ -46,17 +45,12 @@ static void report_unknown(struct groups *groups, const struct yaml_node *where,
 	const struct scope *scope, const char *name)
 {
 	const struct config *config = groups->loader->config;
-	size_t count = config->test_count + groups->count;
-	if (!groups->candidates) {
-		groups->candidates =
-			arena_array(groups->loader->arena, count, sizeof *groups->candidates);
-		for (size_t i = 0; i < config->test_count; i++)
-			groups->candidates[i] = config->tests[i].name;
-		for (size_t i = 0; i < groups->count; i++)
-			groups->candidates[config->test_count + i] = groups->items[i].name;
-	}
-	loader_error(where, scope, "unknown test \"%.200s\"%s", where->text,
-		loader_hint(groups->loader, name, groups->candidates, count));
+	const char *hint = loader_hint_in(
+		groups->loader, name, config->tests, config->test_count, sizeof *config->tests);
+	if (!*hint)
+		hint = loader_hint_in(
+			groups->loader, name, groups->items, groups->count, sizeof *groups->items);
+	loader_error(where, scope, "unknown test \"%.200s\"%s", where->text, hint);
 }
 
 static void add_group(struct groups *groups, struct group_state *group,
@@ -125,21 +119,19 @@ static void read_plain(
 	struct plain_options options = {0};
 	struct reading reading = {
 		.scope = *scope, .tables = {{plain_fields, &options}}, .other_keys = plain_keys};
-	struct unset unset = options_read(map, map, &reading);
 
-	loader_is_set(scope, &unset);
+	options_read_all(map, &reading);
 	group->mute = mutes_read(map, scope, &options.mute);
 	group->node = yaml_get(map, "tests");
-	if (group->node->kind != YAML_LIST && !loader_is_null(group->node, scope, "tests"))
-		loader_error(group->node, scope, "expected a list of tests");
+	if (!loader_is_null(group->node, scope, "tests"))
+		loader_is_kind(group->node, YAML_LIST, scope, "a list of tests");
 }
 
 static void read_group(struct groups *groups, const struct yaml_entry *entry)
 {
 	struct loader *loader = groups->loader;
-	const char *missing = NULL;
 	struct group_state *group = &groups->items[groups->count++];
-	group->name = loader_expand(loader, entry->key, false, &missing);
+	group->name = loader_name(loader, entry->key);
 	group->node = entry->value;
 	group->members.arena = loader->arena;
 	struct scope scope = {.loader = loader, .kind = "group", .name = group->name};
@@ -149,8 +141,9 @@ static void read_group(struct groups *groups, const struct yaml_entry *entry)
 		group->mute = group->cluster->mute;
 	} else if (yaml_get(entry->value, "tests")) {
 		read_plain(entry->value, &scope, group);
-	} else if (entry->value->kind != YAML_LIST && !loader_is_null(entry->value, &scope, NULL))
-		loader_error(entry->value, &scope, "expected a list of tests");
+	} else if (!loader_is_null(entry->value, &scope, NULL)) {
+		loader_is_kind(entry->value, YAML_LIST, &scope, "a list of tests");
+	}
 	group->done = !group->node || group->node->kind != YAML_LIST;
 	const void **place = dict_place(&groups->names, group->name);
 	if (*place)
@@ -173,22 +166,17 @@ static void check_hiding(
 			test->line);
 }
 
-static void add_members(struct group_state *group)
-{
-	uint64_t *fingerprint = &group->cluster->fingerprint;
-
-	for (size_t i = 0; i < group->count; i++)
-		*fingerprint = hash_add(*fingerprint, &group->tests[i]->fingerprint,
-			sizeof group->tests[i]->fingerprint);
-}
-
 /* The tests lie in an array of the loader. */
-static void mute_members(struct loader *loader, const struct group_state *group)
+static void settle_members(struct loader *loader, const struct group_state *group)
 {
-	for (size_t i = 0; group->mute.count > 0 && i < group->count; i++) {
+	for (size_t i = 0; i < group->count; i++) {
 		struct test *test = (struct test *)(uintptr_t)group->tests[i];
 
-		test->mute = mutes_add(loader, &test->mute, &group->mute, group->node);
+		if (group->cluster)
+			group->cluster->fingerprint = hash_add(group->cluster->fingerprint,
+				&test->fingerprint, sizeof test->fingerprint);
+		if (group->mute.count > 0)
+			test->mute = mutes_add(loader, &test->mute, &group->mute, group->node);
 	}
 }
 
@@ -209,9 +197,7 @@ void groups_read(struct loader *loader, const struct yaml_node *map)
 	for (size_t i = 0; i < map->count; i++)
 		check_hiding(&groups, &groups.items[i], map->entries[i].key);
 	for (size_t i = 0; i < map->count; i++) {
-		if (groups.items[i].cluster)
-			add_members(&groups.items[i]);
-		mute_members(loader, &groups.items[i]);
+		settle_members(loader, &groups.items[i]);
 		out[i] = (struct group){groups.items[i].name, groups.items[i].tests,
 			groups.items[i].count, groups.items[i].cluster};
 		*dict_place(names, out[i].name) = &out[i];

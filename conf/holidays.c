@@ -134,10 +134,8 @@ struct holidays holidays_read(
 		bool good =
 			is_date(text)
 				? read_line(&list, arena_strdup(scope->loader->arena, text), &error)
-				: read_file(&list,
-					  *text == '/' ? text
-						       : loader_beside(scope->loader, where, text),
-					  &error);
+				: read_file(
+					  &list, loader_beside(scope->loader, where, text), &error);
 
 		if (!good)
 			loader_error(where, scope, "holidays: %s", error.text);

@@ -4,22 +4,23 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/utf8.h"
-#include "agent/base/zone.h"
 #include "conf/load.h"
 #include "detectors/combine.h"
 
 enum {
 	VALUE_MOST = 8000, /* bytes of a value */
-	BELIEF = 5,        /* options of a detection beside the detector's */
 	SECTIONS = 6 + COMBINE_MOST + IN_EFFECT_METRICS,
 };
 
-struct section {
+/* The sections so far; options are added to the last one. */
+struct listing {
 	struct arena *arena;
 	const struct config *config;
-	struct option_in_effect *items;
+	const struct schema *schema;
+	struct options_in_effect *sections;
 	size_t count;
-	bool server; /* its options may be credentials */
+	struct option_in_effect *items; /* of the last section */
+	bool server;                    /* its options may be credentials */
 };
 
 /* Whether a number is set: one below the field's range stands for unset. */
@@ -89,14 +90,14 @@ static void put_list(struct buf *out, const struct strings *list, const struct c
 
 /* The value as written in the file. True if part of it is hidden. */
 static bool put_value(struct buf *out, const struct field *field, const void *options,
-	const struct section *section)
+	const struct listing *listing)
 {
 	const void *value = (const char *)options + field->offset;
-	const struct config *config = section->config;
+	const struct config *config = listing->config;
 
 	if (field->type == FIELD_STRING)
 		return put_open(
-			out, config_written(config, *(const char *const *)value), section->server);
+			out, config_written(config, *(const char *const *)value), listing->server);
 	if (field->type == FIELD_MAP)
 		return put_map(out, value, field->flags & FIELD_CLOSED, config);
 	if (field->type == FIELD_LIST)
@@ -106,13 +107,13 @@ static bool put_value(struct buf *out, const struct field *field, const void *op
 	return field->type == FIELD_SECRET;
 }
 
-static const char *keep_value(struct section *section, struct buf *text)
+static const char *keep_value(struct arena *arena, struct buf *text)
 {
 	const char *value = text->data ? text->data : "";
 	size_t length = utf8_cut(value, VALUE_MOST);
 
-	value = value[length] ? arena_printf(section->arena, "%.*s ...", (int)length, value)
-			      : arena_strdup(section->arena, value);
+	value = value[length] ? arena_printf(arena, "%.*s ...", (int)length, value)
+			      : arena_strdup(arena, value);
 	buf_free(text);
 	return value;
 }
@@ -136,178 +137,139 @@ static bool is_usual(const struct field *field, const void *options, const void 
 	return same;
 }
 
-static struct option_in_effect *add(struct section *section)
+static void begin(struct listing *listing, const char *of, const char *name, bool server)
 {
-	section->items =
-		arena_grow(section->arena, section->items, section->count, sizeof *section->items);
-	return &section->items[section->count++];
+	listing->sections[listing->count++] = (struct options_in_effect){.of = of, .name = name};
+	listing->items = NULL;
+	listing->server = server;
 }
 
-static void add_field(
-	struct section *section, const struct field *field, const void *options, const void *usual)
+static void add(struct listing *listing, struct option_in_effect option)
 {
-	struct option_in_effect *option = add(section);
-	struct buf text = {0};
+	struct options_in_effect *section = &listing->sections[listing->count - 1];
 
-	*option = (struct option_in_effect){
-		.name = field->name, .help = field->help, .usual = is_usual(field, options, usual)};
-	if (!is_given(field, options))
-		return;
-	option->hidden = put_value(&text, field, options, section);
-	option->value = keep_value(section, &text);
+	section->items = listing->items =
+		arena_grow(listing->arena, listing->items, section->count, sizeof *listing->items);
+	listing->items[section->count++] = option;
 }
 
 static void add_fields(
-	struct section *section, const struct field *fields, const void *options, const void *usual)
+	struct listing *listing, const struct field *fields, const void *options, const void *usual)
 {
-	for (const struct field *field = fields; field && field->name; field++)
-		if (!(field->flags & FIELD_HIDDEN) || !is_usual(field, options, usual))
-			add_field(section, field, options, usual);
+	for (const struct field *field = fields; field && field->name; field++) {
+		struct option_in_effect option = {.name = field->name,
+			.help = field->help,
+			.usual = is_usual(field, options, usual)};
+		struct buf text = {0};
+
+		if (field->flags & FIELD_HIDDEN && option.usual)
+			continue;
+		if (is_given(field, options)) {
+			option.hidden = put_value(&text, field, options, listing);
+			option.value = keep_value(listing->arena, &text);
+		}
+		add(listing, option);
+	}
 }
 
 /* Adds the options of a table with defaults of its own. */
 static void add_table(
-	struct section *section, const struct field *fields, size_t size, const void *options)
+	struct listing *listing, const struct field *fields, size_t size, const void *options)
 {
-	void *usual = arena_alloc(section->arena, size);
+	void *usual = arena_alloc(listing->arena, size);
 
 	if (!options)
 		return;
-	memset(usual, 0, size);
 	field_defaults(fields, usual);
-	add_fields(section, fields, options, usual);
+	add_fields(listing, fields, options, usual);
 }
 
-static void add_text(
-	struct section *section, const char *name, const char *help, const char *value, bool usual)
+static void add_detection(struct listing *listing, const struct detection *detection)
 {
-	*add(section) = (struct option_in_effect){
-		.name = name, .help = help, .value = value, .usual = usual};
-}
-
-static const char *confirm_text(const struct confirm_rule *rule, struct arena *arena)
-{
-	if (rule->mode == CONFIRM_OFF)
-		return "off";
-	return rule->mode == CONFIRM_AUTO ? "auto"
-					  : arena_printf(arena, "%zu points", rule->points);
-}
-
-static void add_detection(struct section *section, const struct detection *detection)
-{
-	struct arena *arena = section->arena;
-
-	add_table(section, detection->detector->fields, detection->detector->options_size,
-		detection->options);
-	add_text(section, "confirm", confirm_fields->help, confirm_text(&detection->confirm, arena),
-		detection->confirm.mode == CONFIRM_AUTO);
-	add_text(section, "fdr", "false discovery rate of its series",
-		detection->fdr > 0 ? arena_printf(arena, "%.10g", detection->fdr) : NULL,
-		detection->fdr == 0);
-	add_text(section, "kind", season_fields[0].help, series_kind_names[detection->kind],
-		detection->kind == KIND_AUTO);
-	add_text(section, "season", season_fields[1].help,
-		detection->season == SEASON_UNSET ? NULL : season_mode_names[detection->season],
-		detection->season == SEASON_UNSET);
-	add_text(section, "zone", season_fields[2].help,
-		detection->zone ? zone_name(detection->zone) : NULL, !detection->zone);
-	add_text(section, "holidays", season_fields[3].help,
-		detection->holidays.count > 0
-			? arena_printf(arena, "%zu days", detection->holidays.count)
-			: NULL,
-		detection->holidays.count == 0);
-}
-
-static void end_section(struct options_in_effect *out, size_t *count, const char *of,
-	const char *name, const struct section *section)
-{
-	out[(*count)++] = (struct options_in_effect){
-		.of = of, .name = name, .items = section->items, .count = section->count};
-}
-
-static void add_server(struct options_in_effect *out, size_t *count, const struct config *config,
-	const struct schema *schema, const struct server *server, struct arena *arena)
-{
-	const struct plugin *plugin = server->source;
-	struct section section = {.arena = arena, .config = config, .server = true};
-
-	add_table(&section, plugin->server_fields, plugin->server_size, server->options);
-	if (plugin->endpoint)
-		add_table(&section, schema->endpoint_fields, plugin->server_size, server->options);
-	end_section(out, count, "server", server->name, &section);
-}
-
-static void add_detections(struct options_in_effect *out, size_t *count,
-	const struct config *config, const struct schema *schema, const struct detection *detection,
-	struct arena *arena)
-{
+	const struct pair known[DETECTION_BELIEFS] = {{confirm_fields->help, "auto"},
+		{"false discovery rate of its series", NULL},
+		{season_fields[0].help, series_kind_names[KIND_AUTO]},
+		{season_fields[1].help, NULL}, {season_fields[2].help, NULL},
+		{season_fields[3].help, NULL}};
+	const char *texts[DETECTION_BELIEFS];
 	struct detection members[COMBINE_MOST];
-	size_t member_count = combine_members(schema, detection, members);
-	struct section section = {.arena = arena, .config = config};
+	size_t count = combine_members(listing->schema, detection, members);
 
-	add_detection(&section, detection);
-	end_section(out, count, "detection", detection->detector->name, &section);
-	for (size_t i = 0; i < member_count; i++) {
-		section = (struct section){.arena = arena, .config = config};
-		add_detection(&section, &members[i]);
-		end_section(out, count, "detection", members[i].detector->name, &section);
-	}
+	begin(listing, "detection", detection->detector->name, false);
+	add_table(listing, detection->detector->fields, detection->detector->options_size,
+		detection->options);
+	detection_beliefs(detection, listing->arena, texts);
+	for (size_t i = 0; i < DETECTION_BELIEFS; i++)
+		add(listing, (struct option_in_effect){.name = detection_belief_keys[i],
+				     .help = known[i].key,
+				     .value = texts[i] ? texts[i] : known[i].value,
+				     .usual = !texts[i]});
+	for (size_t i = 0; i < count; i++)
+		add_detection(listing, &members[i]);
 }
 
-static void add_metric(struct options_in_effect *out, size_t *count, const struct config *config,
-	const struct schema *schema, const struct test *test, size_t at, struct arena *arena)
+static void add_metric(struct listing *listing, const struct test *test, size_t at)
 {
-	struct section section = {.arena = arena, .config = config};
-	struct own_options own = metric_options_of(config, test, at, arena);
-	const char *detection = detection_text(schema, &test->detections[at], arena);
+	struct arena *arena = listing->arena;
+	struct own_options own = metric_options_of(listing->config, test, at, arena);
+	const char *detection = detection_text(listing->schema, &test->detections[at], arena);
+	const char *usual = detection_text(listing->schema, &test->detection, arena);
 
-	add_fields(&section, metric_fields, own.given, own.usual);
-	add_text(&section, "detection", "detector and its options that differ from the defaults",
-		detection, strcmp(detection, detection_text(schema, &test->detection, arena)) == 0);
-	end_section(out, count, "metric", test->metrics[at].name, &section);
+	begin(listing, "metric", test->metrics[at].name, false);
+	add_fields(listing, metric_fields, own.given, own.usual);
+	add(listing, (struct option_in_effect){.name = "detection",
+			     .help = "detector and its options that differ from the defaults",
+			     .value = detection,
+			     .usual = strcmp(detection, usual) == 0});
 }
 
-/* The lab is another server. */
-static void add_bisect(struct options_in_effect *out, size_t *count, const struct config *config,
-	const struct schema *schema, const struct bisect_settings *bisect, struct arena *arena)
+/* Adds a server's options, or a lab's. */
+static void add_server(struct listing *listing, const struct field *fields, size_t size,
+	bool endpoint, const void *options)
 {
-	const struct plugin *plugin = bisect->lab_plugin;
-	struct section own = {.arena = arena, .config = config};
-	struct section lab = {.arena = arena, .config = config, .server = true};
-
-	add_table(&own, test_bisect_fields, sizeof *bisect, bisect);
-	end_section(out, count, "bisect", bisect->lab, &own);
-	if (!bisect->webhook)
-		return;
-	add_table(&lab, plugin->fields, plugin->options_size, bisect->webhook);
-	add_table(&lab, schema->endpoint_fields, plugin->options_size, bisect->webhook);
-	end_section(out, count, "lab", bisect->lab, &lab);
+	add_table(listing, fields, size, options);
+	if (endpoint)
+		add_table(listing, listing->schema->endpoint_fields, size, options);
 }
 
 size_t test_in_effect(const struct config *config, const struct schema *schema,
 	const struct test *test, struct arena *arena, const struct options_in_effect **out)
 {
-	struct options_in_effect *sections = arena_array(arena, SECTIONS, sizeof *sections);
-	struct section common = {.arena = arena, .config = config}, source = common;
+	struct listing listing = {.arena = arena,
+		.config = config,
+		.schema = schema,
+		.sections = arena_array(arena, SECTIONS, sizeof *listing.sections)};
 	struct own_options own = test_options_of(config, test, arena);
-	size_t count = 0;
+	const struct bisect_settings *bisect = test->bisect;
+	const struct server *server = test->server;
 
-	*out = sections;
-	add_fields(&common, test_fields, own.given, own.usual);
-	end_section(sections, &count, "test", test->name, &common);
+	*out = listing.sections;
+	begin(&listing, "test", test->name, false);
+	add_fields(&listing, test_fields, own.given, own.usual);
 	if (test->source) {
-		add_table(&source, test->source->fields, test->source->options_size, test->options);
-		end_section(sections, &count, "source", test->source->name, &source);
+		begin(&listing, "source", test->source->name, false);
+		add_table(
+			&listing, test->source->fields, test->source->options_size, test->options);
 	}
-	if (test->server)
-		add_server(sections, &count, config, schema, test->server, arena);
+	if (server) {
+		begin(&listing, "server", server->name, true);
+		add_server(&listing, server->source->server_fields, server->source->server_size,
+			server->source->endpoint, server->options);
+	}
 	if (test->detection.detector)
-		add_detections(sections, &count, config, schema, &test->detection, arena);
-	if (test->bisect)
-		add_bisect(sections, &count, config, schema, test->bisect, arena);
+		add_detection(&listing, &test->detection);
+	if (bisect) {
+		begin(&listing, "bisect", bisect->lab, false);
+		add_table(&listing, test_bisect_fields, sizeof *bisect, bisect);
+	}
+	if (bisect && bisect->webhook) {
+		begin(&listing, "lab", bisect->lab, true);
+		add_server(&listing, bisect->lab_plugin->fields, bisect->lab_plugin->options_size,
+			true, bisect->webhook);
+	}
 	for (size_t i = 0; i < test->metric_count && i < IN_EFFECT_METRICS; i++)
-		add_metric(sections, &count, config, schema, test, i, arena);
-	return count;
+		add_metric(&listing, test, i);
+	return listing.count;
 }
 
 const char *server_address(const struct config *config, const struct schema *schema,
@@ -317,11 +279,11 @@ const char *server_address(const struct config *config, const struct schema *sch
 	const struct field *field =
 		field_find(plugin->endpoint ? schema->endpoint_fields : plugin->server_fields,
 			plugin->endpoint ? "url" : "hostname");
-	struct section section = {.arena = arena, .config = config, .server = true};
+	const struct listing listing = {.config = config, .server = true};
 	struct buf text = {0};
 
 	if (!field || !is_given(field, server->options))
 		return NULL;
-	(void)put_value(&text, field, server->options, &section);
-	return keep_value(&section, &text);
+	(void)put_value(&text, field, server->options, &listing);
+	return keep_value(arena, &text);
 }

@@ -75,14 +75,6 @@ const struct compat_type *kind_section(const char *name)
 	return find(kind_sections, name);
 }
 
-static bool listed(const char *const *names, const char *name)
-{
-	for (; *names; names++)
-		if (strcmp(*names, name) == 0)
-			return true;
-	return false;
-}
-
 void kind_check(
 	const struct compat_type *kind, const struct yaml_node *map, const struct scope *scope)
 {
@@ -91,7 +83,8 @@ void kind_check(
 	for (size_t i = 0; i < map->count; i++) {
 		const char *key = map->entries[i].key->text;
 		const struct yaml_node *value = map->entries[i].value;
-		if (listed(kind->keys, key) && !listed(lists, key) && value->kind != YAML_SCALAR)
+		if (is_listed(kind->keys, key) && !is_listed(lists, key) &&
+			value->kind != YAML_SCALAR)
 			loader_error(value, scope, "%s: expected one value, not a %s", key,
 				value->kind == YAML_MAP ? "map" : "list");
 	}

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -95,7 +96,6 @@ static bool read_times(const struct yaml_node *map, const struct scope *scope,
 /* The configuration's hash shows changes of the configuration. */
 static void add_entry(struct loader *loader, const struct known_change *entry)
 {
-	uint64_t ignored = HASH_START;
 	const int64_t numbers[] = {entry->from, entry->to, entry->until, entry->direction};
 	struct config *config = loader->config;
 	struct known_change *entries = arena_grow(
@@ -103,10 +103,10 @@ static void add_entry(struct loader *loader, const struct known_change *entry)
 
 	entries[config->known_change_count++] = *entry;
 	config->known_changes = loader->known_changes = entries;
-	fingerprint_text(loader, &ignored, entry->test);
-	fingerprint_text(loader, &ignored, entry->metric);
-	fingerprint_text(loader, &ignored, entry->commit);
-	fingerprint_text(loader, &ignored, entry->reason);
+	fingerprint_text(loader, NULL, entry->test);
+	fingerprint_text(loader, NULL, entry->metric);
+	fingerprint_text(loader, NULL, entry->commit);
+	fingerprint_text(loader, NULL, entry->reason);
 	config->hash = hash_add(config->hash, numbers, sizeof numbers);
 	config->hash = hash_add(config->hash, &entry->at_most, sizeof entry->at_most);
 }
@@ -118,24 +118,19 @@ static void read_entry(struct loader *loader, const struct yaml_node *map)
 	struct reading reading = {.scope = {.loader = loader, .kind = "known_changes"},
 		.tables = {{known_change_fields, &options}}};
 	size_t errors = loader->problems->errors;
-	struct unset unset;
 
-	if (map->kind != YAML_MAP) {
-		loader_error(map, &reading.scope,
-			"expected a map with test, commit or time, and reason");
+	if (!loader_is_kind(
+		    map, YAML_MAP, &reading.scope, "a map with test, commit or time, and reason"))
 		return;
-	}
 	field_defaults(known_change_fields, &options);
-	unset = options_read(map, map, &reading);
-	loader_is_set(&reading.scope, &unset);
-	check_text(map, &reading.scope, "test", options.test);
-	check_text(map, &reading.scope, "metric", options.metric);
-	check_text(map, &reading.scope, "commit", options.commit);
+	options_read_all(map, &reading);
+	for (const struct field *field = known_change_fields; field->name; field++)
+		if (field->type == FIELD_STRING)
+			check_text(map, &reading.scope, field->name, field_text(field, &options));
 	if (options.commit && known_commit_is_short(options.commit))
 		loader_error(yaml_get(map, "commit"), &reading.scope,
 			"commit: \"%s\" is too short: expected at least %d digits, or use time",
 			options.commit, KNOWN_COMMIT_LEAST);
-	check_text(map, &reading.scope, "reason", options.reason);
 	if (!options.commit && !options.time && loader->problems->errors == errors)
 		loader_error(map, &reading.scope,
 			"\"commit\" or \"time\" is missing: the entry would cover every later "
@@ -160,12 +155,9 @@ void known_changes_read(struct loader *loader, const struct yaml_node *list)
 {
 	struct scope scope = {.loader = loader, .kind = "known_changes"};
 
-	if (loader_is_null(list, &scope, NULL))
+	if (loader_is_null(list, &scope, NULL) ||
+		!loader_is_kind(list, YAML_LIST, &scope, "a list of changes"))
 		return;
-	if (list->kind != YAML_LIST) {
-		loader_error(list, &scope, "expected a list of changes");
-		return;
-	}
 	if (loader->config->known_change_count + list->count > ENTRIES_MOST) {
 		loader_error(list, &scope, "more than %d entries", ENTRIES_MOST);
 		return;
@@ -183,10 +175,8 @@ void known_changes_read_file(struct loader *loader, const char *path)
 		root = yaml_parse(loader->arena, arena_strdup(loader->arena, path),
 			content.data ? content.data : "", content.length, loader->problems);
 	buf_free(&content);
-	if (root && root->kind != YAML_MAP) {
-		loader_error(root, &loader->root, "expected known_changes: and a list");
+	if (root && !loader_is_kind(root, YAML_MAP, &loader->root, "known_changes: and a list"))
 		return;
-	}
 	for (size_t i = 0; root && i < root->count; i++) {
 		static const char *const keys[] = {"known_changes"};
 		const struct yaml_node *key = root->entries[i].key;
@@ -232,9 +222,8 @@ static void read_matches(struct loader *loader, const struct yaml_node *where, c
 void known_changes_read_files(struct loader *loader, const struct yaml_node *patterns)
 {
 	struct scope scope = {.loader = loader, .kind = "known_changes_files"};
-	const struct yaml_node *const *items =
-		patterns->kind == YAML_LIST ? patterns->items : &patterns;
-	size_t count = patterns->kind == YAML_LIST ? patterns->count : 1;
+	const struct yaml_node *const *items;
+	size_t count = yaml_items(&patterns, &items);
 
 	if (loader_is_null(patterns, &scope, NULL))
 		return;
@@ -254,23 +243,8 @@ void known_changes_read_files(struct loader *loader, const struct yaml_node *pat
 		if (missing)
 			loader_error(items[i], &scope, "${%s} is not set", missing);
 		else
-			read_matches(loader, items[i],
-				*text == '/' ? text : loader_beside(loader, items[i], text));
+			read_matches(loader, items[i], loader_beside(loader, items[i], text));
 	}
-}
-
-/* A quoted scalar, in which references are escaped. */
-static void put_scalar(struct buf *out, const char *text)
-{
-	struct buf plain = {0};
-
-	for (const char *at = text; *at; at++) {
-		if (at[0] == '$' && at[1] == '{')
-			buf_char(&plain, '$');
-		buf_char(&plain, *at);
-	}
-	buf_json_text(out, plain.data ? plain.data : "");
-	buf_free(&plain);
 }
 
 /* Writes the keys of entries: one below the other, or in braces. */
@@ -280,58 +254,56 @@ struct writer {
 	bool begun;
 };
 
-static void put_key(struct writer *writer, const char *key)
+/* A value that is quoted, with its references escaped, or written as it is. */
+static void put(struct writer *writer, const char *key, const char *text, bool quoted)
 {
+	struct buf plain = {0};
+
 	if (writer->indent < 0)
 		buf_text(writer->out, writer->begun ? ", " : "{");
 	else
 		buf_printf(writer->out, "%*s%s ", writer->indent, "", writer->begun ? " " : "-");
 	buf_printf(writer->out, "%s: ", key);
 	writer->begun = true;
-}
-
-static void end_value(struct writer *writer)
-{
+	for (const char *at = text; *at; at++) {
+		if (at[0] == '$' && at[1] == '{')
+			buf_char(&plain, '$');
+		buf_char(&plain, *at);
+	}
+	if (quoted)
+		buf_json_text(writer->out, plain.data ? plain.data : "");
+	else
+		buf_text(writer->out, text);
 	if (writer->indent >= 0)
 		buf_char(writer->out, '\n');
-}
-
-static void put_text(struct writer *writer, const char *key, const char *text)
-{
-	if (!text)
-		return;
-	put_key(writer, key);
-	put_scalar(writer->out, text);
-	end_value(writer);
+	buf_free(&plain);
 }
 
 static void put_time(struct writer *writer, const char *key, int64_t time)
 {
 	char text[WHEN_TEXT];
 
-	if (time == WHEN_ALWAYS || time == WHEN_NEVER)
-		return;
-	put_key(writer, key);
-	buf_printf(writer->out, "\"%s\"", when_format_iso(time, text));
-	end_value(writer);
+	if (time != WHEN_ALWAYS && time != WHEN_NEVER)
+		put(writer, key, when_format_iso(time, text), true);
 }
 
 static void put_entry(struct buf *out, int indent, const struct known_change *entry)
 {
 	struct writer writer = {.out = out, .indent = indent};
+	char number[NUMBER_TEXT];
 
-	put_text(&writer, "test", entry->test);
-	put_text(&writer, "metric", entry->metric);
-	put_text(&writer, "commit", entry->commit);
+	put(&writer, "test", entry->test, true);
+	if (entry->metric)
+		put(&writer, "metric", entry->metric, true);
+	if (entry->commit)
+		put(&writer, "commit", entry->commit, true);
 	put_time(&writer, "time", entry->from);
 	if (entry->direction != 0)
-		put_text(&writer, "direction", entry->direction > 0 ? "up" : "down");
-	if (entry->at_most > 0) {
-		put_key(&writer, "at_most");
-		buf_printf(out, "%.6g", entry->at_most < LARGEST ? entry->at_most : LARGEST);
-		end_value(&writer);
-	}
-	put_text(&writer, "reason", entry->reason);
+		put(&writer, "direction", entry->direction > 0 ? "up" : "down", true);
+	snprintf(number, sizeof number, "%.6g", fmin(entry->at_most, LARGEST));
+	if (entry->at_most > 0)
+		put(&writer, "at_most", number, false);
+	put(&writer, "reason", entry->reason, true);
 	put_time(&writer, "until", entry->until);
 	if (indent < 0)
 		buf_char(out, '}');

@@ -91,6 +91,10 @@ void loader_warn(const struct yaml_node *where, const struct scope *scope, const
  * `name` is its key, or NULL if that is the subject. */
 bool loader_is_null(const struct yaml_node *node, const struct scope *scope, const char *name);
 
+/* Whether the node is of that kind; reports "expected ..." if not. */
+bool loader_is_kind(const struct yaml_node *node, enum yaml_kind kind, const struct scope *scope,
+	const char *expected);
+
 /* Reports a name that is empty or has control characters: names go to terminals, Slack and labels.
  */
 void loader_check_name(const struct yaml_node *where, const struct scope *scope, const char *name);
@@ -131,6 +135,9 @@ void loader_written(struct loader *loader, const char *value, const struct yaml_
 const char *loader_expand(
 	struct loader *loader, const struct yaml_node *where, bool dollar, const char **missing);
 
+/* The name that a key spells. */
+const char *loader_name(struct loader *loader, const struct yaml_node *key);
+
 /* The environment variable, or NULL. */
 const char *loader_variable(const struct loader *loader, const char *name);
 
@@ -142,7 +149,7 @@ void loader_set_variables(const struct field *fields, void *options, const struc
 /* The path with a leading `~/` replaced by $HOME. */
 const char *loader_path(struct loader *loader, const char *text, const char **missing);
 
-/* A relative path, from the folder of the configuration file in which the value stands. */
+/* The path; a relative one from the folder of the file in which the value stands. */
 const char *loader_beside(struct loader *loader, const struct yaml_node *value, const char *text);
 
 /* How the keys of a map are read. */
@@ -172,13 +179,27 @@ struct reading {
 struct unset options_read(
 	const struct yaml_node *map, const struct yaml_node *where, const struct reading *reading);
 
+/* The same where a variable that is not set is an error; false if one is not. */
+bool options_read_all(const struct yaml_node *map, const struct reading *reading);
+
 /* Whether no variable is unset, which is an error. */
 bool loader_is_set(const struct scope *scope, const struct unset *unset);
 
 /* ` (did you mean "x"?)` among `count` names, or "". Limited to a number of calls where there are
- * many names. */
+ * many names. loader_hint_in: among the names of structs of `size` bytes, each its first member. */
 const char *loader_hint(
 	struct loader *loader, const char *word, const char *const *names, size_t count);
+const char *loader_hint_in(
+	struct loader *loader, const char *word, const void *items, size_t count, size_t size);
+
+/* Whether the name is one of these, which end with NULL. */
+bool is_listed(const char *const *names, const char *name);
+
+/* The text of a STRING or SECRET; and the secret for whose file the field is (`token` of
+ * `token_file`), or NULL. */
+const char *field_text(const struct field *field, const void *options);
+const struct field *field_secret(const struct field *fields, const struct field *file);
+bool field_is_file(const struct field *field); /* NAME_file */
 
 /* services.c: reads agent, server (`prometheus`, `sources`) and receiver (`slack`, `receivers`)
  * sections. True if the section is known. */
@@ -237,13 +258,18 @@ struct detection detection_read(const struct yaml_node *node, const struct scope
 	const struct detection *base, struct unset *unset);
 struct detection detection_default(const struct schema *schema, struct arena *arena);
 
-/* Lays one map over `base`; an error of the detector's check is reported at the last map.
- * detection_belief_keys, NULL-terminated, are the keys that belong to no detector. */
-extern const char *const detection_belief_keys[];
+/* The keys that belong to no detector, NULL-terminated; and their values as texts, NULL for the
+ * default. */
+enum { DETECTION_BELIEFS = 6 };
+extern const char *const detection_belief_keys[DETECTION_BELIEFS + 1];
+void detection_beliefs(const struct detection *detection, struct arena *arena,
+	const char *texts[DETECTION_BELIEFS]);
 
 /* The days that the texts of `node`, a list or one text, name; problems are reported. */
 struct holidays holidays_read(
 	const struct yaml_node *node, const struct scope *scope, struct strings texts);
+
+/* Lays one map over `base`; an error of the detector's check is reported at the last map. */
 struct detection detection_layer(const struct yaml_node *map, const struct scope *scope,
 	const struct detection *base, struct unset *unset);
 void detection_check(const struct yaml_node *last, const struct scope *scope,
@@ -251,10 +277,6 @@ void detection_check(const struct yaml_node *last, const struct scope *scope,
 
 /* controls.c: notes the control of a test or metric and returns its rule; `base` is the test's for
  * a metric, or NULL. Noted rules are resolved when all tests are known. */
-struct control_options {
-	const char *explained_by, *relative_to;
-};
-
 const struct control_rule *control_note(const struct yaml_node *map, const struct scope *scope,
 	const struct control_options *options, const struct control_rule *base);
 void controls_read(struct loader *loader);
@@ -291,8 +313,8 @@ const struct yaml_node *templates_resolve(
 	struct loader *loader, const char *name, const struct yaml_node *test);
 
 /*
- * fingerprint.c: adds options, or a text (or NULL), to a fingerprint and, without secrets, to the
- * configuration's hash; the fingerprint of a resolved test, or of a receiver.
+ * fingerprint.c: adds options, or a text (or NULL), to a fingerprint (or NULL) and, without
+ * secrets, to the configuration's hash; the fingerprint of a resolved test, or of a receiver.
  */
 void fingerprint_fields(struct loader *loader, uint64_t *fingerprint, const struct field *fields,
 	const void *options);
@@ -334,7 +356,8 @@ struct strings notify_read(const struct yaml_node *map, const struct scope *scop
  * those of a test with those of a group of it. When all have been read, mute_times_check warns of
  * unused ones.
  */
-bool mute_clock(const char *text, int64_t *out); /* "22:00" in minutes; at most "24:00" */
+bool mute_clock(const char *text, int64_t *out);      /* "22:00" in minutes; at most "24:00" */
+bool mute_weekdays(const char *text, unsigned *days); /* "mon", "friday:monday": adds bits */
 void mute_times_read(struct loader *loader, const struct yaml_node *map);
 struct mutes mutes_read(
 	const struct yaml_node *map, const struct scope *scope, const struct strings *given);

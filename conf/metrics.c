@@ -7,27 +7,29 @@
 
 enum { METRIC_VALUES = 5 }; /* charged to the loader's budget for each metric */
 
-/* The options of a metric besides `detection`. */
+/* The options of a metric besides `detection`, and the metric that is made of them. */
 struct metric_options {
-	const char *column, *suffix, *query, *unit, *was;
-	double direction, scale;
-	struct strings annotate;
+	struct metric metric;
+	const char *was;
+	double direction;
 	struct control_options control;
 };
 
 const struct field metric_fields[] = {
-	OPTION_STRING(
-		struct metric_options, column, NULL, "column of the metric; default: its name"),
-	OPTION_STRING(
-		struct metric_options, suffix, NULL, "path below the test's prefix in Graphite"),
-	OPTION_STRING(struct metric_options, query, NULL,
+	OPTION_STRING_AS("column", struct metric_options, metric.column, NULL,
+		"column of the metric; default: its name"),
+	OPTION_STRING_AS("suffix", struct metric_options, metric.suffix, NULL,
+		"path below the test's prefix in Graphite"),
+	OPTION_STRING_AS("query", struct metric_options, metric.query, NULL,
 		"query of this metric, or target in Graphite", .alias = "target"),
 	OPTION_DOUBLE(struct metric_options, direction, NULL, 0, 0,
 		"1: higher is better, -1: lower is better, 0: either way"),
-	OPTION_DOUBLE(struct metric_options, scale, "1", 0, 0, "factor applied to each value"),
-	OPTION_STRING(struct metric_options, unit, NULL, "the unit, for display"),
+	OPTION_DEFAULT(DOUBLE, double, "scale", struct metric_options, metric.scale, "1",
+		"factor applied to each value"),
+	OPTION_STRING_AS("unit", struct metric_options, metric.unit, NULL, "the unit, for display"),
 	OPTION_STRING(struct metric_options, was, NULL, "former name; its changes are inherited"),
-	OPTION_LIST(struct metric_options, annotate, "tags of its annotations in Grafana"),
+	OPTION_ROW(LIST, struct strings, "annotate", struct metric_options, metric.annotate,
+		"tags of its annotations in Grafana"),
 	OPTION_STRING_AS("explained_by", struct metric_options, control.explained_by, NULL,
 		"TEST/METRIC of the load it depends on, to compare at equal load; \"\": none, "
 		"overriding the test"),
@@ -40,23 +42,16 @@ struct own_options metric_options_of(
 	const struct config *config, const struct test *test, size_t at, struct arena *arena)
 {
 	const struct metric *metric = &test->metrics[at];
-	const struct control_rule *control = test->detections[at].control;
 	struct metric_options *given = arena_alloc(arena, sizeof *given);
 	struct metric_options *usual = arena_alloc(arena, sizeof *usual);
-	*usual = (struct metric_options){
-		.scale = 1, .control = control_options_of(test->detection.control)};
-	*given = (struct metric_options){
-		.column = metric->column && strcmp(metric->column, metric->name) != 0
-				  ? metric->column
-				  : NULL,
-		.suffix = metric->suffix,
-		.query = metric->query,
-		.unit = metric->unit,
+	usual->metric.scale = 1;
+	usual->control = control_options_of(test->detection.control);
+	*given = (struct metric_options){.metric = *metric,
 		.was = former_name(config, test->name, metric->name),
 		.direction = metric->direction,
-		.scale = metric->scale,
-		.annotate = metric->annotate,
-		.control = control_options_of(control)};
+		.control = control_options_of(test->detections[at].control)};
+	if (metric->column && strcmp(metric->column, metric->name) == 0)
+		given->metric.column = NULL;
 	return (struct own_options){given, usual};
 }
 
@@ -90,28 +85,24 @@ static void read_options(struct metrics_reading *metrics, const struct yaml_node
 		metrics->unset = unset;
 	if (options.direction != -1 && options.direction != 0 && options.direction != 1)
 		loader_error(key, scope, "direction: %g: expected 1, -1 or 0", options.direction);
-	if (options.scale == 0)
+	if (options.metric.scale == 0)
 		loader_error(key, scope, "scale: 0 would make all values equal");
+	if (metrics->suffix && !options.metric.suffix && !options.metric.query)
+		loader_error(key, scope, "\"suffix\" is missing");
 	fingerprint_fields(loader, &metrics->test->fingerprint, metric_fields, &options);
+	options.metric.name = metric->name;
+	*metric = options.metric;
 	metric->direction = (options.direction > 0) - (options.direction < 0);
-	metric->scale = options.scale;
-	metric->unit = options.unit;
-	metric->column = options.column ? options.column : metric->name;
-	metric->suffix = options.suffix;
-	metric->query = options.query;
-	metric->annotate = options.annotate;
+	metric->column = metric->column ? metric->column : metric->name;
 	rename_note(map, scope, options.was);
 	*control = control_note(map, scope, &options.control, metrics->test->detection.control);
-	if (metrics->suffix && !options.suffix && !options.query)
-		loader_error(key, scope, "\"suffix\" is missing");
 }
 
 static void read_metric(struct metrics_reading *metrics, const struct yaml_entry *entry,
 	struct metric *metric, struct detection *detection)
 {
 	struct loader *loader = metrics->loader;
-	const char *missing = NULL;
-	*metric = (struct metric){.name = loader_expand(loader, entry->key, false, &missing)};
+	metric->name = loader_name(loader, entry->key);
 	struct scope scope = {.loader = loader,
 		.kind = "test",
 		.name = metrics->test->name,

@@ -6,6 +6,7 @@
  * interval begins or ends, midnight, or a change of the zone's offset. Between two turns nothing
  * changes.
  */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -14,7 +15,7 @@
 #include "conf/load.h"
 #include "conf/mute.h"
 
-enum { RANGES_MOST = 50, INTERVALS_MOST = 50, TURNS_MOST = 2000, MINUTES = 1440 };
+enum { RANGES_MOST = 50, INTERVALS_MOST = 50, TURNS_MOST = 2000, MINUTES = 1440, ABBREVIATED = 3 };
 #define MINUTE INT64_C(60000)
 #define DAY (MINUTES * MINUTE)
 
@@ -69,21 +70,10 @@ static bool is_among(const struct mute_ranges *ranges, int64_t value)
 	return ranges->count == 0;
 }
 
-static int days_of_month(struct date date)
-{
-	struct date next = {date.year + (date.month == 12), date.month % 12 + 1, 1};
-	int64_t from, to;
-
-	date.day = 1;
-	if (!when_from_date(date, &from) || !when_from_date(next, &to))
-		return 31;
-	return (int)((to - from) / DAY);
-}
-
 /* Negative days count from the end of the month: -1 is its last. */
 static bool is_day(const struct mute_ranges *ranges, struct date date)
 {
-	int days = days_of_month(date);
+	int days = when_month_days(date.year, date.month);
 
 	for (size_t i = 0; i < ranges->count; i++) {
 		struct mute_range range = ranges->items[i];
@@ -109,10 +99,9 @@ static bool interval_holds(const struct mute_interval *interval, int64_t ms)
 {
 	int64_t local = zone_local(interval->zone, ms), midnight = day_start(local);
 	struct date date = when_to_date(local);
-	int64_t weekday = ((midnight / DAY + 4) % 7 + 7) % 7;
 
 	return is_time(&interval->times, local - midnight) &&
-	       is_among(&interval->parts[PART_WEEKDAYS], weekday) &&
+	       is_among(&interval->parts[PART_WEEKDAYS], when_weekday(local)) &&
 	       is_day(&interval->parts[PART_DAYS], date) &&
 	       is_among(&interval->parts[PART_MONTHS], date.month) &&
 	       is_among(&interval->parts[PART_YEARS], date.year);
@@ -247,13 +236,14 @@ static const struct part_rule {
 	{"years", NULL, 1970, 9999, false, "a year such as 2026, or 2026:2028"},
 };
 
+/* A name, in full or abbreviated, or a number. */
 static bool read_word(const struct part_rule *rule, const char *text, size_t length, int64_t *out)
 {
 	bool negative = length > 1 && *text == '-';
 	size_t at = negative;
 
 	for (size_t i = 0; rule->names && rule->names[i]; i++)
-		if (strlen(rule->names[i]) == length &&
+		if ((length == ABBREVIATED || length == strlen(rule->names[i])) &&
 			strncasecmp(rule->names[i], text, length) == 0) {
 			*out = rule->first + (int64_t)i;
 			return true;
@@ -285,12 +275,6 @@ static bool read_range(const struct part_rule *rule, const char *text, struct mu
 	return *problem == NULL;
 }
 
-static size_t items_of(const struct yaml_node *const *node, const struct yaml_node *const **items)
-{
-	*items = (*node)->kind == YAML_LIST ? (*node)->items : node;
-	return (*node)->kind == YAML_LIST ? (*node)->count : 1;
-}
-
 static bool is_too_many(const struct scope *scope, const char *key, const struct yaml_node *where,
 	size_t count, size_t most)
 {
@@ -304,105 +288,94 @@ static bool is_too_many(const struct scope *scope, const char *key, const struct
 	return true;
 }
 
-static struct mute_ranges read_part(
-	const struct yaml_node *map, const struct scope *scope, const struct part_rule *rule)
+bool mute_weekdays(const char *text, unsigned *days)
 {
-	const struct yaml_node *node = yaml_get(map, rule->key), *const * items;
-	struct mute_range *ranges;
-	size_t count;
+	const char *problem;
+	struct mute_range range;
 
-	if (!node || loader_is_null(node, scope, rule->key))
-		return (struct mute_ranges){0};
-	count = items_of(&node, &items);
-	if (is_too_many(scope, rule->key, node, count, RANGES_MOST))
-		return (struct mute_ranges){0};
-	ranges = arena_array(scope->loader->arena, count, sizeof *ranges);
-	for (size_t i = 0; i < count; i++) {
-		const char *missing = NULL, *problem = NULL;
-		const char *text = loader_expand(scope->loader, items[i], false, &missing);
-
-		if (missing || read_range(rule, text, &ranges[i], &problem))
-			continue;
-		if (problem)
-			loader_error(
-				items[i], scope, "%s: \"%.80s\": %s", rule->key, text, problem);
-		else
-			loader_error(items[i], scope, "%s: \"%.80s\": expected %s", rule->key, text,
-				rule->expected);
+	if (!read_range(&part_rules[PART_WEEKDAYS], text, &range, &problem))
+		return false;
+	for (int64_t day = range.from;; day = (day + 1) % 7) {
+		*days |= 1u << day;
+		if (day == range.to)
+			return true;
 	}
-	return (struct mute_ranges){ranges, count};
+}
+
+static void read_item(const struct yaml_node *item, const struct scope *scope,
+	const struct part_rule *rule, struct mute_range *out)
+{
+	const char *missing = NULL, *problem = NULL;
+	const char *text = loader_expand(scope->loader, item, false, &missing);
+
+	if (!missing && !read_range(rule, text, out, &problem))
+		loader_error(item, scope, "%s: \"%.80s\": %s%s", rule->key, text,
+			problem ? "" : "expected ", problem ? problem : rule->expected);
 }
 
 /* "22:00" in minutes; "24:00" is the end of the day. */
 bool mute_clock(const char *text, int64_t *out)
 {
-	size_t hours = strspn(text, "0123456789"), minutes;
+	int hours, minutes, colon = 0, end = 0;
 
-	if (hours < 1 || hours > 2 || text[hours] != ':')
+	if (text[strspn(text, "0123456789:")] ||
+		sscanf(text, "%2d%n:%2d%n", &hours, &colon, &minutes, &end) != 2 || text[end] ||
+		end - colon != 3)
 		return false;
-	minutes = strspn(text + hours + 1, "0123456789");
-	if (minutes != 2 || text[hours + 3])
-		return false;
-	*out = (hours == 2 ? (text[0] - '0') * 10 + text[1] - '0' : text[0] - '0') * 60;
-	*out += (text[hours + 1] - '0') * 10 + text[hours + 2] - '0';
-	return text[hours + 1] < '6' && *out <= MINUTES;
+	*out = hours * 60 + minutes;
+	return minutes < 60 && *out <= MINUTES;
 }
 
-static struct mute_range read_time(const struct yaml_node *map, const struct scope *context)
+static void read_time(
+	const struct yaml_node *map, const struct scope *context, struct mute_range *out)
 {
 	struct scope scope = *context;
 	struct time_options options = {0};
-	struct mute_range range = {0, MINUTES};
 	struct reading reading = {.tables = {{mute_clock_fields, &options}}};
 	size_t errors = context->loader->problems->errors;
 
 	scope.part = "times";
 	reading.scope = scope;
-	if (map->kind != YAML_MAP) {
-		loader_error(map, &scope, "expected {start_time: \"22:00\", end_time: \"24:00\"}");
-		return range;
-	}
-	if (options_read(map, map, &reading).variable ||
+	*out = (struct mute_range){0, MINUTES};
+	if (!loader_is_kind(
+		    map, YAML_MAP, &scope, "{start_time: \"22:00\", end_time: \"24:00\"}") ||
+		options_read(map, map, &reading).variable ||
 		errors != context->loader->problems->errors)
-		return range;
-	if (!mute_clock(options.start_time, &range.from))
+		return;
+	if (!mute_clock(options.start_time, &out->from))
 		loader_error(yaml_get(map, "start_time"), &scope,
 			"start_time: \"%.80s\": expected a time such as 22:00", options.start_time);
-	else if (!mute_clock(options.end_time, &range.to))
+	else if (!mute_clock(options.end_time, &out->to))
 		loader_error(yaml_get(map, "end_time"), &scope,
 			"end_time: \"%.80s\": expected a time such as 06:00 or 24:00",
 			options.end_time);
-	else if (range.from >= range.to)
+	else if (out->from >= out->to)
 		loader_error(yaml_get(map, "end_time"), &scope,
 			"end_time: not after start_time; split times over midnight in two: until "
 			"24:00, and from 00:00 of the next day");
-	return range;
 }
 
-static struct mute_ranges read_times(const struct yaml_node *map, const struct scope *scope)
+/* A part of an interval, or with NULL for its rule the times of the day. */
+static struct mute_ranges read_part(
+	const struct yaml_node *map, const struct scope *scope, const struct part_rule *rule)
 {
-	const struct yaml_node *node = yaml_get(map, "times"), *const * items;
+	const char *key = rule ? rule->key : "times";
+	const struct yaml_node *node = yaml_get(map, key), *const * items;
 	struct mute_range *ranges;
 	size_t count;
 
-	if (!node || loader_is_null(node, scope, "times"))
+	if (!node || loader_is_null(node, scope, key))
 		return (struct mute_ranges){0};
-	count = items_of(&node, &items);
-	if (is_too_many(scope, "times", node, count, RANGES_MOST))
+	count = yaml_items(&node, &items);
+	if (is_too_many(scope, key, node, count, RANGES_MOST))
 		return (struct mute_ranges){0};
 	ranges = arena_array(scope->loader->arena, count, sizeof *ranges);
 	for (size_t i = 0; i < count; i++)
-		ranges[i] = read_time(items[i], scope);
+		if (rule)
+			read_item(items[i], scope, rule, &ranges[i]);
+		else
+			read_time(items[i], scope, &ranges[i]);
 	return (struct mute_ranges){ranges, count};
-}
-
-static void read_zone(const struct yaml_node *map, const struct scope *scope, const char *name,
-	struct mute_interval *interval)
-{
-	struct error error;
-
-	if (!zone_read(scope->loader->arena, NULL, name, &interval->zone, &error))
-		loader_error(yaml_get(map, "location"), scope, "location: %s", error.text);
 }
 
 static void read_interval(
@@ -412,22 +385,18 @@ static void read_interval(
 	struct reading reading = {
 		.scope = *scope, .tables = {{mute_fields, &options}}, .other_keys = interval_keys};
 	size_t errors = scope->loader->problems->errors, named = 0;
-	struct unset unset;
+	struct error error;
 
-	if (map->kind != YAML_MAP) {
-		loader_error(map, scope, "expected a map such as {weekdays: [saturday, sunday]}");
-		return;
-	}
-	unset = options_read(map, map, &reading);
-	loader_is_set(scope, &unset);
-	if (errors != scope->loader->problems->errors)
+	if (!loader_is_kind(map, YAML_MAP, scope, "a map such as {weekdays: [saturday, sunday]}") ||
+		!options_read_all(map, &reading) || errors != scope->loader->problems->errors)
 		return;
 	for (size_t i = 0; i < PARTS; i++) {
 		interval->parts[i] = read_part(map, scope, &part_rules[i]);
 		named += interval->parts[i].count;
 	}
-	interval->times = read_times(map, scope);
-	read_zone(map, scope, options.location, interval);
+	interval->times = read_part(map, scope, NULL);
+	if (!zone_read(scope->loader->arena, NULL, options.location, &interval->zone, &error))
+		loader_error(yaml_get(map, "location"), scope, "location: %s", error.text);
 	if (named + interval->times.count == 0 && errors == scope->loader->problems->errors)
 		loader_error(map, scope,
 			"always in effect; give weekdays, days_of_month, months, years or "
@@ -437,8 +406,7 @@ static void read_interval(
 static void read_mute_time(
 	struct loader *loader, const struct yaml_entry *entry, struct mute_time *mute)
 {
-	const char *missing = NULL;
-	const char *name = loader_expand(loader, entry->key, false, &missing);
+	const char *name = loader_name(loader, entry->key);
 	struct scope scope = {.loader = loader, .kind = "mute time", .name = name};
 	const struct yaml_node *const *items;
 	struct mute_interval *intervals;
@@ -452,7 +420,7 @@ static void read_mute_time(
 		loader_error(entry->value, &scope, "expected an interval, or a list of them");
 		return;
 	}
-	mute->count = items_of(&entry->value, &items);
+	mute->count = yaml_items(&entry->value, &items);
 	if (is_too_many(&scope, "", entry->value, mute->count, INTERVALS_MOST))
 		mute->count = 0;
 	intervals = arena_array(loader->arena, mute->count, sizeof *intervals);
@@ -471,25 +439,13 @@ void mute_times_read(struct loader *loader, const struct yaml_node *map)
 		read_mute_time(loader, &map->entries[i], &loader->mute_list[i]);
 }
 
-static void report_unknown(
-	const struct yaml_node *where, const struct scope *scope, const char *name)
-{
-	struct loader *loader = scope->loader;
-	const char **names = arena_array(loader->arena, loader->mute_count, sizeof *names);
-
-	for (size_t i = 0; i < loader->mute_count; i++)
-		names[i] = loader->mute_list[i].name;
-	loader_error(where, scope, "mute: no mute time \"%.80s\"%s", name,
-		loader_hint(loader, name, names, loader->mute_count));
-}
-
 struct mutes mutes_read(
 	const struct yaml_node *map, const struct scope *scope, const struct strings *given)
 {
 	struct loader *loader = scope->loader;
 	const struct mute_time **found = arena_array(loader->arena, given->count, sizeof *found);
 	const struct yaml_node *node = yaml_get(map, "mute"), *const *items = NULL;
-	size_t count = 0, nodes = node ? items_of(&node, &items) : 0;
+	size_t count = 0, nodes = node ? yaml_items(&node, &items) : 0;
 
 	for (size_t i = 0; i < nodes; i++) {
 		const char *missing = NULL;
@@ -499,7 +455,9 @@ struct mutes mutes_read(
 
 		if (name && !missing && !yaml_is_null(items[i]) &&
 			!dict_get(&loader->mute_times, name))
-			report_unknown(items[i], scope, name);
+			loader_error(items[i], scope, "mute: no mute time \"%.80s\"%s", name,
+				loader_hint_in(loader, name, loader->mute_list, loader->mute_count,
+					sizeof *loader->mute_list));
 	}
 	for (size_t i = 0; i < given->count; i++) {
 		const struct mute_time *mute = dict_get(&loader->mute_times, given->items[i]);

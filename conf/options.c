@@ -12,12 +12,32 @@ static void *member(const struct field *field, void *options)
 	return (char *)options + field->offset;
 }
 
-static bool listed(const char *const *names, const char *name)
+bool is_listed(const char *const *names, const char *name)
 {
 	for (; names && *names; names++)
 		if (strcmp(*names, name) == 0)
 			return true;
 	return false;
+}
+
+const char *field_text(const struct field *field, const void *options)
+{
+	return *(const char *const *)(const void *)((const char *)options + field->offset);
+}
+
+bool field_is_file(const struct field *field)
+{
+	size_t length = strlen(field->name);
+	return field->type == FIELD_STRING && length > 5 &&
+	       strcmp(field->name + length - 5, "_file") == 0;
+}
+
+const struct field *field_secret(const struct field *fields, const struct field *file)
+{
+	char name[64];
+	snprintf(name, sizeof name, "%.*s", (int)strlen(file->name) - 5, file->name);
+	const struct field *secret = field_is_file(file) ? field_find(fields, name) : NULL;
+	return secret && secret->type == FIELD_SECRET ? secret : NULL;
 }
 
 static const struct field *find_field(
@@ -53,8 +73,8 @@ static void read_list(struct loader *loader, const struct field *field,
 	const char **missing)
 {
 	bool dollar = reading->dollar || field->flags & FIELD_ENV;
-	const struct yaml_node *const *items = value->kind == YAML_LIST ? value->items : &value;
-	size_t count = value->kind == YAML_LIST ? value->count : 1;
+	const struct yaml_node *const *items;
+	size_t count = yaml_items(&value, &items);
 	if (!loader_spend(loader, count, value))
 		return;
 	const char **texts = arena_array(loader->arena, count, sizeof *texts);
@@ -129,18 +149,12 @@ static void hide(struct error *error, const char *value, const char *reference)
 	snprintf(error->text, sizeof error->text, "%s", text);
 }
 
-static bool ends_in_file(const struct field *field)
-{
-	size_t length = strlen(field->name);
-	return length > 5 && strcmp(field->name + length - 5, "_file") == 0;
-}
-
 /* Options that name a file on this machine: `file`, `state`, `password_file`. */
 static bool is_path(const struct field *field)
 {
 	return field->type == FIELD_STRING &&
 	       (strcmp(field->name, "file") == 0 || strcmp(field->name, "state") == 0 ||
-		       (field->flags & FIELD_FOLDER) || ends_in_file(field));
+		       (field->flags & FIELD_FOLDER) || field_is_file(field));
 }
 
 /* Secrets, certificates and keys are relative to the configuration file that names them; data files
@@ -148,18 +162,18 @@ static bool is_path(const struct field *field)
 static bool is_beside(const struct field *field, const char *text)
 {
 	static const char *const names[] = {"sslrootcert", "sslcert", "sslkey", "web_config", NULL};
-	if (field->type != FIELD_STRING || !*text || *text == '/')
+	if (field->type != FIELD_STRING || !*text)
 		return false;
-	return ends_in_file(field) || (field->flags & FIELD_FOLDER) ||
-	       (listed(names, field->name) && strcmp(text, "system") != 0); /* libpq's value */
+	return field_is_file(field) || (field->flags & FIELD_FOLDER) ||
+	       (is_listed(names, field->name) && strcmp(text, "system") != 0); /* libpq's value */
 }
 
 const char *loader_beside(struct loader *loader, const struct yaml_node *value, const char *text)
 {
 	const char *slash = strrchr(value->file, '/');
-	return slash ? arena_printf(loader->arena, "%.*s/%s", (int)(slash - value->file),
-			       value->file, text)
-		     : text;
+	return slash && *text != '/' ? arena_printf(loader->arena, "%.*s/%s",
+					       (int)(slash - value->file), value->file, text)
+				     : text;
 }
 
 static void read_scalar(struct loader *loader, const struct field *field,
@@ -189,7 +203,7 @@ static void read_scalar(struct loader *loader, const struct field *field,
 	}
 	if (field_parse(field, options, text, loader->arena, &error)) {
 		if (expanded && field->type == FIELD_STRING)
-			loader_written(loader, *(const char **)member(field, options), value);
+			loader_written(loader, field_text(field, options), value);
 		return;
 	}
 	if (text != value->text)
@@ -215,9 +229,9 @@ static void read_value(struct loader *loader, const struct field *field,
 static void report_unknown(
 	struct loader *loader, const struct yaml_node *key, const struct reading *reading)
 {
-	if (listed(reading->other_keys, key->text))
+	if (is_listed(reading->other_keys, key->text))
 		return;
-	if (listed(reading->harmless_keys, key->text)) {
+	if (is_listed(reading->harmless_keys, key->text)) {
 		if (reading->own && yaml_get(reading->own, key->text))
 			loader_warn(key, &reading->scope,
 				"\"%.80s\" has no effect on a test of type %s", key->text,
@@ -271,6 +285,12 @@ struct unset options_read(
 	}
 	check_required(where, reading, &given);
 	return unset;
+}
+
+bool options_read_all(const struct yaml_node *map, const struct reading *reading)
+{
+	struct unset unset = options_read(map, map, reading);
+	return loader_is_set(&reading->scope, &unset);
 }
 
 bool loader_is_set(const struct scope *scope, const struct unset *unset)

@@ -7,7 +7,7 @@
 #include "agent/base/zone.h"
 #include "conf/load.h"
 
-enum { ALL_DAYS = 127, MONDAY = 2, DAY_LETTERS = 3 };
+enum { ALL_DAYS = 127 };
 
 static const char *const heartbeats[] = {"off", "weekly", NULL};
 
@@ -37,9 +37,6 @@ const struct field digest_fields[] = {
 	OPTION_STRING(struct digest_options, zone, "UTC", "time zone: Europe/Helsinki"),
 	{0},
 };
-
-static const char *const day_names[] = {
-	"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"};
 
 /* The bit of the event, or 0. */
 static unsigned event_bit(const struct schema *schema, const char *name)
@@ -86,31 +83,6 @@ unsigned events_read(const struct yaml_node *map, const struct scope *scope,
 	return events;
 }
 
-/* The number of the day of that name, or of its first three letters; -1: none. */
-static int day_of(const char *text, size_t length)
-{
-	for (int day = 0; day < 7; day++)
-		if (strncmp(day_names[day], text, length) == 0 &&
-			(length == DAY_LETTERS || length == strlen(day_names[day])))
-			return day;
-	return -1;
-}
-
-static bool read_days(const char *text, unsigned *days)
-{
-	size_t length = strcspn(text, ":");
-	const char *end = text[length] ? text + length + 1 : text;
-	int from = day_of(text, length), to = day_of(end, strlen(end));
-
-	if (from < 0 || to < 0)
-		return false;
-	for (int day = from;; day = (day + 1) % 7) {
-		*days |= 1u << day;
-		if (day == to)
-			return true;
-	}
-}
-
 static const struct digest_times *read_digest(
 	const struct yaml_node *map, const struct scope *context)
 {
@@ -119,27 +91,24 @@ static const struct digest_times *read_digest(
 	struct digest_times *times = arena_alloc(context->loader->arena, sizeof *times);
 	struct reading reading = {.tables = {{digest_fields, &options}}};
 	const struct yaml_node *days;
-	uint64_t ignored = 0;
 	struct error error;
 
 	scope.part = "digest";
 	reading.scope = scope;
 	field_defaults(digest_fields, &options);
-	if (map && map->kind != YAML_MAP) {
-		loader_error(map, &scope, "expected a map such as {at: \"09:00\", days: [mon]}");
+	if ((map && !loader_is_kind(
+			    map, YAML_MAP, &scope, "a map such as {at: \"09:00\", days: [mon]}")) ||
+		options_read(map, map, &reading).variable)
 		return NULL;
-	}
-	if (options_read(map, map, &reading).variable)
-		return NULL;
-	fingerprint_fields(context->loader, &ignored, digest_fields, &options);
+	fingerprint_fields(context->loader, NULL, digest_fields, &options);
 	if (!mute_clock(options.at, &times->at) || times->at == INT64_C(1440))
 		loader_error(yaml_get(map, "at"), &scope,
 			"at: \"%.80s\": expected a time such as 09:00", options.at);
 	if (!zone_read(context->loader->arena, NULL, options.zone, &times->zone, &error))
 		loader_error(yaml_get(map, "zone"), &scope, "zone: %s", error.text);
-	days = map ? yaml_get(map, "days") : NULL;
+	days = yaml_get(map, "days");
 	for (size_t i = 0; days && i < options.days.count; i++)
-		if (!read_days(options.days.items[i], &times->days))
+		if (!mute_weekdays(options.days.items[i], &times->days))
 			loader_error(find_item(days, options.days.items[i]), &scope,
 				"days: expected days such as mon, or mon:fri");
 	if (times->days == 0)
@@ -151,7 +120,7 @@ static void need_event(const struct yaml_node *map, const struct scope *scope, c
 	unsigned bit, unsigned able)
 {
 	if ((bit & able) == 0)
-		loader_error(map ? yaml_get(map, key) : map, scope,
+		loader_error(yaml_get(map, key), scope,
 			"%s: not supported by receivers of this kind", key);
 }
 
@@ -161,8 +130,7 @@ static void check_sequels(const struct yaml_node *map, const struct scope *scope
 	static const char *const sequels[] = {
 		"updated", "recovered", "withdrawn", "triaged", "reminder"};
 
-	if (!map || !yaml_get(map, "events") ||
-		events & event_bit(scope->loader->source->schema, "new"))
+	if (!yaml_get(map, "events") || events & event_bit(scope->loader->source->schema, "new"))
 		return;
 	for (size_t i = 0; i < sizeof sequels / sizeof *sequels; i++)
 		if (events & event_bit(scope->loader->source->schema, sequels[i])) {
@@ -178,15 +146,14 @@ void receiver_settle(const struct yaml_node *map, const struct scope *scope,
 	const struct receiver_options *options, struct receiver *receiver)
 {
 	const struct schema *schema = scope->loader->source->schema;
-	const struct yaml_node *digest = map ? yaml_get(map, "digest") : NULL;
+	const struct yaml_node *digest = yaml_get(map, "digest");
 	unsigned able, reminder = event_bit(schema, "reminder");
 	unsigned digests = event_bit(schema, "digest"), beats = event_bit(schema, "heartbeat");
-	uint64_t ignored = 0;
 
 	schema->notifier_events(receiver->notifier, &able, &receiver->events);
 	receiver->events &= ~(reminder | digests | beats);
 	receiver->chose_events = options->events.count > 0;
-	if (map && yaml_get(map, "events"))
+	if (yaml_get(map, "events"))
 		receiver->events = events_read(map, scope, &options->events, able);
 	if (options->remind_after > 0 && options->remind_after != INT64_MAX) {
 		need_event(map, scope, "remind_after", reminder, able);
@@ -210,20 +177,15 @@ void receiver_settle(const struct yaml_node *map, const struct scope *scope,
 	}
 	receiver->heartbeat = (receiver->events & beats) != 0;
 	check_sequels(map, scope, receiver->events);
-	fingerprint_fields(scope->loader, &ignored, receiver_fields, options);
+	fingerprint_fields(scope->loader, NULL, receiver_fields, options);
 }
 
 void receiver_report_unknown(
 	const struct yaml_node *where, const struct scope *scope, const char *key, const char *name)
 {
-	struct loader *loader = scope->loader;
-	const char **names = arena_array(loader->arena, loader->receivers.count + 1, sizeof *names);
-	size_t count = 0;
+	const struct config *config = scope->loader->config;
 
-	for (const struct declared_section *d = loader->first_receiver; d; d = d->next)
-		names[count++] = d->receiver.name;
-	if (!dict_get(&loader->receivers, "stdout"))
-		names[count++] = "stdout";
 	loader_error(where, scope, "%s: no receiver \"%.80s\"%s", key, name,
-		loader_hint(loader, name, names, count));
+		loader_hint_in(scope->loader, name, config->receivers, config->receiver_count,
+			sizeof *config->receivers));
 }

@@ -92,6 +92,14 @@ bool loader_is_null(const struct yaml_node *node, const struct scope *scope, con
 	return null;
 }
 
+bool loader_is_kind(const struct yaml_node *node, enum yaml_kind kind, const struct scope *scope,
+	const char *expected)
+{
+	if (node->kind != kind)
+		loader_error(node, scope, "expected %s", expected);
+	return node->kind == kind;
+}
+
 /* The node of the key that the text names, as spelt in the map, or the map. */
 static const struct yaml_node *place_of(const struct yaml_node *map, const char *text)
 {
@@ -198,4 +206,13 @@ const char *loader_hint(
 		return "";
 	const char *near = field_suggest(word, names, count);
 	return near ? arena_printf(loader->arena, " (did you mean \"%.80s\"?)", near) : "";
+}
+
+const char *loader_hint_in(
+	struct loader *loader, const char *word, const void *items, size_t count, size_t size)
+{
+	const char **names = arena_array(loader->arena, count, sizeof *names);
+	for (size_t i = 0; i < count; i++)
+		names[i] = *(const char *const *)(const void *)((const char *)items + i * size);
+	return loader_hint(loader, word, names, count);
 }

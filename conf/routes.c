@@ -55,17 +55,6 @@ struct reader {
 static void read_routes(struct reader *reader, const struct yaml_node *list,
 	struct notify_route *parent, size_t depth);
 
-/* The item of the list, or its only value. */
-static const struct yaml_node *item_of(const struct yaml_node *node, size_t index)
-{
-	return node->kind == YAML_LIST ? node->items[index] : node;
-}
-
-static size_t items_of(const struct yaml_node *node)
-{
-	return node->kind == YAML_LIST ? node->count : 1;
-}
-
 static void add_matchers(struct reader *reader, const struct yaml_node *where, const char *text,
 	struct notify_route *route)
 {
@@ -95,16 +84,13 @@ static void add_matchers(struct reader *reader, const struct yaml_node *where, c
 static void read_match(
 	struct reader *reader, const struct yaml_node *map, struct notify_route *route)
 {
-	const struct yaml_node *node = yaml_get(map, "match");
+	const struct yaml_node *node = yaml_get(map, "match"), *const * items;
+	size_t count = node && !yaml_is_null(node) ? yaml_items(&node, &items) : 0;
 
-	for (size_t i = 0; node && !yaml_is_null(node) && i < items_of(node); i++) {
-		const struct yaml_node *item = item_of(node, i);
-		const char *missing = NULL;
-
-		if (item->kind == YAML_SCALAR)
-			add_matchers(reader, item,
-				loader_expand(reader->loader, item, false, &missing), route);
-	}
+	for (size_t i = 0; i < count; i++)
+		if (items[i]->kind == YAML_SCALAR)
+			add_matchers(
+				reader, items[i], loader_name(reader->loader, items[i]), route);
 }
 
 /* "10%" or "10" */
@@ -129,13 +115,14 @@ static void read_receivers(struct reader *reader, const struct yaml_node *map,
 	const struct strings *given, struct notify_route *route)
 {
 	struct loader *loader = reader->loader;
-	const struct yaml_node *node = yaml_get(map, "receivers");
-	size_t *numbers;
+	const struct yaml_node *node = yaml_get(map, "receivers"), *const * items;
+	size_t *numbers, count;
 
 	if (!node || yaml_is_null(node))
 		return;
-	for (size_t i = 0; i < items_of(node); i++) {
-		const struct yaml_node *item = item_of(node, i);
+	count = yaml_items(&node, &items);
+	for (size_t i = 0; i < count; i++) {
+		const struct yaml_node *item = items[i];
 		const char *missing = NULL;
 		const char *name = item->kind == YAML_SCALAR
 					   ? loader_expand(loader, item, false, &missing)
@@ -183,11 +170,10 @@ static void add_to_hash(struct loader *loader, const struct notify_route *route,
 {
 	struct config *config = loader->config;
 	struct buf text = {0};
-	uint64_t ignored = 0;
 
 	matchers_print(&route->match, &text);
-	fingerprint_fields(loader, &ignored, route_fields, options);
-	fingerprint_text(loader, &ignored, text.data);
+	fingerprint_fields(loader, NULL, route_fields, options);
+	fingerprint_text(loader, NULL, text.data);
 	config->hash = hash_add(config->hash, &depth, sizeof depth);
 	buf_free(&text);
 }
@@ -201,11 +187,9 @@ static void read_options(struct reader *reader, const struct yaml_node *map,
 	struct reading reading = {.scope = reader->scope,
 		.tables = {{route_fields, &options}},
 		.other_keys = other_keys};
-	struct unset unset = options_read(map, map, &reading);
 
-	if (!loader_is_set(&reader->scope, &unset)) {
+	if (!options_read_all(map, &reading))
 		return;
-	}
 	read_match(reader, map, route);
 	read_size(reader, map, options.at_least, &route->at_least);
 	route->verdict = signs[options.verdict];
@@ -229,21 +213,12 @@ static void read_route(struct reader *reader, const struct yaml_node *map,
 
 	route->file = map->file;
 	route->line = map->line;
-	if (map->kind != YAML_MAP) {
-		loader_error(map, &reader->scope,
-			"expected a route such as {match: ['test=~\"db.*\"'], receivers: [db]}");
+	if (!loader_is_kind(map, YAML_MAP, &reader->scope,
+		    "a route such as {match: ['test=~\"db.*\"'], receivers: [db]}"))
 		return;
-	}
 	read_options(reader, map, route, depth);
 	if (yaml_get(map, "routes"))
 		read_routes(reader, yaml_get(map, "routes"), route, depth + 1);
-}
-
-static void report_limit(struct reader *reader, const struct yaml_node *where, const char *limit)
-{
-	if (!reader->exhausted)
-		loader_error(where, &reader->scope, "%s", limit);
-	reader->exhausted = true;
 }
 
 static void read_routes(struct reader *reader, const struct yaml_node *list,
@@ -253,16 +228,16 @@ static void read_routes(struct reader *reader, const struct yaml_node *list,
 	const struct notify_route *last = NULL; /* matches everything */
 	struct notify_route *routes;
 
-	if (loader_is_null(list, &reader->scope, NULL))
+	if (loader_is_null(list, &reader->scope, NULL) ||
+		!loader_is_kind(list, YAML_LIST, &reader->scope, "a list of routes"))
 		return;
-	if (list->kind != YAML_LIST) {
-		loader_error(list, &reader->scope, "expected a list of routes");
-		return;
+	bool deep = depth > ROUTE_DEPTH_MOST;
+	if (!reader->exhausted &&
+		(deep || loader->config->route_count + list->count > ROUTES_MOST)) {
+		loader_error(list, &reader->scope,
+			deep ? "more than 20 levels of routes" : "more than 10,000 routes");
+		reader->exhausted = true;
 	}
-	if (depth > ROUTE_DEPTH_MOST)
-		report_limit(reader, list, "more than 20 levels of routes");
-	else if (loader->config->route_count + list->count > ROUTES_MOST)
-		report_limit(reader, list, "more than 10,000 routes");
 	if (reader->exhausted)
 		return;
 	loader->config->route_count += list->count;
@@ -308,20 +283,6 @@ static void check_root(
 			"conditions, or use {receivers: [...], routes: [...]}");
 }
 
-/* The names of the receivers that routes name. */
-static struct strings list_named(const struct reader *reader)
-{
-	const struct config *config = reader->loader->config;
-	const char **names =
-		arena_array(reader->loader->arena, config->receiver_count, sizeof *names);
-	size_t count = 0;
-
-	for (size_t i = 0; i < config->receiver_count; i++)
-		if (reader->named[i])
-			names[count++] = config->receivers[i].name;
-	return (struct strings){names, count};
-}
-
 void routes_read(struct loader *loader)
 {
 	struct config *config = loader->config;
@@ -332,7 +293,8 @@ void routes_read(struct loader *loader)
 		.numbers = {.arena = loader->arena},
 		.named = arena_array(loader->arena, config->receiver_count, sizeof(bool))};
 	struct notify_route *root;
-	struct strings named;
+	const char **names;
+	size_t count = 0;
 
 	if (!node || loader->source->stdout_only || loader_is_null(node, &reader.scope, NULL))
 		return;
@@ -347,9 +309,12 @@ void routes_read(struct loader *loader)
 	else
 		read_route(&reader, node, root, 0);
 	check_root(&reader, node, root);
-	named = list_named(&reader);
-	if (named.count > 0)
-		loader->all_receivers = named;
+	names = arena_array(loader->arena, config->receiver_count, sizeof *names);
+	for (size_t i = 0; i < config->receiver_count; i++)
+		if (reader.named[i])
+			names[count++] = config->receivers[i].name;
+	if (count > 0)
+		loader->all_receivers = (struct strings){names, count};
 	else if (!config->missing)
 		loader_error(node, &reader.scope, "no route names a receiver");
 }

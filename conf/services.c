@@ -15,11 +15,6 @@
 
 enum { SERVERS_MAX = 1000, RECEIVERS_MAX = 1000 };
 
-static const char *string_at(const struct field *field, const void *options)
-{
-	return *(const char *const *)(const void *)((const char *)options + field->offset);
-}
-
 /* Why the file is unusable, or NULL. The secret it contains is wiped from memory. */
 static const char *file_problem(
 	struct loader *loader, const char *option, const char *path, bool secret)
@@ -60,21 +55,15 @@ static void check_files(
 	const struct yaml_node *map, const struct scope *scope, const struct option_table *table)
 {
 	for (const struct field *field = table->fields; field && field->name; field++) {
-		size_t length = strlen(field->name);
-		if (field->type != FIELD_STRING || length < 6 ||
-			strcmp(field->name + length - 5, "_file") != 0)
-			continue;
-		const char *path = string_at(field, table->options);
+		const char *path = field_is_file(field) ? field_text(field, table->options) : NULL;
 		if (!path)
 			continue;
-		char *base = arena_strndup(scope->loader->arena, field->name, length - 5);
-		const struct field *secret = field_find(table->fields, base);
-		if (secret && secret->type == FIELD_SECRET && string_at(secret, table->options))
-			loader_error(
-				map, scope, "\"%s\" and \"%s\" are both given", base, field->name);
-		report_file(map, scope,
-			file_problem(scope->loader, field->name, path,
-				secret && secret->type == FIELD_SECRET));
+		const struct field *secret = field_secret(table->fields, field);
+		if (secret && field_text(secret, table->options))
+			loader_error(map, scope, "\"%s\" and \"%s\" are both given", secret->name,
+				field->name);
+		report_file(
+			map, scope, file_problem(scope->loader, field->name, path, secret != NULL));
 	}
 }
 
@@ -86,7 +75,7 @@ static void check_secrets(
 		struct error error;
 		if (field->type != FIELD_SECRET)
 			continue;
-		const char *secret = string_at(field, table->options);
+		const char *secret = field_text(field, table->options);
 		if (secret && (*secret || !(field->flags & FIELD_EMPTY)) &&
 			!secret_check(field->name, secret, &error))
 			loader_complain(map, scope, &error);
@@ -177,14 +166,6 @@ void services_check_endpoint(const struct yaml_node *map, const struct scope *sc
 		{scope->loader->source->schema->endpoint_fields, options}};
 
 	check_options(map, scope, tables, sizeof tables / sizeof *tables, options, true);
-}
-
-static bool need_map(const struct yaml_node *node, const struct scope *scope)
-{
-	if (node->kind == YAML_MAP)
-		return true;
-	loader_error(node, scope, "expected a map");
-	return false;
 }
 
 /* An address, if given, must be valid for libcurl; `mail`: one of a mail server. */
@@ -335,7 +316,8 @@ bool services_section(struct loader *loader, const struct yaml_entry *section)
 	bool server = source && source->server_size > 0;
 	if (!server && !notifier && !kind)
 		return false;
-	if (yaml_is_null(section->value) || !need_map(section->value, &reading.scope))
+	if (yaml_is_null(section->value) ||
+		!loader_is_kind(section->value, YAML_MAP, &reading.scope, "a map"))
 		return true;
 	if (server)
 		add_server(loader, section->value, source, &reading, name);
@@ -367,7 +349,7 @@ static void read_source(struct loader *loader, const struct yaml_entry *entry)
 	struct reading reading = {
 		.scope = {.loader = loader, .kind = "source", .name = entry->key->text},
 		.other_keys = other_keys};
-	if (!need_map(entry->value, &reading.scope))
+	if (!loader_is_kind(entry->value, YAML_MAP, &reading.scope, "a map"))
 		return;
 	const struct yaml_node *type = yaml_get(entry->value, "type");
 	if (!type) {
@@ -431,24 +413,16 @@ static const struct yaml_entry *find_kind(
 
 static void read_receiver(struct loader *loader, const struct yaml_entry *entry)
 {
-	const char *missing = NULL;
-	const char *name = loader_expand(loader, entry->key, false, &missing);
+	const char *name = loader_name(loader, entry->key);
 	struct reading reading = {.scope = {.loader = loader, .kind = "receiver", .name = name},
 		.other_keys = with_digest(loader, NULL)};
 	loader_check_name(entry->key, &reading.scope, name);
 	const struct yaml_entry *kind = find_kind(entry, &reading.scope, name);
 	if (!kind)
 		return;
-	struct yaml_node empty = *kind->key;
-	const struct yaml_node *map = kind->value;
-	if (yaml_is_null(map)) {
-		empty.kind = YAML_MAP;
-		empty.count = 0;
-		struct yaml_node *copy = arena_alloc(loader->arena, sizeof *copy);
-		*copy = empty;
-		map = copy;
-	}
-	if (need_map(map, &reading.scope))
+	const struct yaml_node *map =
+		yaml_is_null(kind->value) ? yaml_empty_map(loader->arena, kind->key) : kind->value;
+	if (loader_is_kind(map, YAML_MAP, &reading.scope, "a map"))
 		add_receiver(loader, map,
 			plugin_find(loader->source->schema->notifiers, kind->key->text), &reading,
 			name);

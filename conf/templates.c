@@ -99,17 +99,6 @@ static const struct yaml_node *merge_maps(
 	return map;
 }
 
-static void report_unknown(
-	const struct yaml_node *where, const struct scope *scope, const char *name)
-{
-	const char *names[1000];
-	size_t count = 0;
-	for (; count < scope->loader->template_count && count < 1000; count++)
-		names[count] = scope->loader->template_list[count].name;
-	loader_error(where, scope, "inherit: unknown template \"%.80s\"%s", where->text,
-		loader_hint(scope->loader, name, names, count));
-}
-
 /* The template with all it inherits, or NULL if it is unusable, which has been reported. */
 static const struct yaml_node *resolve_template(
 	const struct scope *scope, const struct yaml_node *where, int depth)
@@ -123,7 +112,9 @@ static const struct yaml_node *resolve_template(
 	}
 	const struct template *found = dict_get(&loader->templates, name);
 	if (!found) {
-		report_unknown(where, scope, name);
+		loader_error(where, scope, "inherit: unknown template \"%.80s\"%s", where->text,
+			loader_hint_in(loader, name, loader->template_list, loader->template_count,
+				sizeof *found));
 		return NULL;
 	}
 	struct template *template = loader->template_list + (found - loader->template_list);
@@ -151,9 +142,8 @@ static const struct yaml_node *resolve(
 	const struct yaml_node *sum = NULL;
 	if (!inherit || loader_is_null(inherit, scope, "inherit"))
 		return map;
-	const struct yaml_node *const *items =
-		inherit->kind == YAML_LIST ? inherit->items : &inherit;
-	size_t count = inherit->kind == YAML_LIST ? inherit->count : 1;
+	const struct yaml_node *const *items;
+	size_t count = yaml_items(&inherit, &items);
 	for (size_t i = 0; i < count; i++) {
 		if (items[i]->kind != YAML_SCALAR) {
 			loader_error(items[i], scope, "inherit: expected the name of a template");
@@ -167,17 +157,6 @@ static const struct yaml_node *resolve(
 	return sum ? merge_maps(scope->loader, sum, map) : map;
 }
 
-/* A template without content, used where one is empty or not a map. */
-static const struct yaml_node *empty_map(struct arena *arena, const struct yaml_node *where)
-{
-	struct yaml_node *map = arena_alloc(arena, sizeof *map);
-	map->kind = YAML_MAP;
-	map->file = where->file;
-	map->line = where->line;
-	map->column = where->column;
-	return map;
-}
-
 void templates_read(struct loader *loader, const struct yaml_node *map)
 {
 	if (!map)
@@ -186,15 +165,13 @@ void templates_read(struct loader *loader, const struct yaml_node *map)
 	loader->template_count = map->count;
 	for (size_t i = 0; i < map->count; i++) {
 		const struct yaml_entry *entry = &map->entries[i];
-		const char *missing = NULL;
 		struct template *template = &loader->template_list[i];
-		template->name = loader_expand(loader, entry->key, false, &missing);
+		template->name = loader_name(loader, entry->key);
 		struct scope scope = {.loader = loader, .kind = "template", .name = template->name};
-		if (entry->value->kind != YAML_MAP && !yaml_is_null(entry->value))
-			loader_error(entry->value, &scope, "expected a map");
-		template->node = entry->value->kind == YAML_MAP
-					 ? entry->value
-					 : empty_map(loader->arena, entry->key);
+		template->node = entry->value;
+		if (yaml_is_null(entry->value) ||
+			!loader_is_kind(entry->value, YAML_MAP, &scope, "a map"))
+			template->node = yaml_empty_map(loader->arena, entry->key);
 		const void **place = dict_place(&loader->templates, template->name);
 		if (*place)
 			loader_error(entry->key, &scope, "already defined");

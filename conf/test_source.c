@@ -20,13 +20,10 @@ static void report_type(const struct yaml_node *where, const struct scope *scope
 static void report_server(
 	const struct yaml_node *where, const struct scope *scope, const char *name)
 {
-	const char *names[100];
-	size_t count = 0;
-	for (const struct declared_section *d = scope->loader->first_server; d && count < 100;
-		d = d->next)
-		names[count++] = d->server.name;
+	const struct config *config = scope->loader->config;
 	loader_error(where, scope, "source: unknown server \"%.80s\"%s", where->text,
-		loader_hint(scope->loader, name, names, count));
+		loader_hint_in(scope->loader, name, config->servers, config->server_count,
+			sizeof *config->servers));
 }
 
 const char *test_type_read(const struct yaml_node *map, const struct scope *scope)
@@ -62,19 +59,19 @@ const char *test_type_read(const struct yaml_node *map, const struct scope *scop
 	return NULL;
 }
 
+/* The server of that section or, if there is none, the only one of its type; *count: how many. */
 static const struct declared_section *only_server(
-	const struct loader *loader, const struct plugin *plugin)
+	const struct loader *loader, const struct plugin *plugin, size_t *count)
 {
-	const struct declared_section *found = dict_get(&loader->servers, plugin->name);
-	for (const struct declared_section *d = loader->first_server; d && !found; d = d->next) {
-		if (d->server.source != plugin)
-			continue;
-		for (const struct declared_section *other = d->next; other; other = other->next)
-			if (other->server.source == plugin)
-				return NULL;
-		found = d;
-	}
-	return found;
+	const struct declared_section *found = dict_get(&loader->servers, plugin->name),
+				      *last = NULL;
+	*count = 0;
+	for (const struct declared_section *d = loader->first_server; d; d = d->next)
+		if (d->server.source == plugin) {
+			last = d;
+			++*count;
+		}
+	return found || *count > 1 ? found : last;
 }
 
 /* The server that `source:` names, or NULL after a report. */
@@ -91,14 +88,6 @@ static const struct declared_section *named_server(const struct yaml_node *map,
 	else
 		report_server(where, scope, name);
 	return NULL;
-}
-
-static bool any_server(const struct loader *loader, const struct plugin *plugin)
-{
-	for (const struct declared_section *d = loader->first_server; d; d = d->next)
-		if (d->server.source == plugin)
-			return true;
-	return false;
 }
 
 /* A server that needs no configured address: the environment provides it (PGHOST). */
@@ -118,20 +107,21 @@ void test_server_find(
 {
 	struct loader *loader = scope->loader;
 	const struct plugin *plugin = test->source;
-	const struct declared_section *declared =
-		name ? named_server(map, scope, plugin, name) : only_server(loader, plugin);
+	size_t count;
+	const struct declared_section *declared = only_server(loader, plugin, &count);
+	if (name)
+		declared = named_server(map, scope, plugin, name);
 	if (declared) {
+		const struct scope server = {.loader = loader, .kind = declared->server.name};
 		test->server = &declared->server;
 		if (!declared->unset.variable)
 			return;
-		loader_missing(&(struct scope){.loader = loader, .kind = declared->server.name},
-			&declared->unset);
-		loader_warn(declared->unset.where,
-			&(struct scope){.loader = loader, .kind = declared->server.name},
+		loader_missing(&server, &declared->unset);
+		loader_warn(declared->unset.where, &server,
 			"${%s} is not set: its tests cannot run", declared->unset.variable);
 		test->unsupported =
 			arena_printf(loader->arena, "${%s} is not set", declared->unset.variable);
-	} else if (!name && !plugin->endpoint && !any_server(loader, plugin)) {
+	} else if (!name && !plugin->endpoint && count == 0) {
 		test->server = default_server(plugin, map, scope);
 	} else if (!name && kind_find(plugin->name) && plugin->endpoint) {
 		test->unsupported = arena_printf(loader->arena, "no section \"%s\"", plugin->name);

@@ -11,87 +11,77 @@
 #include "conf/mute.h"
 
 /* The options of every test, independent of its source. */
-struct test_options {
-	const char *source, *was;
-	int64_t interval, evaluation_delay, stale_after, max_series, window;
-	bool watch, allow_empty, vanished;
-	struct strings notify, mute, tags, annotate;
-	struct url_templates links;
-	const char *environment, *repository;
-	const char *run_attribute, *hash_attribute;
-	struct control_options control;
-};
-
 const struct field test_fields[] = {
-	OPTION_STRING(struct test_options, source, NULL, "server, one of `sources`"),
-	OPTION_STRING(struct test_options, was, NULL, "former name; its changes are inherited"),
-	OPTION_DURATION(struct test_options, interval, NULL, 1000, (double)INT64_MAX,
-		"interval between runs"),
-	OPTION_BOOL(struct test_options, watch, "run a file's test as soon as the file is written"),
-	OPTION_DURATION(struct test_options, evaluation_delay, NULL, 0, EVALUATION_DELAY_MAX,
+	OPTION_STRING_AS("source", struct test, given.source, NULL, "server, one of `sources`"),
+	OPTION_STRING_AS(
+		"was", struct test, given.was, NULL, "former name; its changes are inherited"),
+	OPTION_DURATION(
+		struct test, interval, NULL, 1000, (double)INT64_MAX, "interval between runs"),
+	OPTION_ROW(BOOL, bool, "watch", struct test, given.watch,
+		"run a file's test as soon as the file is written"),
+	OPTION_DURATION(struct test, evaluation_delay, NULL, 0, EVALUATION_DELAY_MAX,
 		"ignore points younger than this until a later run; default: "
 		"agent.evaluation_delay"),
-	OPTION_DURATION(struct test_options, stale_after, NULL, 1000, (double)INT64_MAX,
+	OPTION_DURATION(struct test, stale_after, NULL, 1000, (double)INT64_MAX,
 		"report the test if it has no new points for this long; default: "
 		"agent.stale_after"),
-	OPTION_BOOL(struct test_options, allow_empty, "accept a query that returns no series"),
-	OPTION_BOOL(struct test_options, vanished,
+	OPTION_BOOL(struct test, allow_empty, "accept a query that returns no series"),
+	OPTION_BOOL(struct test, vanished,
 		"report series that end while others continue, and their return; default: true"),
-	OPTION_INT(struct test_options, max_series, NULL, 1, MAX_SERIES,
+	OPTION_INT(struct test, max_series, NULL, 1, MAX_SERIES,
 		"maximum number of series, default 100000; known series are kept, others dropped "
 		"and logged"),
-	OPTION_DURATION(struct test_options, window, NULL, 0, WINDOW_MAX,
+	OPTION_DURATION(struct test, window, NULL, 0, WINDOW_MAX,
 		"time covered by a point: deployments within it are suspects; default: the longest "
 		"range of the query, or the step"),
-	OPTION_LIST(struct test_options, notify,
+	OPTION_LIST(struct test, notify,
 		"receivers to notify, overriding `routes`; default: the receivers of the matching "
 		"route, or all"),
-	OPTION_LIST(struct test_options, mute,
+	OPTION_ROW(LIST, struct strings, "mute", struct test, given.mute,
 		"mute times, from `mute_times`, during which it is not announced"),
-	OPTION_LIST(
-		struct test_options, tags, "tags of its Graphite events and Grafana annotations"),
-	OPTION_LIST(struct test_options, annotate, "additional tags of its Grafana annotations"),
-	OPTION_STRING_AS("commit_url", struct test_options, links.commit_url, NULL,
+	OPTION_LIST(struct test, tags, "tags of its Graphite events and Grafana annotations"),
+	OPTION_LIST(struct test, annotate, "additional tags of its Grafana annotations"),
+	OPTION_STRING_AS("commit_url", struct test, links.commit_url, NULL,
 		"page about a commit; by default agent.commit_url, \"\": none"),
-	OPTION_STRING_AS("compare_url", struct test_options, links.compare_url, NULL,
+	OPTION_STRING_AS("compare_url", struct test, links.compare_url, NULL,
 		"page about a range of commits; by default agent.compare_url, \"\": none"),
-	OPTION_STRING_AS("dashboard", struct test_options, links.dashboard, NULL,
+	OPTION_STRING_AS("dashboard", struct test, links.dashboard, NULL,
 		"page that shows its series; by default agent.dashboard, \"\": none"),
-	OPTION_STRING_AS("runbook", struct test_options, links.runbook, NULL,
+	OPTION_STRING_AS("runbook", struct test, links.runbook, NULL,
 		"runbook page; by default agent.runbook, \"\": none"),
-	OPTION_STRING_AS("owner", struct test_options, links.owner, NULL,
+	OPTION_STRING_AS("owner", struct test, links.owner, NULL,
 		"its owner, shown in messages; by default agent.owner, \"\": none"),
-	OPTION_STRING(struct test_options, environment, NULL,
+	OPTION_STRING(struct test, environment, NULL,
 		"label, tag, path part (path[2]) or attribute that names where a series was "
 		"measured, to recognise changes of one environment; default: agent.environment, "
 		"\"\": none"),
-	OPTION_STRING(struct test_options, repository, NULL,
+	OPTION_STRING(struct test, repository, NULL,
 		"local clone of the measured code, to list the commits of a change; default: "
 		"agent.repository, \"\": none",
 		.flags = FIELD_FOLDER),
-	OPTION_STRING(struct test_options, run_attribute, NULL,
+	OPTION_STRING(struct test, run_attribute, NULL,
 		"attribute that identifies a run: consecutive points with the same value are one "
 		"run; default: points with the same time"),
-	OPTION_STRING(struct test_options, hash_attribute, NULL,
+	OPTION_STRING(struct test, hash_attribute, NULL,
 		"identifies the binary: runs with the same value cannot differ"),
-	OPTION_STRING_AS("explained_by", struct test_options, control.explained_by, NULL,
+	OPTION_STRING_AS("explained_by", struct test, given.control.explained_by, NULL,
 		"TEST/METRIC of the load its metrics depend on, to compare at equal load"),
-	OPTION_STRING_AS("relative_to", struct test_options, control.relative_to, NULL,
+	OPTION_STRING_AS("relative_to", struct test, given.control.relative_to, NULL,
 		"TEST/METRIC of a control to divide its metrics by: another region, the baseline"),
 	{0},
 };
 
-static struct test_options test_defaults(const struct agent_settings *agent)
+static void set_defaults(const struct agent_settings *agent, struct test *test)
 {
-	return (struct test_options){.interval = agent->interval,
-		.evaluation_delay = agent->evaluation_delay,
-		.stale_after = agent->stale_after,
-		.max_series = MAX_SERIES,
-		.vanished = true,
-		.window = -1,
-		.links = agent->links,
-		.environment = agent->environment,
-		.repository = agent->repository};
+	test->interval = agent->interval;
+	test->evaluation_delay = agent->evaluation_delay;
+	test->stale_after = agent->stale_after;
+	test->max_series = MAX_SERIES;
+	test->vanished = true;
+	test->window = -1;
+	test->links = agent->links;
+	test->environment = agent->environment;
+	test->repository = agent->repository;
 }
 
 static struct strings mute_names(const struct mutes *mutes, struct arena *arena)
@@ -105,8 +95,8 @@ static struct strings mute_names(const struct mutes *mutes, struct arena *arena)
 struct own_options test_options_of(
 	const struct config *config, const struct test *test, struct arena *arena)
 {
-	struct test_options *given = arena_alloc(arena, sizeof *given);
-	struct test_options *usual = arena_alloc(arena, sizeof *usual);
+	struct test *given = arena_alloc(arena, sizeof *given);
+	struct test *usual = arena_alloc(arena, sizeof *usual);
 	const char **all = arena_array(arena, config->receiver_count, sizeof *all);
 	size_t count = 0;
 	for (size_t i = 0; i < config->receiver_count; i++)
@@ -114,30 +104,14 @@ struct own_options test_options_of(
 			all[count++] = config->receivers[i].name;
 	if (count == 0)
 		all[count++] = "stdout";
-	*usual = test_defaults(&config->agent);
-	*given = (struct test_options){.source = test->server ? test->server->name : NULL,
-		.was = former_name(config, test->name, NULL),
-		.interval = test->interval,
-		.evaluation_delay = test->evaluation_delay,
-		.stale_after = test->stale_after,
-		.max_series = test->max_series,
-		.window = test->window,
-		.watch = test->watched != NULL,
-		.allow_empty = test->allow_empty,
-		.vanished = test->vanished,
-		.mute = mute_names(&test->mute, arena),
-		.tags = test->tags,
-		.annotate = test->annotate,
-		.links = test->links,
-		.environment = test->environment,
-		.repository = test->repository,
-		.run_attribute = test->run_attribute,
-		.hash_attribute = test->hash_attribute,
-		.control = control_options_of(test->detection.control)};
-	if (!test->routed) {
-		given->notify = test->notify;
+	set_defaults(&config->agent, usual);
+	*given = *test;
+	given->given.source = test->server ? test->server->name : NULL;
+	given->given.mute = mute_names(&test->mute, arena);
+	if (test->routed)
+		given->notify = (struct strings){0};
+	else
 		usual->notify = (struct strings){all, count};
-	}
 	return (struct own_options){given, usual};
 }
 
@@ -242,8 +216,7 @@ static void read_watch(const struct yaml_node *map, const struct scope *scope, s
 {
 	const struct field *file = test->source ? field_find(test->source->fields, "file") : NULL;
 	if (file && file->type == FIELD_STRING && test->options)
-		test->watched = *(const char *const *)(const void *)((const char *)test->options +
-								     file->offset);
+		test->watched = field_text(file, test->options);
 	else
 		loader_error(yaml_get(map, "watch"), scope, "watch: the test reads no file");
 }
@@ -262,7 +235,7 @@ static void check(const struct yaml_node *map, const struct scope *scope, const 
 
 /* True if all variables that its options need are set. */
 static bool read_options(struct loader *loader, const struct yaml_node *map,
-	struct reading *reading, const struct test_options *common, struct test *test)
+	struct reading *reading, struct test *test)
 {
 	const struct plugin *plugin = test->source;
 	void *options = arena_alloc(loader->arena, plugin->options_size);
@@ -275,8 +248,8 @@ static bool read_options(struct loader *loader, const struct yaml_node *map,
 	if (csv && csv->type == FIELD_MAP)
 		complete_csv_options(map, &reading->scope, csv, options);
 	if (plugin->server_size > 0)
-		test_server_find(map, &reading->scope, common->source, test);
-	else if (common->source)
+		test_server_find(map, &reading->scope, test->given.source, test);
+	else if (test->given.source)
 		(kind_find(plugin->name) != NULL ? loader_warn : loader_error)(
 			yaml_get(map, "source"), &reading->scope,
 			"source: tests of type \"%s\" use no server", plugin->name);
@@ -288,17 +261,16 @@ struct strings notify_read(const struct yaml_node *map, const struct scope *scop
 	const struct strings *given, bool *routed)
 {
 	struct loader *loader = scope->loader;
-	const struct yaml_node *node = yaml_get(map, "notify");
-	bool list = node && node->kind == YAML_LIST;
+	const struct yaml_node *node = yaml_get(map, "notify"), *const * items;
+	size_t count = node ? yaml_items(&node, &items) : 1;
 	*routed = loader->config->routes != NULL && given->count == 0;
-	for (size_t i = 0; given->count > 0 && i < (list ? node->count : 1); i++) {
-		const struct yaml_node *item = list ? node->items[i] : node;
+	for (size_t i = 0; given->count > 0 && i < count; i++) {
 		const char *missing = NULL;
-		const char *name = loader_expand(loader, item, false, &missing);
+		const char *name = loader_expand(loader, items[i], false, &missing);
 		if (!missing && strcmp(name, "stdout") != 0 && !dict_get(&loader->receivers, name))
-			receiver_report_unknown(item, scope, "notify", item->text);
+			receiver_report_unknown(items[i], scope, "notify", items[i]->text);
 	}
-	if (list && node->count == 0)
+	if (count == 0)
 		loader_error(
 			node, scope, "notify: empty list; leave notify out to use all receivers");
 	if (given->count == 0 || loader->source->stdout_only)
@@ -310,15 +282,14 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	const struct yaml_node *own, const char *name, struct test *test)
 {
 	struct scope scope = {.loader = loader, .kind = "test", .name = name};
-	const struct agent_settings *agent = &loader->config->agent;
-	struct test_options common = test_defaults(agent);
 	const char *type = test_type_read(map, &scope);
 	if (!type)
 		return;
 	test->fingerprint = HASH_START;
+	set_defaults(&loader->config->agent, test);
 	const struct compat_type *kind = kind_find(type);
 	struct reading reading = {.scope = scope,
-		.tables = {{test_fields, &common}},
+		.tables = {{test_fields, test}},
 		.other_keys = other_keys,
 		.harmless_keys = kind ? kind_all_keys : NULL,
 		.lenient = kind != NULL};
@@ -328,41 +299,32 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	reading.own = test->source ? own : NULL;
 	reading.type = type;
 	if (test->source)
-		whole = read_options(loader, map, &reading, &common, test);
+		whole = read_options(loader, map, &reading, test);
 	else
 		keep_unsupported(loader, map, &reading, kind, test);
-	fingerprint_fields(loader, &test->fingerprint, test_fields, &common);
-	test->interval = loader->source->interval ? loader->source->interval : common.interval;
-	if (common.watch)
+	fingerprint_fields(loader, &test->fingerprint, test_fields, test);
+	if (loader->source->interval)
+		test->interval = loader->source->interval;
+	if (test->given.watch)
 		read_watch(map, &scope, test);
-	test->evaluation_delay = common.evaluation_delay;
-	test->stale_after = common.stale_after;
-	test->allow_empty = common.allow_empty;
-	test->vanished = common.vanished;
-	test->max_series = common.max_series;
-	test->window = common.window;
-	test->run_attribute = common.run_attribute;
-	test->hash_attribute = common.hash_attribute;
-	test->tags = common.tags;
-	test->annotate = common.annotate;
-	test->links = common.links;
-	loader_check_links(map, &scope, &common.links);
-	loader_check_environment(map, &scope, common.environment);
-	test->environment = common.environment && *common.environment ? common.environment : NULL;
-	test->repository = common.repository && *common.repository ? common.repository : NULL;
+	loader_check_links(map, &scope, &test->links);
+	loader_check_environment(map, &scope, test->environment);
+	if (test->environment && !*test->environment)
+		test->environment = NULL;
+	if (test->repository && !*test->repository)
+		test->repository = NULL;
 	if (whole)
 		check_environment(map, &scope, test);
-	rename_note(map, &scope, common.was);
+	rename_note(map, &scope, test->given.was);
 	struct unset unset = {0};
 	test->detection = detection_read(
 		yaml_get(map, "detection"), &scope, &loader->config->detection, &unset);
 	note_unset(&scope, &unset, test);
-	unset = (struct unset){0};
 	test->bisect = bisect_read(yaml_get(map, "bisect"), &scope, test, &unset);
 	note_unset(&scope, &unset, test);
-	test->detection.control = control_note(map, &scope, &common.control, NULL);
-	test->notify = notify_read(map, &scope, &common.notify, &test->routed);
-	test->mute = mutes_read(map, &scope, &common.mute);
+	test->detection.control = control_note(map, &scope, &test->given.control, NULL);
+	test->notify = notify_read(map, &scope, &test->notify, &test->routed);
+	test->mute = mutes_read(map, &scope, &test->given.mute);
 	unset = metrics_read(loader, map, type, test);
 	note_unset(&scope, &unset, test);
 	fingerprint_test(loader, test);
@@ -372,8 +334,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 
 static void read_entry(struct loader *loader, const struct yaml_entry *entry, struct test *test)
 {
-	const char *missing = NULL;
-	const char *name = loader_expand(loader, entry->key, false, &missing);
+	const char *name = loader_name(loader, entry->key);
 	struct scope scope = {.loader = loader, .kind = "test", .name = name};
 	const struct yaml_node *merged = NULL;
 	test->name = name;

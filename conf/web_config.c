@@ -34,17 +34,13 @@ const char *role_name(enum role role)
 static const char *const versions[] = {"TLS12", "TLS13", NULL};
 static const char *const roles[] = {"viewer", "triager", "admin", NULL};
 
-struct tls_options {
-	const char *cert_file, *key_file;
-	int min_version;
-};
-
 const struct field web_tls_fields[] = {
-	OPTION_STRING(struct tls_options, cert_file, NULL, "certificate chain, PEM",
+	OPTION_STRING(struct web_config, cert_file, NULL, "certificate chain, PEM",
 		.flags = FIELD_REQUIRED),
-	OPTION_STRING(struct tls_options, key_file, NULL, "private key, PEM, without a passphrase",
+	OPTION_STRING(struct web_config, key_file, NULL, "private key, PEM, without a passphrase",
 		.flags = FIELD_REQUIRED),
-	OPTION_CHOICE(struct tls_options, min_version, "TLS12", versions, "minimum TLS version"),
+	OPTION_DEFAULT(CHOICE, int, "min_version", struct web_config, tls13, "TLS12",
+		"minimum TLS version", .choices = versions),
 	{0},
 };
 
@@ -62,17 +58,12 @@ const struct field web_token_fields[] = {
 	{0},
 };
 
-struct top_options {
-	struct strings trusted_proxies;
-	const char *user_header, *role_header;
-};
-
 const struct field web_fields[] = {
-	OPTION_LIST(struct top_options, trusted_proxies,
+	OPTION_LIST(struct web_config, trusted_proxies,
 		"addresses and networks whose user_header and role_header are trusted"),
 	OPTION_STRING(
-		struct top_options, user_header, "X-WEBAUTH-USER", "header with the user's name"),
-	OPTION_STRING(struct top_options, role_header, NULL, "header with the user's roles"),
+		struct web_config, user_header, "X-WEBAUTH-USER", "header with the user's name"),
+	OPTION_STRING(struct web_config, role_header, NULL, "header with the user's roles"),
 	{0},
 };
 
@@ -80,12 +71,6 @@ struct reader {
 	struct loader loader;
 	struct web_config *config;
 };
-
-static const char *no_variable(void *context, const char *name)
-{
-	(void)context, (void)name;
-	return NULL;
-}
 
 static void read_map(const struct yaml_node *map, const struct reading *reading)
 {
@@ -118,17 +103,11 @@ static const struct yaml_node *part(
 static void read_tls(struct reader *reader, const struct yaml_node *root)
 {
 	const struct yaml_node *map = part(reader, root, "tls_server_config", YAML_MAP);
-	struct tls_options options = {0};
 
-	if (!map)
-		return;
-	field_defaults(web_tls_fields, &options);
-	read_map(map,
-		&(struct reading){.scope = {.loader = &reader->loader, .kind = "tls_server_config"},
-			.tables = {{web_tls_fields, &options}}});
-	reader->config->cert_file = options.cert_file;
-	reader->config->key_file = options.key_file;
-	reader->config->tls13 = options.min_version == 1;
+	if (map)
+		read_map(map, &(struct reading){.scope = {.loader = &reader->loader,
+							.kind = "tls_server_config"},
+				      .tables = {{web_tls_fields, reader->config}}});
 }
 
 /* The cost of a bcrypt hash, or 0. */
@@ -164,22 +143,12 @@ static bool check_hash(
 	return !problem;
 }
 
-/* A reader of the hashes can try passwords without limit. */
-static void caution_hashes(struct reader *reader, const struct yaml_node *map)
-{
-	struct stat status;
-
-	if (map->count > 0 && stat(map->file, &status) == 0 && status.st_mode & S_IROTH)
-		problems_add(reader->loader.problems, true, map->entries[0].key,
-			"basic_auth_users: every user of this machine can read the file, with "
-			"the hashes of the passwords");
-}
-
 static void read_users(struct reader *reader, const struct yaml_node *root)
 {
 	const struct yaml_node *map = part(reader, root, "basic_auth_users", YAML_MAP);
 	struct web_config *config = reader->config;
 	struct web_user *users = arena_array(config->arena, map ? map->count : 0, sizeof *users);
+	struct stat status;
 
 	for (size_t i = 0; map && i < map->count; i++) {
 		const struct yaml_node *key = map->entries[i].key;
@@ -194,16 +163,11 @@ static void read_users(struct reader *reader, const struct yaml_node *root)
 		config->user_count += check_hash(map->entries[i].value, &scope, user);
 	}
 	config->users = users;
-	if (map)
-		caution_hashes(reader, map);
-}
-
-static bool knows(const struct web_config *config, const char *user)
-{
-	for (size_t i = 0; i < config->user_count; i++)
-		if (strcmp(config->users[i].name, user) == 0)
-			return true;
-	return false;
+	/* A reader of the hashes can try passwords without limit. */
+	if (map && map->count > 0 && stat(map->file, &status) == 0 && status.st_mode & S_IROTH)
+		problems_add(reader->loader.problems, true, map->entries[0].key,
+			"basic_auth_users: every user of this machine can read the file, with "
+			"the hashes of the passwords");
 }
 
 static void read_roles(struct reader *reader, const struct yaml_node *root)
@@ -221,21 +185,12 @@ static void read_roles(struct reader *reader, const struct yaml_node *root)
 
 		if (role == ROLE_UNSET)
 			loader_error(value, &scope, "expected viewer, triager or admin");
-		else if (!knows(config, key->text) && config->proxy_count == 0)
+		else if (!yaml_get(yaml_get(root, "basic_auth_users"), key->text) &&
+			 config->proxy_count == 0)
 			loader_warn(key, &scope, "no such user in basic_auth_users");
 		given[config->role_count++] = (struct web_role){key->text, role};
 	}
 	config->roles = given;
-}
-
-/* Like the other files, relative to the web configuration. */
-static const char *beside(const struct reader *reader, const char *text, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	if (!text || *text == '/' || !slash)
-		return text;
-	return arena_printf(reader->config->arena, "%.*s/%s", (int)(slash - path), path, text);
 }
 
 static void read_token(
@@ -246,10 +201,8 @@ static void read_token(
 	struct reading reading = {.scope = {.loader = &reader->loader, .kind = "tokens"},
 		.tables = {{web_token_fields, &options}}};
 
-	if (node->kind != YAML_MAP) {
-		loader_error(node, &reading.scope, "expected a map");
+	if (!loader_is_kind(node, YAML_MAP, &reading.scope, "a map"))
 		return;
-	}
 	field_defaults(web_token_fields, &options);
 	read_map(node, &reading);
 	if (!options.name || !options.file)
@@ -261,7 +214,7 @@ static void read_token(
 			loader_error(
 				yaml_get(node, "name"), &reading.scope, "duplicate token name");
 	tokens[config->token_count++] = (struct web_token){.name = options.name,
-		.file = beside(reader, options.file, node->file),
+		.file = loader_beside(&reader->loader, node, options.file),
 		.role = (enum role)(ROLE_VIEWER + options.role)};
 }
 
@@ -274,23 +227,6 @@ static void read_tokens(struct reader *reader, const struct yaml_node *root)
 	for (size_t i = 0; list && i < list->count; i++)
 		read_token(reader, list->items[i], tokens);
 	reader->config->tokens = tokens;
-}
-
-static void read_proxies(
-	struct reader *reader, const struct yaml_node *root, const struct strings *given)
-{
-	struct network *networks =
-		arena_array(reader->config->arena, given->count, sizeof *networks);
-	struct error error;
-
-	for (size_t i = 0; i < given->count; i++)
-		if (network_parse(given->items[i], &networks[i], &error))
-			reader->config->proxy_count++;
-		else
-			problems_add(reader->loader.problems, false,
-				yaml_get(root, "trusted_proxies"), "trusted_proxies: %s",
-				error.text);
-	reader->config->proxies = networks;
 }
 
 static bool is_header(const char *name)
@@ -325,17 +261,26 @@ static void read_top(struct reader *reader, const struct yaml_node *root)
 {
 	static const char *const others[] = {
 		"tls_server_config", "basic_auth_users", "roles", "tokens", NULL};
-	struct top_options options = {0};
+	struct web_config *config = reader->config;
+	const struct strings *given = &config->trusted_proxies;
+	struct network *networks;
+	struct error error;
 
-	field_defaults(web_fields, &options);
+	field_defaults(web_fields, config);
+	field_defaults(web_tls_fields, config);
 	read_map(root, &(struct reading){.scope = reader->loader.root,
-			       .tables = {{web_fields, &options}},
+			       .tables = {{web_fields, config}},
 			       .other_keys = others});
-	read_proxies(reader, root, &options.trusted_proxies);
-	reader->config->user_header = options.user_header;
-	reader->config->role_header = options.role_header;
-	check_header(reader, root, "user_header", options.user_header, options.role_header);
-	check_header(reader, root, "role_header", options.role_header, options.user_header);
+	config->proxies = networks = arena_array(config->arena, given->count, sizeof *networks);
+	for (size_t i = 0; i < given->count; i++)
+		if (network_parse(given->items[i], &networks[i], &error))
+			config->proxy_count++;
+		else
+			problems_add(reader->loader.problems, false,
+				yaml_get(root, "trusted_proxies"), "trusted_proxies: %s",
+				error.text);
+	check_header(reader, root, "user_header", config->user_header, config->role_header);
+	check_header(reader, root, "role_header", config->role_header, config->user_header);
 }
 
 /* Access never depends on a default: a key without a value is an error. */
@@ -353,7 +298,7 @@ static void refuse_nulls(struct problems *problems, const struct yaml_node *node
 struct web_config *web_config_parse(
 	const char *path, const char *text, size_t length, struct problems *problems)
 {
-	static const struct config_source source = {.env = no_variable};
+	static const struct config_source source = {0};
 	struct arena *arena = arena_new();
 	struct reader reader = {.config = arena_alloc(arena, sizeof *reader.config),
 		.loader = {.root = {.loader = &reader.loader},

@@ -42,7 +42,7 @@ struct web_role {
 struct web_config {
 	struct arena *arena;
 	const char *cert_file, *key_file; /* both or none: no TLS */
-	bool tls13;                       /* TLS 1.3 only */
+	int tls13;                        /* 1: TLS 1.3 only */
 	const struct web_user *users;
 	size_t user_count;
 	const struct web_token *tokens;
@@ -52,6 +52,7 @@ struct web_config {
 	const struct network *proxies;
 	size_t proxy_count;
 	const char *user_header, *role_header;
+	struct strings trusted_proxies; /* as written */
 };
 
 /* The keys of the file, of its tls_server_config and of a token. */

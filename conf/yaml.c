@@ -70,17 +70,6 @@ static void overlay(struct yaml_map *map, const struct yaml_entry *entries, size
 	}
 }
 
-static size_t merge_size(const struct yaml_node *value)
-{
-	if (value->kind == YAML_MAP)
-		return value->count;
-	size_t sum = 0;
-	for (size_t i = 0; value->kind == YAML_LIST && i < value->count; i++)
-		if (value->items[i]->kind == YAML_MAP)
-			sum += value->items[i]->count;
-	return sum;
-}
-
 /*
  * `own` merged with the value of its `<<` key, a map or a list of maps. As in other programs merged
  * keys come first; the map's own override merged ones, and earlier maps of a list later ones.
@@ -88,9 +77,12 @@ static size_t merge_size(const struct yaml_node *value)
 static struct yaml_map yaml_map_merge(
 	const struct yaml_map *own, const struct yaml_node *value, struct problems *problems)
 {
-	struct yaml_map map = yaml_map_new(own->keys.arena, own->count + merge_size(value));
-	const struct yaml_node *const *items = value->kind == YAML_LIST ? value->items : &value;
-	for (size_t i = value->kind == YAML_LIST ? value->count : 1; i-- > 0;) {
+	const struct yaml_node *const *items;
+	size_t count = yaml_items(&value, &items), room = own->count;
+	for (size_t i = 0; i < count; i++)
+		room += items[i]->kind == YAML_MAP ? items[i]->count : 0;
+	struct yaml_map map = yaml_map_new(own->keys.arena, room);
+	for (size_t i = count; i-- > 0;) {
 		if (items[i]->kind == YAML_MAP)
 			overlay(&map, items[i]->entries, items[i]->count);
 		else if (!yaml_is_null(items[i]))
@@ -133,6 +125,22 @@ const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
 		if (strcmp(map->entries[i].key->text, key) == 0)
 			return map->entries[i].value;
 	return NULL;
+}
+
+const struct yaml_node *yaml_empty_map(struct arena *arena, const struct yaml_node *where)
+{
+	struct yaml_node *map = arena_alloc(arena, sizeof *map);
+	*map = (struct yaml_node){.kind = YAML_MAP,
+		.file = where->file,
+		.line = where->line,
+		.column = where->column};
+	return map;
+}
+
+size_t yaml_items(const struct yaml_node *const *node, const struct yaml_node *const **items)
+{
+	*items = (*node)->kind == YAML_LIST ? (*node)->items : node;
+	return (*node)->kind == YAML_LIST ? (*node)->count : 1;
 }
 
 bool yaml_is_null(const struct yaml_node *node)

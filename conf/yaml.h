@@ -60,8 +60,14 @@ void problems_finish(struct problems *problems);
 const struct yaml_node *yaml_parse(struct arena *arena, const char *file, const char *text,
 	size_t length, struct problems *problems);
 
+/* A map without entries, at the place of another node. */
+const struct yaml_node *yaml_empty_map(struct arena *arena, const struct yaml_node *where);
+
 /* The value of a map's key, or NULL; NULL for NULL and for a node that is not a map. */
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
+
+/* The items of a list, or the node itself as the only one; returns their number. */
+size_t yaml_items(const struct yaml_node *const *node, const struct yaml_node *const **items);
 
 /* An unquoted null, ~ or empty scalar. */
 bool yaml_is_null(const struct yaml_node *node);
