@@ -85,10 +85,8 @@ enum step http_error_answer(const char *address, const struct reply *reply, cons
 			"%s: status %d with an HTML page: a login page, or not the address of the "
 			"API",
 			address, reply->status);
-	if (reply->barred) {
-		struct error own = *error;
-		error_set(error, ERROR_DATA, "%s (it points to %.200s; see redirects)", own.text,
+	if (reply->barred)
+		error_set(error, ERROR_DATA, "%s (it points to %.200s; see redirects)", error->text,
 			reply->barred);
-	}
 	return STEP_FAILED;
 }

@@ -107,41 +107,26 @@ void query_set_windows(struct query *query)
 		query->data.series[i].window.back = query->window;
 }
 
-/* Replaces the last notice by a count. A server may cause any number: from here on nothing is
- * allocated, and the text is overwritten. */
-static void count_dropped(struct query *query)
+void query_notice(struct query *query, const char *format, ...)
 {
+	va_list arguments;
+
+	if (query->notices.count < NOTICES_MAX) {
+		va_start(arguments, format);
+		strings_add(&query->notices, query->arena,
+			arena_vprintf(query->arena, format, arguments));
+		va_end(arguments);
+		return;
+	}
+	/* A server may cause any number: the last text is overwritten, nothing is allocated. */
 	if (!query->notices_more) {
-		size_t last = query->notices.count - 1;
-		const char **items = arena_array(query->arena, last + 1, sizeof *items);
 		query->notices_more = arena_alloc(query->arena, MORE_TEXT);
-		memcpy(items, query->notices.items, last * sizeof *items);
-		items[last] = query->notices_more;
-		query->notices.items = items;
+		query->notices.count--;
+		strings_add(&query->notices, query->arena, query->notices_more);
 		query->notices_dropped++;
 	}
 	snprintf(query->notices_more, MORE_TEXT, "%zu more notices were left out",
 		++query->notices_dropped);
-}
-
-/* Copies the list for each notice: there are few, and readers may hold the old one. */
-void query_notice(struct query *query, const char *format, ...)
-{
-	size_t count = query->notices.count;
-	va_list arguments;
-
-	if (count == NOTICES_MAX) {
-		count_dropped(query);
-		return;
-	}
-	va_start(arguments, format);
-	const char *text = arena_vprintf(query->arena, format, arguments);
-	va_end(arguments);
-	const char **items = arena_array(query->arena, count + 1, sizeof *items);
-	if (count)
-		memcpy(items, query->notices.items, count * sizeof *items);
-	items[count] = text;
-	query->notices = (struct strings){items, count + 1};
 }
 
 void query_notice_once(struct query *query, const char *text)

@@ -137,19 +137,10 @@ static void mask_words(struct driver *driver, size_t first_notice)
 	const struct strings *secrets = &driver->call.reply.secrets;
 	if (driver->step == STEP_FAILED)
 		secret_mask(driver->error->text, strlen(driver->error->text), secrets);
-	if (!driver->task || driver->task->query.notices.count <= first_notice)
-		return;
-	struct query *query = &driver->task->query;
-	size_t count = query->notices.count;
-	const char **items = arena_array(query->arena, count, sizeof *items);
-	memcpy(items, query->notices.items, count * sizeof *items);
-	for (size_t i = first_notice; i < count; i++) {
-		char *text = arena_strdup(query->arena, items[i]);
+	for (size_t i = first_notice; driver->task && i < driver->task->query.notices.count; i++) {
+		char *text = (char *)(uintptr_t)driver->task->query.notices.items[i];
 		secret_mask(text, strlen(text), secrets);
-		if (strcmp(text, items[i]) != 0)
-			items[i] = text;
 	}
-	query->notices = (struct strings){items, count};
 }
 
 static struct arena *driver_arena(const struct driver *driver)

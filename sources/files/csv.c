@@ -175,21 +175,21 @@ static bool store_number(struct reader *reader, const struct row *row, size_t in
 {
 	enum column_state *state = &reader->states[index];
 	struct row_table *table = &reader->table;
-	const struct cell *cell = &row->cells[table->numbers[index]];
+	struct number_column *column = &table->rows.numbers[index];
+	const struct cell *cell = &row->cells[column->from];
 	double value;
 
 	if (*state == COLUMN_TEXT)
 		return true;
 	if (number_parse(cell->text, cell->length, &value)) {
 		*state = COLUMN_NUMBERS;
-		table->rows.numbers[index][table->rows.n - 1] =
-			value * table->metrics[index]->scale;
+		column->values[table->rows.n - 1] = value;
 		return true;
 	}
 	if (number_missing(cell->text, cell->length))
 		return true;
 	if (reader->query->metric_count || *state == COLUMN_NUMBERS)
-		return fail_cell(reader, row, table->numbers[index], "a number");
+		return fail_cell(reader, row, column->from, "a number");
 	*state = COLUMN_TEXT;
 	return true;
 }
@@ -228,10 +228,10 @@ static bool take_row(struct reader *reader, const struct row *row)
 		if (!store_number(reader, row, i))
 			return false;
 	for (size_t i = 0; i < rows->text_count; i++) {
-		const struct cell *cell = &row->cells[table->texts[i]];
+		const struct cell *cell = &row->cells[rows->texts[i].from];
 
 		if (cell->length)
-			rows->texts[i][rows->n - 1] =
+			rows->texts[i].values[rows->n - 1] =
 				rows_text(rows, reader->query->arena, cell->text, cell->length);
 	}
 	return true;
@@ -283,9 +283,8 @@ static void finish(struct reader *reader)
 		query_notice(query, "%s: no rows after the header", reader->input->name);
 	for (size_t i = 0; i < table->rows.number_count; i++)
 		if (!query->metric_count && reader->states[i] != COLUMN_NUMBERS)
-			table->metrics[i] = NULL;
-	rows_finish(
-		&table->rows, query, reader->input->name, table->metrics, table->names_of_texts);
+			table->rows.numbers[i].metric = NULL;
+	rows_finish(&table->rows, query, reader->input->name);
 	if (!query->metric_count && reader->rows_seen && !query->data.count)
 		query_notice(query, "%s: no column holds numbers", reader->input->name);
 }
@@ -312,8 +311,7 @@ bool csv_parse(struct query *query, struct input *input, struct error *error)
 
 static bool csv_read(struct query *query, struct error *error)
 {
-	const struct csv_options *options = query->options;
-	return rows_read_file(query, options->file, csv_parse, error);
+	return rows_read_file(query, csv_parse, error);
 }
 
 static bool csv_check(const void *options, struct error *error)

@@ -153,8 +153,7 @@ static bool store_values(struct reader *reader, const struct row *row, const str
 				"%s:%zu: column %zu (%s): \"%.*s\" is not a number",
 				reader->input->name, row->line, FIRST_VALUE + i + 1, value_names[i],
 				cell->length < 60 ? (int)cell->length : 60, cell->text);
-		double *column = reader->rows.numbers[tag->columns[i]];
-		column[reader->rows.n - 1] = value * reader->found.metrics[tag->columns[i]]->scale;
+		reader->rows.numbers[tag->columns[i]].values[reader->rows.n - 1] = value;
 	}
 	return true;
 }
@@ -227,7 +226,7 @@ bool histostat_parse(struct query *query, struct input *input, struct error *err
 				input->name);
 		if (!reader.round)
 			query_notice(query, "%s: no rows", input->name);
-		metric_columns_finish(&reader.found, input->name, NULL);
+		metric_columns_finish(&reader.found, input->name);
 	}
 	rows_free(&reader.rows);
 	return good;
@@ -235,8 +234,7 @@ bool histostat_parse(struct query *query, struct input *input, struct error *err
 
 static bool histostat_read(struct query *query, struct error *error)
 {
-	const struct histostat_options *options = query->options;
-	return rows_read_file(query, options->file, histostat_parse, error);
+	return rows_read_file(query, histostat_parse, error);
 }
 
 const struct source histostat_source = {

@@ -4,18 +4,17 @@
  *     {"timestamp": 1700000000, "metrics": [{"name": "p99", "value": 12.5}, ...],
  *      "attributes": {"commit": "a60027ff"}}
  *
- * A result is parsed completely before it is stored, since its attributes, which name its branch,
- * may come last. Without a selected branch the base branch is read, without a base branch
- * everything (as Otava does). Keys may come in any order; unknown keys are skipped. If a key occurs
- * twice the last one counts, but two lists of metrics add up. NaN and Infinity are accepted, as
- * Python writes them. A string that is not Unicode text costs what it belongs to: a metric its
+ * A result becomes a row at once, which is dropped if the branch, one of the attributes that may
+ * come last, is not selected. Without a selected branch the base branch is read, without a base
+ * branch everything (as Otava does). Keys may come in any order; unknown keys are skipped. If a key
+ * occurs twice the last one counts, but two lists of metrics add up. NaN and Infinity are accepted,
+ * as Python writes them. A string that is not Unicode text costs what it belongs to: a metric its
  * value, an attribute itself, and the branch its result.
  *
  * Results are parsed in place in a window of the file. A result that does not fit is parsed again
  * after the window has grown, so a file of 200 MB needs only the memory of its longest result.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/number.h"
@@ -31,30 +30,16 @@ enum {
 			    reported at its start */
 };
 
-struct json_value {
-	size_t column; /* in rows.numbers */
-	double number; /* as in the file; NaN where missing */
-};
-
-struct json_attribute {
-	size_t column; /* in rows.texts */
-	const char *text;
-};
-
 enum left_out { LEFT_VALUES, LEFT_ATTRIBUTES, LEFT_RESULTS, LEFT_KINDS };
 
 static const char *const left_out_names[LEFT_KINDS] = {"values", "attributes", "results"};
 
-/* One result, without metrics and attributes that are not wanted. The branch is always kept. */
+/* The result being read, whose values are the last row. The branch is always kept. */
 struct json_result {
 	const char *from; /* its start in the window */
-	bool timed;
-	int64_t time;
+	bool timed, repeated;
 	const char *branch; /* or NULL */
 	size_t left_out[LEFT_KINDS];
-	struct json_value *values;
-	struct json_attribute *attributes;
-	size_t value_count, value_capacity, attribute_count, attribute_capacity;
 };
 
 static const struct field json_fields[] = {
@@ -237,7 +222,7 @@ static bool read_time(struct reader *reader)
 		return scan_fail(&reader->scan, problem);
 	if (!read_word(reader, &text, &length))
 		return false;
-	if (!when_parse_stamp(text, length, &reader->result.time))
+	if (!when_parse_stamp(text, length, &reader->rows.times[reader->rows.n - 1]))
 		return scan_fail(&reader->scan, problem);
 	reader->result.timed = true;
 	return true;
@@ -261,13 +246,6 @@ static bool read_value(struct reader *reader, double *number)
 		return false;
 	return number_missing(text, length) || number_parse(text, length, number) ||
 	       scan_fail(scan, problem);
-}
-
-static void add_value(struct json_result *result, size_t column, double number)
-{
-	result->values = memory_grow(result->values, &result->value_capacity,
-		result->value_count + 1, sizeof *result->values);
-	result->values[result->value_count++] = (struct json_value){column, number};
 }
 
 static bool read_name(struct reader *reader, size_t *column)
@@ -311,8 +289,12 @@ static bool read_metric(struct reader *reader)
 	if (!named || !valued)
 		return scan_fail(
 			scan, named ? "a metric without \"value\"" : "a metric without \"name\"");
-	if (column != NAME_INDEX_NONE)
-		add_value(&reader->result, column, number);
+	if (column != NAME_INDEX_NONE) {
+		double *at = &reader->rows.numbers[column].values[reader->rows.n - 1];
+
+		reader->result.repeated |= !isnan(*at);
+		*at = number;
+	}
 	return true;
 }
 
@@ -332,40 +314,27 @@ static bool read_metrics(struct reader *reader)
 	return !scan->problem;
 }
 
-/* Whether the name is already that of a configured attribute. */
-static bool is_configured(const struct reader *reader, const char *name)
-{
-	for (size_t i = 0; i < reader->wanted_attributes.count; i++)
-		if (strcmp(reader->wanted_attributes.items[i].value, name) == 0)
-			return true;
-	return false;
-}
-
-/* The column of the attribute, or NAME_INDEX_NONE if it is not wanted. */
+/* The column of the attribute, or NAME_INDEX_NONE if it is not wanted. One that has the name of a
+ * configured one is not. */
 static bool attribute_column(struct reader *reader, const struct buf *name, size_t *column)
 {
-	const char *text = name->data;
-	size_t known = reader->attributes.count, index;
+	const struct pairs *wanted = &reader->wanted_attributes;
+	size_t known = reader->attributes.count;
 
-	for (size_t i = 0; i < reader->wanted_attributes.count; i++)
-		if (strcmp(reader->wanted_attributes.items[i].key, text) == 0) {
-			text = reader->wanted_attributes.items[i].value;
-			*column = name_index_find(&reader->attributes, text, strlen(text));
-			return true;
-		}
 	*column = NAME_INDEX_NONE;
-	if (!reader->all || is_configured(reader, text))
+	for (size_t i = 0; i < wanted->count; i++) {
+		if (strcmp(wanted->items[i].key, name->data) != 0)
+			continue;
+		*column = i;
 		return true;
-	*column = name_index_add(&reader->attributes, text, name->length);
+	}
+	if (!reader->all)
+		return true;
+	*column = name_index_add(&reader->attributes, name->data, name->length);
+	if (*column < wanted->count)
+		*column = NAME_INDEX_NONE;
 	return reader->attributes.count == known ||
-	       rows_add_text(&reader->rows, &index, reader->error);
-}
-
-static void add_attribute(struct json_result *result, size_t column, const char *text)
-{
-	result->attributes = memory_grow(result->attributes, &result->attribute_capacity,
-		result->attribute_count + 1, sizeof *result->attributes);
-	result->attributes[result->attribute_count++] = (struct json_attribute){column, text};
+	       rows_add_text(&reader->rows, reader->attributes.items[known], known, reader->error);
 }
 
 /* Strings, numbers and booleans are kept as text; null is no value; lists and objects are
@@ -390,7 +359,7 @@ static bool read_attribute(struct reader *reader, size_t column, bool is_branch)
 	if (is_branch)
 		reader->result.branch = text;
 	if (text && column != NAME_INDEX_NONE)
-		add_attribute(&reader->result, column, text);
+		reader->rows.texts[column].values[reader->rows.n - 1] = text;
 	return true;
 }
 
@@ -415,45 +384,28 @@ static bool read_attributes(struct reader *reader)
 	return !scan->problem;
 }
 
-static bool read_member(struct reader *reader)
-{
-	if (is_key(reader, "timestamp"))
-		return read_time(reader);
-	if (is_key(reader, "metrics"))
-		return read_metrics(reader);
-	if (is_key(reader, "attributes"))
-		return read_attributes(reader);
-	return skip_value(&reader->scan);
-}
-
 static bool read_result(struct reader *reader)
 {
 	struct json_result *result = &reader->result;
 	struct scan *scan = &reader->scan;
 
-	result->from = scan->at;
-	result->timed = false;
-	result->branch = NULL;
-	result->value_count = result->attribute_count = 0;
-	memset(result->left_out, 0, sizeof result->left_out);
+	*result = (struct json_result){.from = scan->at};
+	if (!rows_append(&reader->rows, 0, reader->error))
+		return add_place(reader, scan->at);
 	if (!scan_open(scan, '{'))
 		return scan_fail(scan,
 			"a result must be an object with \"timestamp\", \"metrics\" and "
 			"\"attributes\"");
 	while (scan_key(scan))
-		if (!read_member(reader))
+		if (is_key(reader, "timestamp")        ? !read_time(reader)
+			: is_key(reader, "metrics")    ? !read_metrics(reader)
+			: is_key(reader, "attributes") ? !read_attributes(reader)
+						       : !skip_value(scan))
 			return false;
 	if (scan->problem || result->timed)
 		return !scan->problem;
 	scan->at = result->from;
 	return scan_fail(scan, "a result without \"timestamp\"");
-}
-
-/* Reads a result or the end of the list; false on an error, which may be that the window ends. */
-static bool read_item(struct reader *reader, bool *more)
-{
-	*more = scan_item(&reader->scan);
-	return *more ? read_result(reader) : !reader->scan.problem;
 }
 
 /* Reads the next result; *more is false at the end of the list. */
@@ -462,15 +414,17 @@ static bool next_result(struct reader *reader, bool *more)
 	struct scan *scan = &reader->scan;
 
 	for (;;) {
-		size_t start = (size_t)(scan->at - reader->window.data);
+		size_t start = (size_t)(scan->at - reader->window.data), rows = reader->rows.n;
 		bool first = scan->first;
 
-		if (read_item(reader, more))
+		*more = scan_item(scan);
+		if (*more ? read_result(reader) : !scan->problem)
 			return true;
 		if (!scan->problem)
 			return false;
 		if (reader->whole || scan->end - scan->at > CUT_MAX)
 			return fail_json(reader);
+		reader->rows.n = rows;
 		scan->at = reader->window.data + start;
 		scan->problem = scan->wanted = NULL;
 		scan->spoilt = scan->lax = false;
@@ -484,14 +438,13 @@ static bool next_result(struct reader *reader, bool *more)
 static bool start(struct reader *reader)
 {
 	struct scan *scan = &reader->scan;
-	size_t index;
 
 	reader->attributes.dict.arena = reader->query->arena;
 	for (size_t i = 0; i < reader->wanted_attributes.count; i++) {
 		const char *name = reader->wanted_attributes.items[i].value;
 
 		name_index_add(&reader->attributes, name, strlen(name));
-		if (!rows_add_text(&reader->rows, &index, reader->error))
+		if (!rows_add_text(&reader->rows, name, i, reader->error))
 			return false;
 	}
 	if (!metric_columns_start(&reader->found, reader->query, &reader->rows, reader->error) ||
@@ -507,19 +460,13 @@ static bool start(struct reader *reader)
 	return scan_open(scan, '[') || fail(reader, "the file must be a list");
 }
 
-static bool is_selected(struct reader *reader)
-{
-	const char *branch = reader->result.branch;
-
-	return branches_take(
-		&reader->branches, reader->query->arena, branch, branch ? strlen(branch) : 0);
-}
-
-static bool store(struct reader *reader)
+/* Keeps the result, or drops its row. */
+static void settle_result(struct reader *reader)
 {
 	const struct json_result *result = &reader->result;
 	const struct query *query = reader->query;
 	struct rows *rows = &reader->rows;
+	int64_t time = rows->times[rows->n - 1];
 
 	reader->results_seen++;
 	for (int kind = 0; kind < LEFT_KINDS; kind++) {
@@ -528,35 +475,13 @@ static bool store(struct reader *reader)
 				reader->line + count_lines(reader->window.data, result->from);
 		reader->left_out[kind] += result->left_out[kind];
 	}
-	if (result->left_out[LEFT_RESULTS])
-		return true;
-	if (!is_selected(reader) || result->time < query->since || result->time >= query->until)
-		return true;
-	if (!rows_append(rows, result->time, reader->error))
-		return add_place(reader, result->from);
-	for (size_t i = 0; i < result->value_count; i++) {
-		const struct json_value *value = &result->values[i];
-		double *at = &rows->numbers[value->column][rows->n - 1];
-
-		reader->repeated |= !isnan(*at);
-		*at = value->number * reader->found.metrics[value->column]->scale;
-	}
-	for (size_t i = 0; i < result->attribute_count; i++)
-		rows->texts[result->attributes[i].column][rows->n - 1] = result->attributes[i].text;
-	return true;
-}
-
-static bool read_all(struct reader *reader)
-{
-	bool more;
-
-	if (!start(reader))
-		return false;
-	do {
-		if (!next_result(reader, &more) || (more && !store(reader)))
-			return false;
-	} while (more);
-	return skip_blanks(reader) && (scan_end(&reader->scan) || fail_json(reader));
+	if (result->left_out[LEFT_RESULTS] ||
+		!branches_take(&reader->branches, query->arena, result->branch,
+			result->branch ? strlen(result->branch) : 0) ||
+		time < query->since || time >= query->until)
+		rows->n--;
+	else
+		reader->repeated |= result->repeated;
 }
 
 static bool check_branches(struct reader *reader, const char *name)
@@ -605,9 +530,15 @@ bool json_parse(struct query *query, struct input *input, struct error *error)
 		.all = options->attributes.count == 0,
 		.branches.selected = query->branch ? query->branch : options->base_branch,
 	};
-	const struct name_index *attributes = &reader.attributes;
-	bool good = read_all(&reader) && check_branches(&reader, input->name);
+	bool good = start(&reader), more = true;
 
+	while (good && more) {
+		good = next_result(&reader, &more);
+		if (good && more)
+			settle_result(&reader);
+	}
+	good = good && skip_blanks(&reader) && (scan_end(&reader.scan) || fail_json(&reader)) &&
+	       check_branches(&reader, input->name);
 	if (good) {
 		if (!reader.results_seen)
 			query_notice(query, "%s: no results", input->name);
@@ -616,23 +547,17 @@ bool json_parse(struct query *query, struct input *input, struct error *error)
 			query_notice(query,
 				"%s: some results contain a metric twice; the last value counts",
 				input->name);
-		const char **names = arena_array(query->arena, attributes->count, sizeof *names);
-		for (size_t i = 0; i < attributes->count; i++)
-			names[i] = attributes->items[i];
-		metric_columns_finish(&reader.found, input->name, names);
+		metric_columns_finish(&reader.found, input->name);
 	}
 	buf_free(&reader.window);
 	buf_free(&reader.scan.text);
 	rows_free(&reader.rows);
-	free(reader.result.values);
-	free(reader.result.attributes);
 	return good;
 }
 
 static bool json_read(struct query *query, struct error *error)
 {
-	const struct json_options *options = query->options;
-	return rows_read_file(query, options->file, json_parse, error);
+	return rows_read_file(query, json_parse, error);
 }
 
 const struct source json_source = {

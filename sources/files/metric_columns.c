@@ -7,16 +7,11 @@
 
 static bool add(struct metric_columns *found, const struct metric *metric, struct error *error)
 {
-	size_t column;
+	size_t column = found->rows->number_count;
 
-	if (!rows_add_number(found->rows, &column, error))
-		return false;
-	found->metrics =
-		arena_grow(found->query->arena, found->metrics, column, sizeof *found->metrics);
 	found->seen = arena_grow(found->query->arena, found->seen, column, sizeof *found->seen);
-	found->metrics[column] = metric;
 	found->seen[column] = false;
-	return true;
+	return rows_add_number(found->rows, metric, column, error);
 }
 
 bool metric_columns_start(
@@ -62,15 +57,16 @@ bool metric_columns_column(struct metric_columns *found, const char *name, size_
 	return true;
 }
 
-void metric_columns_finish(
-	struct metric_columns *found, const char *file, const char *const *text_names)
+void metric_columns_finish(struct metric_columns *found, const char *file)
 {
 	for (size_t i = 0; i < found->names.count && found->rows->n; i++) {
+		struct number_column *column = &found->rows->numbers[i];
+
 		if (found->seen[i])
 			continue;
 		query_notice(found->query, "%s: no values of metric \"%.100s\"", file,
-			found->metrics[i]->name);
-		found->metrics[i] = NULL;
+			column->metric->name);
+		column->metric = NULL;
 	}
-	rows_finish(found->rows, found->query, file, found->metrics, text_names);
+	rows_finish(found->rows, found->query, file);
 }

@@ -13,7 +13,6 @@ struct metric_columns {
 	struct query *query;
 	struct rows *rows;
 	struct name_index names;
-	const struct metric **metrics;
 	bool *seen;
 };
 
@@ -29,7 +28,6 @@ bool metric_columns_column(struct metric_columns *found, const char *name, size_
 	int direction, size_t *column, struct error *error) MUST_USE;
 
 /* Calls rows_finish; configured metrics without any value are left out, with a notice. */
-void metric_columns_finish(
-	struct metric_columns *found, const char *file, const char *const *text_names);
+void metric_columns_finish(struct metric_columns *found, const char *file);
 
 #endif

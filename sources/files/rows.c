@@ -19,9 +19,9 @@ void rows_free(struct rows *rows)
 {
 	free(rows->times);
 	for (size_t i = 0; i < rows->number_count; i++)
-		free(rows->numbers[i]);
+		free(rows->numbers[i].values);
 	for (size_t i = 0; i < rows->text_count; i++)
-		free(rows->texts[i]);
+		free(rows->texts[i].values);
 	free(rows->numbers);
 	free(rows->texts);
 	*rows = (struct rows){0};
@@ -36,10 +36,11 @@ static void set_capacity(struct rows *rows, size_t capacity)
 {
 	rows->times = memory_resize(rows->times, capacity, sizeof *rows->times);
 	for (size_t i = 0; i < rows->number_count; i++)
-		rows->numbers[i] =
-			memory_resize(rows->numbers[i], capacity, sizeof **rows->numbers);
+		rows->numbers[i].values =
+			memory_resize(rows->numbers[i].values, capacity, sizeof(double));
 	for (size_t i = 0; i < rows->text_count; i++)
-		rows->texts[i] = memory_resize(rows->texts[i], capacity, sizeof **rows->texts);
+		rows->texts[i].values =
+			memory_resize(rows->texts[i].values, capacity, sizeof(char *));
 	rows->capacity = capacity;
 }
 
@@ -63,28 +64,28 @@ static bool make_room(struct rows *rows, struct error *error)
 	return true;
 }
 
-bool rows_add_number(struct rows *rows, size_t *index, struct error *error)
+bool rows_add_number(
+	struct rows *rows, const struct metric *metric, size_t from, struct error *error)
 {
 	if (!make_room(rows, error))
 		return false;
-	double *column = memory_new(rows->capacity, sizeof *column);
+	double *values = memory_new(rows->capacity, sizeof *values);
 	for (size_t i = 0; i < rows->n; i++)
-		column[i] = (double)NAN;
-	*index = rows->number_count;
+		values[i] = (double)NAN;
 	rows->numbers = memory_grow(rows->numbers, &rows->number_capacity, rows->number_count + 1,
 		sizeof *rows->numbers);
-	rows->numbers[rows->number_count++] = column;
+	rows->numbers[rows->number_count++] = (struct number_column){metric, from, values};
 	return true;
 }
 
-bool rows_add_text(struct rows *rows, size_t *index, struct error *error)
+bool rows_add_text(struct rows *rows, const char *name, size_t from, struct error *error)
 {
 	if (!make_room(rows, error))
 		return false;
-	*index = rows->text_count;
 	rows->texts = memory_grow(
 		rows->texts, &rows->text_capacity, rows->text_count + 1, sizeof *rows->texts);
-	rows->texts[rows->text_count++] = memory_new(rows->capacity, sizeof **rows->texts);
+	rows->texts[rows->text_count++] =
+		(struct text_column){name, from, memory_new(rows->capacity, sizeof(char *))};
 	return true;
 }
 
@@ -107,9 +108,9 @@ bool rows_append(struct rows *rows, int64_t time, struct error *error)
 		return false;
 	rows->times[rows->n] = time;
 	for (size_t i = 0; i < rows->number_count; i++)
-		rows->numbers[i][rows->n] = (double)NAN;
+		rows->numbers[i].values[rows->n] = (double)NAN;
 	for (size_t i = 0; i < rows->text_count; i++)
-		rows->texts[i][rows->n] = NULL;
+		rows->texts[i].values[rows->n] = NULL;
 	rows->n++;
 	return true;
 }
@@ -142,8 +143,7 @@ static void *settle(struct arena *arena, void *column, size_t n)
 _Static_assert(sizeof(double) == sizeof(char *) && sizeof(double) == sizeof(int64_t),
 	"columns of eight bytes");
 
-void rows_finish(struct rows *rows, struct query *query, const char *file,
-	const struct metric *const *metrics, const char *const *names)
+void rows_finish(struct rows *rows, struct query *query, const char *file)
 {
 	struct arena *arena = query->arena, *scratch = arena_new();
 	struct axis *axis = arena_alloc(arena, sizeof *axis);
@@ -153,21 +153,24 @@ void rows_finish(struct rows *rows, struct query *query, const char *file,
 	axis->columns = arena_array(arena, rows->text_count, sizeof *axis->columns);
 	axis->column_count = rows->text_count;
 	for (size_t i = 0; i < rows->text_count; i++)
-		axis->columns[i] =
-			(struct column){names[i], settle(arena, rows->texts[i], rows->n)};
+		axis->columns[i] = (struct column){
+			rows->texts[i].name, settle(arena, rows->texts[i].values, rows->n)};
 	query->data.series = arena_array(arena, rows->number_count, sizeof *query->data.series);
 	for (size_t i = 0; i < rows->number_count; i++) {
-		if (!metrics[i]) {
-			free(rows->numbers[i]);
+		const struct metric *metric = rows->numbers[i].metric;
+		double *values = rows->numbers[i].values;
+
+		if (!metric) {
+			free(values);
 			continue;
 		}
-		query->data.series[query->data.count++] = (struct series){
-			.metric = metrics[i],
-			.name = metrics[i]->name,
-			.identity = metrics[i]->name,
+		for (size_t k = 0; k < rows->n; k++)
+			values[k] *= metric->scale;
+		query->data.series[query->data.count++] = (struct series){.metric = metric,
+			.name = metric->name,
+			.identity = metric->name,
 			.axis = axis,
-			.values = settle(arena, rows->numbers[i], rows->n),
-		};
+			.values = settle(arena, values, rows->n)};
 	}
 	if (dataset_sort(&query->data, scratch))
 		query_notice(
@@ -230,11 +233,12 @@ bool branches_check(struct branches *branches, struct arena *arena, const char *
 		noun, branches->selected, branches_list(branches, arena));
 }
 
-bool rows_read_file(struct query *query, const char *file, rows_parse *parse, struct error *error)
+bool rows_read_file(struct query *query, rows_parse *parse, struct error *error)
 {
+	const char *const *file = query->options;
 	struct input input;
 
-	if (!input_open(&input, file, query->timeout, error))
+	if (!input_open(&input, *file, query->timeout, error))
 		return false;
 	bool good = parse(query, &input, error);
 	input_close(&input);

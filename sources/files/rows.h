@@ -14,12 +14,25 @@ enum {
 	ROWS_RECENT = 1024,
 };
 
+/* `from`: the caller's number of the column in the file. */
+struct number_column {
+	const struct metric *metric; /* or NULL: it becomes no series */
+	size_t from;
+	double *values; /* as in the file; rows_finish scales them */
+};
+
+struct text_column {
+	const char *name;
+	size_t from;
+	const char **values;
+};
+
 /* A zeroed struct is empty. The columns are on the heap until rows_finish or rows_free. */
 struct rows {
 	size_t n, capacity;
 	int64_t *times;
-	double **numbers; /* number_count columns of n values */
-	const char ***texts;
+	struct number_column *numbers;
+	struct text_column *texts;
 	size_t number_count, text_count, number_capacity, text_capacity;
 	const char *recent[ROWS_RECENT]; /* texts stored recently, by hash: most texts repeat */
 };
@@ -27,10 +40,11 @@ struct rows {
 void rows_free(struct rows *rows);
 
 /* Adds a column, whose existing rows are missing values. Fails (ERROR_DATA) at the limits. */
-bool rows_add_number(struct rows *rows, size_t *index, struct error *error) MUST_USE;
-bool rows_add_text(struct rows *rows, size_t *index, struct error *error) MUST_USE;
+bool rows_add_number(
+	struct rows *rows, const struct metric *metric, size_t from, struct error *error) MUST_USE;
+bool rows_add_text(struct rows *rows, const char *name, size_t from, struct error *error) MUST_USE;
 
-/* Adds a row of missing values; the caller sets numbers[i][n - 1] and texts[i][n - 1]. */
+/* Adds a row of missing values; the caller sets the values of n - 1. */
 bool rows_append(struct rows *rows, int64_t time, struct error *error) MUST_USE;
 
 /* A copy of the text in the arena, shared with recent equal texts. */
@@ -38,11 +52,9 @@ const char *rows_text(struct rows *rows, struct arena *arena, const char *text, 
 
 /*
  * Turns the rows into query->data, sorted by time (with a notice naming `file` if they were not):
- * one series per number column whose metrics[i] is not NULL, on one axis with the text columns
- * named names[i]. Frees the rows.
+ * one series per number column with a metric, on one axis with the text columns. Frees the rows.
  */
-void rows_finish(struct rows *rows, struct query *query, const char *file,
-	const struct metric *const *metrics, const char *const *names);
+void rows_finish(struct rows *rows, struct query *query, const char *file);
 
 /* The branches found in a file, up to as many as a message names. A zeroed struct is empty. */
 enum { BRANCHES_NAMED = 20 };
@@ -63,9 +75,8 @@ bool branches_check(struct branches *branches, struct arena *arena, const char *
 const char *branches_list(
 	struct branches *branches, struct arena *arena); /* "a, b, c and others", sorted */
 
-/* Reads the file by `parse`. */
+/* Reads the file, with whose name the options begin, by `parse`. */
 typedef bool rows_parse(struct query *query, struct input *input, struct error *error);
-bool rows_read_file(
-	struct query *query, const char *file, rows_parse *parse, struct error *error) MUST_USE;
+bool rows_read_file(struct query *query, rows_parse *parse, struct error *error) MUST_USE;
 
 #endif

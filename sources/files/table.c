@@ -52,35 +52,6 @@ static bool need(struct row_table *table, const char *what, const char *name, si
 			       : column_hint(table->query->arena, name, &table->header));
 }
 
-static bool add_number(struct row_table *table, size_t column, const struct metric *metric)
-{
-	struct arena *arena = table->query->arena;
-	size_t index;
-
-	if (!rows_add_number(&table->rows, &index, table->error))
-		return false;
-	table->numbers = arena_grow(arena, table->numbers, index, sizeof *table->numbers);
-	table->metrics = arena_grow(arena, table->metrics, index, sizeof *table->metrics);
-	table->numbers[index] = column;
-	table->metrics[index] = metric;
-	return true;
-}
-
-bool table_add_text(struct row_table *table, size_t column, const char *name)
-{
-	struct arena *arena = table->query->arena;
-	size_t index;
-
-	if (!rows_add_text(&table->rows, &index, table->error))
-		return false;
-	table->texts = arena_grow(arena, table->texts, index, sizeof *table->texts);
-	table->names_of_texts =
-		arena_grow(arena, table->names_of_texts, index, sizeof *table->names_of_texts);
-	table->texts[index] = column;
-	table->names_of_texts[index] = name;
-	return true;
-}
-
 static bool plan_metrics(struct row_table *table)
 {
 	const struct query *query = table->query;
@@ -91,7 +62,7 @@ static bool plan_metrics(struct row_table *table)
 		size_t column;
 
 		if (!need(table, what, metric->column ? metric->column : metric->name, &column) ||
-			!add_number(table, column, metric))
+			!rows_add_number(&table->rows, metric, column, table->error))
 			return false;
 	}
 	return true;
@@ -106,7 +77,7 @@ static bool plan_inferred(struct row_table *table)
 		size_t column;
 
 		for (size_t k = 0; k < table->rows.text_count; k++)
-			used |= table->texts[k] == i;
+			used |= table->rows.texts[k].from == i;
 		if (used)
 			continue;
 		if (!table_find(table, table->header.items[i], &column))
@@ -116,7 +87,7 @@ static bool plan_inferred(struct row_table *table)
 		metric = arena_alloc(table->query->arena, sizeof *metric);
 		*metric =
 			(struct metric){.name = table->header.items[i], .direction = 1, .scale = 1};
-		if (!add_number(table, i, metric))
+		if (!rows_add_number(&table->rows, metric, i, table->error))
 			return false;
 	}
 	return true;
@@ -135,7 +106,7 @@ bool table_plan(struct row_table *table, const char *time, const char *commit, c
 
 		if (!need(table, attribute_option(at), at->key, &column) ||
 			((column != table->time || table->is_query) &&
-				!table_add_text(table, column, at->value)))
+				!rows_add_text(&table->rows, at->value, column, table->error)))
 			return false;
 	}
 	return table->query->metric_count ? plan_metrics(table) : plan_inferred(table);

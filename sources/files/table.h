@@ -28,11 +28,8 @@ struct row_table {
 	struct strings header;
 	struct name_index names;
 	size_t *first, *second; /* by index of the name: its columns; second: 0 if there is none */
-	struct rows rows;
-	size_t time, *numbers,
-		*texts; /* columns of the table: of the time, of each column of rows */
-	const struct metric **metrics; /* of each column of numbers */
-	const char **names_of_texts;
+	struct rows rows;       /* whose columns come `from` one of the table */
+	size_t time;            /* the column of the time */
 };
 
 /* Takes the names, as many as there are columns, without blanks around them. */
@@ -44,8 +41,5 @@ bool table_find(struct row_table *table, const char *name, size_t *column) MUST_
 /* Adds the columns that are used to `rows`; fails (ERROR_DATA) if a required one is missing. */
 bool table_plan(struct row_table *table, const char *time, const char *commit, const char *version,
 	struct strings attributes) MUST_USE;
-
-/* Adds a column of texts. */
-bool table_add_text(struct row_table *table, size_t column, const char *name) MUST_USE;
 
 #endif

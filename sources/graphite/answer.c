@@ -261,25 +261,19 @@ static bool json_member(struct reader *reader, bool *target, bool *points)
 	return true;
 }
 
-static bool json_members(struct reader *reader, bool *target, bool *points)
-{
-	while (scan_key(&reader->scan))
-		if (!json_member(reader, target, points))
-			return false;
-	return !reader->scan.problem;
-}
-
 /* Leaves out a series whose texts are no Unicode; any other problem is one of the answer. */
 static bool json_series(struct reader *reader)
 {
 	struct scan *scan = &reader->scan;
 	const char *from = scan->at;
 	int depth = scan->depth;
-	bool target = false, points = false;
+	bool target = false, points = false, good = true;
 	reset(reader);
 	if (!scan_open(scan, '{'))
 		return scan_broken(scan, "{");
-	if (!json_members(reader, &target, &points)) {
+	while (good && scan_key(scan))
+		good = json_member(reader, &target, &points);
+	if (!good || scan->problem) {
 		const char *why = scan->spoilt ? scan_recover(scan, from, depth) : NULL;
 		if (why)
 			leave_out(reader, why, from, scan->at);

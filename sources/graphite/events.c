@@ -51,24 +51,6 @@ static void read_data(
 	arena_free(scratch);
 }
 
-/* `data` as an object, as sent by servers that keep the posted form. */
-static void read_object(struct arena *arena, const json_t *data, struct graphite_event *event)
-{
-	char *text = json_dumps(data, JSON_COMPACT);
-	if (!text)
-		return;
-	read_data(arena, text, strlen(text), event);
-	free(text);
-}
-
-static bool has_attribute(const struct graphite_event *event)
-{
-	for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
-		if (event->values[k])
-			return true;
-	return false;
-}
-
 struct reading {
 	struct arena *arena;
 	struct graphite_events *out;
@@ -86,12 +68,18 @@ static bool read_event(void *context, const json_t *item)
 	if (reading->too_many || !json_is_number(when) || !(fabs(seconds) <= (double)latest))
 		return false;
 	event.when = (int64_t)(floor(seconds) * (double)second);
-	if (json_is_string(data))
+	if (json_is_string(data)) {
 		read_data(
 			reading->arena, json_string_value(data), json_string_length(data), &event);
-	else if (json_is_object(data))
-		read_object(reading->arena, data, &event);
-	if (!has_attribute(&event)) {
+	} else if (json_is_object(data)) { /* sent by servers that keep the posted form */
+		char *text = json_dumps(data, JSON_COMPACT);
+		read_data(reading->arena, text ? text : "", text ? strlen(text) : 0, &event);
+		free(text);
+	}
+	bool known = false;
+	for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
+		known |= event.values[k] != NULL;
+	if (!known) {
 		out->ignored++;
 		return true;
 	}
@@ -103,9 +91,8 @@ static bool read_event(void *context, const json_t *item)
 static int compare_events(const void *a, const void *b)
 {
 	const struct graphite_event *one = a, *two = b;
-	if (one->when != two->when)
-		return one->when < two->when ? -1 : 1;
-	return (one->order > two->order) - (one->order < two->order);
+	int order = order_times(&one->when, &two->when);
+	return order ? order : order_sizes(&one->order, &two->order);
 }
 
 /* Further runs of the same commit are not deployments. */

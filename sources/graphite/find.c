@@ -153,32 +153,21 @@ static bool is_ascii(const char *text)
 /* Everything that the target names exists, as far as is known. */
 static void notice_exists(const struct diagnosis *diagnosis, const struct target *target)
 {
-	if (diagnosis->no_find)
-		query_notice(diagnosis->query,
-			"target \"%.*s\" returns no series, and the server has no /metrics/find "
-			"to find out why",
-			SHOWN, target->text);
-	else if (!is_ascii(target->text))
-		query_notice(diagnosis->query,
-			"target \"%.*s\" returns no series: a server without UTF8_METRICS in its "
-			"settings accepts only ASCII; use ? for any other letter",
-			SHOWN, target->text);
-	else if (is_path(diagnosis, target))
+	if (!diagnosis->no_find && is_ascii(target->text) && is_path(diagnosis, target))
 		query_notice(diagnosis->query,
 			"metric \"%.*s\" exists, but has no data in the range", SHOWN,
 			target->text);
-	else if (diagnosis->expression.paths.count > 0)
-		query_notice(diagnosis->query,
-			"target \"%.*s\" returns no series, although its metrics exist: none has "
-			"data "
-			"in the range, or a function removes all of them",
-			SHOWN, target->text);
 	else
-		query_notice(diagnosis->query,
-			"target \"%.*s\" returns no series: none has these tags, or none has data "
-			"in "
-			"the range",
-			SHOWN, target->text);
+		query_notice(diagnosis->query, "target \"%.*s\" returns no series%s", SHOWN,
+			target->text,
+			diagnosis->no_find ? ", and the server has no /metrics/find to find out why"
+			: !is_ascii(target->text)
+				? ": a server without UTF8_METRICS in its settings accepts only "
+				  "ASCII; use ? for any other letter"
+			: diagnosis->expression.paths.count > 0
+				? ", although its metrics exist: none has data in the range, or a "
+				  "function removes all of them"
+				: ": none has these tags, or none has data in the range");
 }
 
 static void move_on(struct diagnosis *diagnosis)
@@ -188,21 +177,6 @@ static void move_on(struct diagnosis *diagnosis)
 	diagnosis->started = false;
 }
 
-static bool start_lookup(
-	struct diagnosis *diagnosis, const struct target *target, struct error *error)
-{
-	diagnosis->started = true;
-	diagnosis->expression = target_read(diagnosis->query->arena, target->text);
-	if (diagnosis->expression.problem)
-		return error_set(error, ERROR_DATA,
-			"target \"%.*s\" is malformed, so the server returns nothing: %s "
-			"(character "
-			"%zu)",
-			SHOWN, target->text, diagnosis->expression.problem,
-			diagnosis->expression.at);
-	return true;
-}
-
 bool diagnosis_ask(struct diagnosis *diagnosis, const char **pattern, struct error *error)
 {
 	*pattern = NULL;
@@ -210,8 +184,15 @@ bool diagnosis_ask(struct diagnosis *diagnosis, const char **pattern, struct err
 		const struct target *target = &diagnosis->targets[diagnosis->at];
 		if (target->answered)
 			continue;
-		if (!diagnosis->started && !start_lookup(diagnosis, target, error))
-			return false;
+		if (!diagnosis->started)
+			diagnosis->expression = target_read(diagnosis->query->arena, target->text);
+		diagnosis->started = true;
+		if (diagnosis->expression.problem)
+			return error_set(error, ERROR_DATA,
+				"target \"%.*s\" is malformed, so the server returns nothing: %s "
+				"(character %zu)",
+				SHOWN, target->text, diagnosis->expression.problem,
+				diagnosis->expression.at);
 		if (diagnosis->explained == EXPLAINED_MAX) {
 			diagnosis->unexplained++;
 			continue;

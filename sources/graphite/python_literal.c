@@ -75,57 +75,37 @@ static bool put_short_code(struct reader *reader, struct buf *out)
 	return true;
 }
 
-static void put_octal(struct reader *reader, struct buf *out)
-{
-	uint32_t code = 0;
-	for (int i = 0;
-		i < 3 && reader->at < reader->end && *reader->at >= '0' && *reader->at <= '7'; i++)
-		code = code << 3 | (uint32_t)(*reader->at++ - '0');
-	put_code(out, code);
-}
-
-/* Decodes the sequence after a backslash. */
+/* Decodes the sequence after a backslash; an unknown one stands for itself. */
 static bool put_escape(struct reader *reader, struct buf *out)
 {
-	static const char plain[] = "\\'\"/abfnrtv", meaning[] = "\\'\"/\a\b\f\n\r\t\v";
+	static const char plain[] = "\\'\"/bfnrt", meaning[] = "\\'\"/\b\f\n\r\t";
 	uint32_t code;
-	if (reader->at == reader->end)
-		return false;
-	char c = *reader->at;
-	if (c >= '0' && c <= '7') {
-		put_octal(reader, out);
-		return true;
-	}
-	reader->at++;
+	char c = reader->at < reader->end ? *reader->at++ : '\0';
 	const char *known = c ? strchr(plain, c) : NULL;
 	if (known) {
 		buf_char(out, meaning[known - plain]);
-		return true;
-	}
-	if (c == 'u')
+	} else if (c == 'u') {
 		return put_short_code(reader, out);
-	if (c == 'x' || c == 'U') {
+	} else if (c == 'x' || c == 'U') {
 		if (!read_hex(reader, c == 'x' ? 2 : 8, &code))
 			return false;
 		put_code(out, code);
-		return true;
+	} else {
+		buf_char(out, '\\');
+		reader->at -= c != '\0';
 	}
-	if (c == '\n')
-		return true;
-	buf_char(out, '\\');
-	reader->at--;
 	return true;
 }
 
-/* Reads a string from its quote on; in a raw one a backslash has no meaning. */
-static bool read_string(struct reader *reader, bool raw)
+/* Reads a string from its quote on. */
+static bool read_string(struct reader *reader)
 {
 	char quote = *reader->at++;
 	struct buf *out = &reader->text;
 	buf_clear(out);
 	buf_reserve(out, 0);
 	while (reader->at < reader->end && *reader->at != quote) {
-		if (*reader->at == '\\' && !raw) {
+		if (*reader->at == '\\') {
 			reader->at++;
 			if (!put_escape(reader, out))
 				return false;
@@ -176,15 +156,6 @@ static bool read_number(struct reader *reader)
 	return true;
 }
 
-/* Whether these letters may precede a string. */
-static bool is_prefix(const char *text, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		if (!strchr("uUbBrR", text[i]) || !text[i])
-			return false;
-	return true;
-}
-
 static bool read_word(struct reader *reader)
 {
 	static const char *const words[] = {
@@ -200,11 +171,9 @@ static bool read_word(struct reader *reader)
 			keep_word(reader, from);
 		return true;
 	}
-	/* u'text', b'text', rb"text" */
-	if (length == 0 || length > 2 || reader->at == reader->end || !is_prefix(from, length) ||
-		(*reader->at != '\'' && *reader->at != '"'))
-		return false;
-	return read_string(reader, memchr(from, 'r', length) || memchr(from, 'R', length));
+	/* u'text', b'text' */
+	return length == 1 && strchr("ub", *from) && reader->at < reader->end &&
+	       strchr("'\"", *reader->at) && read_string(reader);
 }
 
 static bool add_member(struct reader *reader, const char *key)
@@ -220,8 +189,7 @@ static bool add_member(struct reader *reader, const char *key)
 	return true;
 }
 
-/* Reads a member of a dict, or a value of a set, which begins with a brace, too. */
-static bool read_member(struct reader *reader, int depth, bool *dict)
+static bool read_member(struct reader *reader, int depth)
 {
 	const char *key = NULL;
 	if (!read_value(reader, depth))
@@ -229,9 +197,8 @@ static bool read_member(struct reader *reader, int depth, bool *dict)
 	if (depth == 1 && reader->is_string)
 		key = arena_strndup(reader->arena, reader->text.data, reader->text.length);
 	skip_space(reader);
-	*dict = accept_char(reader, ':');
-	if (!*dict)
-		return depth > 1;
+	if (!accept_char(reader, ':'))
+		return false;
 	skip_space(reader);
 	return read_value(reader, depth) && (!key || add_member(reader, key));
 }
@@ -239,11 +206,10 @@ static bool read_member(struct reader *reader, int depth, bool *dict)
 /* Reads values up to `close`, separated by commas; a trailing comma is allowed. */
 static bool read_container(struct reader *reader, char close, int depth)
 {
-	bool dict = false;
 	reader->at++;
 	skip_space(reader);
 	while (!accept_char(reader, close)) {
-		if (close == '}' ? !read_member(reader, depth, &dict) : !read_value(reader, depth))
+		if (close == '}' ? !read_member(reader, depth) : !read_value(reader, depth))
 			return false;
 		skip_space(reader);
 		if (!accept_char(reader, ',') &&
@@ -262,7 +228,7 @@ static bool read_value(struct reader *reader, int depth)
 		return false;
 	switch (*reader->at) {
 	case '\'':
-	case '"': return read_string(reader, false);
+	case '"': return read_string(reader);
 	case '{': return read_container(reader, '}', depth + 1);
 	case '[': return read_container(reader, ']', depth + 1);
 	case '(': return read_container(reader, ')', depth + 1);

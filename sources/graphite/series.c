@@ -163,10 +163,9 @@ static int64_t phase_of(const struct found *found)
 static int compare_found(const void *a, const void *b)
 {
 	const struct found *one = *(struct found *const *)a, *two = *(struct found *const *)b;
-	if (one->step != two->step)
-		return one->step < two->step ? -1 : 1;
-	int64_t difference = phase_of(one) - phase_of(two);
-	return (difference > 0) - (difference < 0);
+	int64_t phases[] = {phase_of(one), phase_of(two)};
+	int order = order_times(&one->step, &two->step);
+	return order ? order : order_times(&phases[0], &phases[1]);
 }
 
 /* Equal series keep their order. */
@@ -174,7 +173,7 @@ static int compare_order(const void *a, const void *b)
 {
 	const struct found *one = *(struct found *const *)a, *two = *(struct found *const *)b;
 	int order = compare_found(a, b);
-	return order ? order : (one->order > two->order) - (one->order < two->order);
+	return order ? order : order_sizes(&one->order, &two->order);
 }
 
 static bool fits(const struct found *found, const struct found *grid)
@@ -304,18 +303,6 @@ static void share_axis(struct graphite_set *set, struct found **found, size_t me
 		share_axis(set, found + i, members - i < part ? members - i : part, events);
 }
 
-/* How many series from the first on may share an axis. */
-static size_t count_alike(struct found **found, size_t count)
-{
-	size_t members = 1;
-	if (!ascends(found[0]))
-		return 1;
-	while (members < count && compare_found(&found[0], &found[members]) == 0 &&
-		ascends(found[members]))
-		members++;
-	return members;
-}
-
 static void make_axes(struct graphite_set *set, struct found *const *in_order,
 	const struct graphite_events *events)
 {
@@ -327,7 +314,11 @@ static void make_axes(struct graphite_set *set, struct found *const *in_order,
 	adopt_steps(sorted, count);
 	qsort(sorted, count, sizeof *sorted, compare_order);
 	for (size_t i = 0, members; i < count; i += members) {
-		members = count_alike(sorted + i, count - i);
+		/* How many from this one on may share an axis. */
+		bool alike = ascends(sorted[i]);
+		for (members = 1; alike && i + members < count; members += alike)
+			alike = compare_found(&sorted[i], &sorted[i + members]) == 0 &&
+				ascends(sorted[i + members]);
 		share_axis(set, sorted + i, members, events);
 	}
 }
@@ -417,22 +408,6 @@ static bool has_tag(const struct tagged *tagged, const struct pair *tag)
 	return false;
 }
 
-static bool all_have(const struct tagged *all, size_t count, const struct pair *tag)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!has_tag(&all[i], tag))
-			return false;
-	return true;
-}
-
-static bool same_names(const struct tagged *all, size_t count)
-{
-	for (size_t i = 1; i < count; i++)
-		if (strcmp(all[0].name, all[i].name) != 0)
-			return false;
-	return true;
-}
-
 /* The name of series `i`: the metric's name or its own, with the tags that are not common to
  * all. */
 static void write_tagged(struct buf *out, const struct metric *metric, const struct tagged *all,
@@ -463,9 +438,14 @@ static void name_tagged(struct arena *arena, const struct metric *metric, const 
 	size_t count, struct series *series)
 {
 	bool *common = arena_array(arena, all[0].count, sizeof *common);
-	bool same = same_names(all, count);
-	for (size_t k = 0; k < all[0].count; k++)
-		common[k] = all_have(all, count, &all[0].tags[k]);
+	bool same = true;
+	for (size_t i = 0; i < count; i++)
+		same &= strcmp(all[0].name, all[i].name) == 0;
+	for (size_t k = 0; k < all[0].count; k++) {
+		common[k] = true;
+		for (size_t i = 0; i < count && common[k]; i++)
+			common[k] = has_tag(&all[i], &all[0].tags[k]);
+	}
 	for (size_t i = 0; i < count; i++) {
 		struct buf name = {0};
 		write_tagged(&name, metric, all, common, same, i);
@@ -486,28 +466,20 @@ static void name_paths(struct arena *arena, const struct metric *metric, const c
 	}
 }
 
-/* The smallest number above `number` that does not give the name of another series. */
-static size_t next_number(struct arena *arena, const char *const *texts, size_t count,
-	const char *text, size_t number)
-{
-	const char *numbered;
-	do
-		numbered = arena_printf(arena, "%s#%zu", text, ++number);
-	while (bsearch(&numbered, texts, count, sizeof *texts, order_texts));
-	return number;
-}
-
-/* Numbers series with the same name. */
+/* Numbers series with the same name, by numbers that do not give the name of another series. */
 static size_t number_equals(
 	struct arena *arena, const char *const *texts, size_t count, struct series *series)
 {
 	size_t twice = 0;
 	for (size_t i = 1, number = 1; i < count; i++) {
+		const char *numbered;
 		if (strcmp(texts[i], texts[i - 1]) != 0) {
 			number = 1;
 			continue;
 		}
-		number = next_number(arena, texts, count, texts[i], number);
+		do
+			numbered = arena_printf(arena, "%s#%zu", texts[i], ++number);
+		while (bsearch(&numbered, texts, count, sizeof *texts, order_texts));
 		series[i].name = arena_printf(arena, "%s#%zu", series[i].name, number);
 		series[i].identity = arena_printf(arena, "%s#%zu", series[i].identity, number);
 		twice++;
@@ -554,7 +526,7 @@ static int compare_names(const void *a, const void *b)
 	if (one->target != two->target)
 		return one->target < two->target ? -1 : 1;
 	int order = strcmp(one->text, two->text);
-	return order ? order : (one->order > two->order) - (one->order < two->order);
+	return order ? order : order_sizes(&one->order, &two->order);
 }
 
 static void name_all(struct graphite_set *set, struct found **found, struct series *series)

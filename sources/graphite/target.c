@@ -5,12 +5,14 @@
  */
 #include "sources/graphite/target.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "agent/base/buf.h"
+#include "agent/base/when.h"
 
-enum { NESTING_MAX = 100 };
+enum { NESTING_MAX = 100, INTERVAL_MAX = 40 };
 
 static const int64_t reach_most = INT64_C(315360000000); /* ms, ten years */
 static const int64_t steps_most = 1000000;
@@ -50,8 +52,6 @@ struct parser {
 	struct arena *arena;
 	const char *begin, *at;
 	int depth; /* 1: the outermost */
-	const char **paths, **tagged;
-	size_t path_count, tagged_count;
 	struct expression *out;
 	struct target_reach reach; /* of the last expression */
 	const char *literal;       /* the last string or number, or NULL */
@@ -81,22 +81,15 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Length of the function or argument name at `text`, or 0. */
-static size_t name_length(const char *text)
-{
-	size_t length = 0;
-	if (!is_letter(*text))
-		return 0;
-	while (is_letter(text[length]) || (text[length] >= '0' && text[length] <= '9'))
-		length++;
-	return length;
-}
-
-/* Length of the name at `text` if `c` follows it, possibly after blanks, else 0. */
+/* Length of the name of a function or argument at `text` if `c` follows it, possibly after blanks,
+ * else 0. */
 static size_t name_before(const char *text, char c)
 {
-	size_t length = name_length(text);
-	return length > 0 && text[length + strspn(text + length, " \t\r\n")] == c ? length : 0;
+	size_t length = 0;
+	while (is_letter(text[length]) ||
+		(length > 0 && text[length] >= '0' && text[length] <= '9'))
+		length++;
+	return text[length + strspn(text + length, " \t\r\n")] == c ? length : 0;
 }
 
 static bool parse_text(struct parser *parser)
@@ -138,13 +131,6 @@ static bool is_literal(const char *text, size_t length)
 	       strpbrk("-0123456789", (char[2]){*text, '\0'});
 }
 
-static void add_text(
-	struct parser *parser, const char ***texts, size_t *count, const char *from, size_t length)
-{
-	*texts = arena_grow(parser->arena, *texts, *count, sizeof **texts);
-	(*texts)[(*count)++] = arena_strndup(parser->arena, from, length);
-}
-
 static bool parse_path(struct parser *parser)
 {
 	const char *from = parser->at;
@@ -166,38 +152,22 @@ static bool parse_path(struct parser *parser)
 		parser->literal_length = length;
 		return true;
 	}
-	add_text(parser, &parser->paths, &parser->path_count, from, length);
+	strings_add(&parser->out->paths, parser->arena, arena_strndup(parser->arena, from, length));
 	return true;
 }
 
-/* "5min", "-1d", "2hours", "1h30min" in ms, in Graphite's units; 0: not an interval. */
+/* "5min", "-1d", "2hours", "1h30min" in ms; 0: not an interval, but perhaps a number of points. */
 static int64_t read_interval(const char *text, size_t length)
 {
-	static const struct {
-		const char *prefix;
-		int64_t ms;
-	} units[] = {{"s", 1000}, {"min", 60000}, {"h", 3600000}, {"d", 86400000}, {"w", 604800000},
-		{"mon", INT64_C(2592000000)}, {"y", INT64_C(31536000000)}};
-	const char *end = text + length;
-	int64_t sum = 0;
-	text += length > 0 && strchr("+-", *text) ? 1 : 0;
-	while (text < end) {
-		int64_t count = 0, unit = 0;
-		const char *digits = text;
-		for (; text < end && *text >= '0' && *text <= '9'; text++)
-			count = count < reach_most ? 10 * count + (*text - '0') : count;
-		const char *word = text;
-		while (text < end && is_letter(*text))
-			text++;
-		for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-			if ((size_t)(text - word) >= strlen(units[i].prefix) &&
-				strncmp(word, units[i].prefix, strlen(units[i].prefix)) == 0)
-				unit = units[i].ms;
-		if (word == digits || word == text || unit == 0)
-			return 0;
-		sum = count > (reach_most - sum) / unit ? reach_most : sum + count * unit;
-	}
-	return sum;
+	struct error ignored;
+	char word[INTERVAL_MAX];
+	int64_t ms = 0;
+	size_t sign = length > 0 && strchr("+-", *text) ? 1 : 0;
+	snprintf(word, sizeof word, "%.*s", (int)(length - sign), text + sign);
+	if (length >= INTERVAL_MAX || !word[strspn(word, "0123456789")] ||
+		!when_parse_duration(word, &ms, &ignored))
+		return 0;
+	return ms < reach_most ? ms : reach_most;
 }
 
 /* Functions whose values reach further back than their arguments. */
@@ -264,12 +234,6 @@ static void add_reach(const struct looking_back *function, const char *text, siz
 			reach->steps, points < steps_most ? points : steps_most, steps_most);
 }
 
-static struct target_reach longest_reach(struct target_reach a, struct target_reach b)
-{
-	return (struct target_reach){
-		greater(a.ms, b.ms), greater(a.steps, b.steps), greater(a.bucket, b.bucket)};
-}
-
 /* An argument, named or not. */
 static bool parse_argument(struct parser *parser)
 {
@@ -310,7 +274,9 @@ static bool parse_call(struct parser *parser, size_t name, int argument)
 	for (;; argument++) {
 		if (!parse_argument(parser))
 			return false;
-		inner = longest_reach(inner, parser->reach);
+		inner = (struct target_reach){greater(inner.ms, parser->reach.ms),
+			greater(inner.steps, parser->reach.steps),
+			greater(inner.bucket, parser->reach.bucket)};
 		if (function && function->argument > 0 && argument == function->argument &&
 			parser->literal)
 			add_reach(function, parser->literal, parser->literal_length, &own);
@@ -326,8 +292,9 @@ static bool parse_call(struct parser *parser, size_t name, int argument)
 		if (c != ')')
 			continue;
 		if (tagged)
-			add_text(parser, &parser->tagged, &parser->tagged_count, bracket + 1,
-				(size_t)(parser->at - bracket - 2));
+			strings_add(&parser->out->tagged, parser->arena,
+				arena_strndup(parser->arena, bracket + 1,
+					(size_t)(parser->at - bracket - 2)));
 		return true;
 	}
 }
@@ -367,8 +334,6 @@ struct expression target_read(struct arena *arena, const char *text)
 	if (parse_expression(&parser) && *parser.at)
 		wrong(&parser,
 			*parser.at == ')' ? "one ) too many" : "unexpected text after its end");
-	expression.paths = (struct strings){parser.paths, parser.path_count};
-	expression.tagged = (struct strings){parser.tagged, parser.tagged_count};
 	expression.reach = parser.reach;
 	return expression;
 }

@@ -122,7 +122,7 @@ static bool postgres_read(struct query *query, struct error *error)
 	session_close(&session);
 	if (good)
 		postgres_rows_finish(&rows);
-	postgres_rows_free(&rows);
+	rows_free(&rows.table.rows);
 	return good;
 }
 

@@ -16,11 +16,6 @@
 
 enum { TEXT_BYTES_MAX = 1 << 28, NO_COLUMN = -1 };
 
-void postgres_rows_free(struct postgres_rows *rows)
-{
-	rows_free(&rows->table.rows);
-}
-
 const char *postgres_time_mark(struct arena *arena, const struct postgres_options *options)
 {
 	return arena_printf(arena, "{%s}", options->time_column);
@@ -57,7 +52,7 @@ static bool plan_stamps(struct postgres_rows *rows)
 	if (!options->update_statement || !strstr(options->update_statement, mark))
 		return true;
 	rows->stamp_text = (int)table->rows.text_count;
-	return table_add_text(table, table->time, options->time_column);
+	return rows_add_text(&table->rows, options->time_column, table->time, rows->error);
 }
 
 /* Of several columns of one name the first counts, as in Otava. */
@@ -105,7 +100,8 @@ static bool take_numbers(struct postgres_rows *rows, int row)
 	struct row_table *table = &rows->table;
 
 	for (size_t i = 0; i < table->rows.number_count; i++) {
-		int column = (int)table->numbers[i];
+		struct number_column *to = &table->rows.numbers[i];
+		int column = (int)to->from;
 		const char *text = PQgetvalue(rows->result, row, column);
 		size_t length = (size_t)PQgetlength(rows->result, row, column);
 		double value;
@@ -113,7 +109,7 @@ static bool take_numbers(struct postgres_rows *rows, int row)
 			continue;
 		if (!number_parse(text, length, &value))
 			return fail_value(rows, row, column, "a number (the query can cast it)");
-		table->rows.numbers[i][table->rows.n - 1] = value * table->metrics[i]->scale;
+		to->values[table->rows.n - 1] = value;
 	}
 	return true;
 }
@@ -123,7 +119,7 @@ static bool take_texts(struct postgres_rows *rows, int row)
 	struct row_table *table = &rows->table;
 
 	for (size_t i = 0; i < table->rows.text_count; i++) {
-		int column = (int)table->texts[i];
+		int column = (int)table->rows.texts[i].from;
 		size_t length = (size_t)PQgetlength(rows->result, row, column);
 		if (PQgetisnull(rows->result, row, column) || length == 0)
 			continue;
@@ -131,7 +127,7 @@ static bool take_texts(struct postgres_rows *rows, int row)
 		if (rows->text_bytes > TEXT_BYTES_MAX)
 			return error_set(rows->error, ERROR_DATA,
 				"%s: the attributes exceed 256 MB in total", rows->place);
-		table->rows.texts[i][table->rows.n - 1] = rows_text(&table->rows,
+		table->rows.texts[i].values[table->rows.n - 1] = rows_text(&table->rows,
 			rows->query->arena, PQgetvalue(rows->result, row, column), length);
 	}
 	return true;
@@ -218,7 +214,6 @@ void postgres_rows_finish(struct postgres_rows *rows)
 		query_notice(query, "%s: none of the %zu rows lies in the selected range",
 			rows->place, rows->seen);
 	if (rows->planned)
-		rows_finish(&rows->table.rows, query, rows->place, rows->table.metrics,
-			rows->table.names_of_texts);
+		rows_finish(&rows->table.rows, query, rows->place);
 	keep_stamps(query, rows->planned ? rows->stamp_text : NO_COLUMN);
 }

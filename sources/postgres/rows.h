@@ -13,7 +13,7 @@
 enum { TYPE_INT8 = 20, TYPE_INT2 = 21, TYPE_INT4 = 23, TYPE_FLOAT4 = 700, TYPE_FLOAT8 = 701 };
 enum { TYPE_NUMERIC = 1700 };
 
-/* A zeroed struct with the first four set is ready; postgres_rows_free ends it. */
+/* A zeroed struct with the first four set is ready; rows_free(&table.rows) ends it. */
 struct postgres_rows {
 	struct query *query;
 	const char *place; /* for messages */
@@ -42,7 +42,6 @@ bool postgres_rows_take(
 
 /* Turns them into query->data. */
 void postgres_rows_finish(struct postgres_rows *rows);
-void postgres_rows_free(struct postgres_rows *rows);
 
 /* The placeholder "{time_column}" of update statements. */
 const char *postgres_time_mark(struct arena *arena, const struct postgres_options *options);

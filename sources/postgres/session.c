@@ -121,21 +121,6 @@ static bool postgres_fail_lost(const struct session *session, struct error *erro
 		postgres_first_line(session, PQerrorMessage(session->connection)));
 }
 
-static bool fail_status(const struct session *session, const PGresult *result, struct error *error)
-{
-	switch ((int)PQresultStatus(result)) {
-	case PGRES_COPY_IN:
-	case PGRES_COPY_OUT:
-	case PGRES_COPY_BOTH:
-		return error_set(error, ERROR_USAGE,
-			"%s: COPY is not possible here: the statement must be a SELECT",
-			session->place);
-	case PGRES_EMPTY_QUERY:
-		return error_set(error, ERROR_USAGE, "%s: the statement is empty", session->place);
-	default: return postgres_fail_lost(session, error);
-	}
-}
-
 static bool postgres_fail_result(
 	const struct session *session, const PGresult *result, struct error *error)
 {
@@ -152,8 +137,18 @@ static bool postgres_fail_result(
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
-	if (!message)
-		return fail_status(session, result, error);
+	if (!message) {
+		ExecStatusType status = PQresultStatus(result);
+		if (status == PGRES_EMPTY_QUERY)
+			return error_set(
+				error, ERROR_USAGE, "%s: the statement is empty", session->place);
+		if (status != PGRES_COPY_IN && status != PGRES_COPY_OUT &&
+			status != PGRES_COPY_BOTH)
+			return postgres_fail_lost(session, error);
+		return error_set(error, ERROR_USAGE,
+			"%s: COPY is not possible here: the statement must be a SELECT",
+			session->place);
+	}
 	if (!state)
 		state = "";
 	const char *advice = find_advice(known, state);
@@ -327,30 +322,25 @@ static bool run_simple(struct session *session, const char *sql, struct error *e
 	return send_all(session, error) && finish(session, NULL, error);
 }
 
-/* The server's time limit in ms: less than ours, so that its own error arrives in time. */
-static int64_t statement_limit(const struct session *session)
+/*
+ * Time stamps without a zone are UTC in this program, so the session's zone is UTC, too. SET LOCAL
+ * lasts for the transaction; behind a pooler others use the connection afterwards. The server's
+ * time limit is less than ours, so that its own error arrives in time.
+ */
+static bool start_transaction(struct session *session, enum session_kind kind, struct error *error)
 {
 	int64_t left = session->deadline - clock_monotonic(),
 		limit = session->server->statement_timeout;
 	left -= left / 10 < 1000 ? left / 10 : 1000;
 	if (left < 1)
 		left = 1;
-	return limit > 0 && limit < left ? limit : left;
-}
-
-/*
- * Time stamps without a zone are UTC in this program, so the session's zone is UTC, too. SET LOCAL
- * lasts for the transaction; behind a pooler others use the connection afterwards.
- */
-static bool start_transaction(struct session *session, enum session_kind kind, struct error *error)
-{
 	return run_simple(session,
 		arena_printf(session->query->arena,
 			"BEGIN TRANSACTION %s; SET LOCAL statement_timeout = %lld; SET LOCAL "
 			"TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL "
 			"extra_float_digits = 3; SET LOCAL standard_conforming_strings = on",
 			kind == SESSION_READ ? "READ ONLY" : "READ WRITE",
-			(long long)statement_limit(session)),
+			(long long)(limit > 0 && limit < left ? limit : left)),
 		error);
 }
 

@@ -36,6 +36,14 @@ static struct reader *reader_of(struct parse *parse)
 	return (struct reader *)parse;
 }
 
+const struct pair *answer_label(const struct pair *labels, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(labels[i].key, name) == 0)
+			return &labels[i];
+	return NULL;
+}
+
 /* A number in a string: "1.5", "NaN", "+Inf". */
 static bool read_sample(struct parse *parse, double *out)
 {

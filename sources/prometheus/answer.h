@@ -37,6 +37,9 @@ struct answer {
 	size_t series;       /* passed to `take` */
 };
 
+/* The label of that name, or NULL. */
+const struct pair *answer_label(const struct pair *labels, size_t count, const char *name);
+
 typedef void answer_take(void *context, const struct answer_series *series);
 
 /*

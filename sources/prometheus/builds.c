@@ -36,7 +36,7 @@ struct start {
 
 struct times {
 	int64_t *items; /* ms, in order */
-	size_t n, capacity;
+	size_t n;
 };
 
 struct build {
@@ -66,7 +66,7 @@ struct builds {
 	size_t extra_builds, starts, seen; /* found by the two additional queries */
 	const char *expected[NAMES_MAX];   /* labels of the series */
 	size_t expected_count;
-	struct dict timelines;   /* -> struct timeline, by member_key() */
+	struct dict timelines;   /* -> struct timeline, by its members */
 	size_t compared, sorted; /* builds and samples processed for timelines */
 	bool overflow;
 };
@@ -114,14 +114,6 @@ bool builds_overflow(const struct builds *builds)
 	return builds->overflow;
 }
 
-static const struct pair *find_label(const struct pair *labels, size_t count, const char *name)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(labels[i].key, name) == 0)
-			return &labels[i];
-	return NULL;
-}
-
 /* All labels with their values, each preceded by its length. */
 static void label_key(struct buf *out, const struct answer_series *series)
 {
@@ -132,17 +124,6 @@ static void label_key(struct buf *out, const struct answer_series *series)
 		buf_printf(out, "%zu %s%zu %s", strlen(label->key), label->key,
 			strlen(label->value), label->value);
 	}
-}
-
-/* Encodes each index in four bytes, none of which is 0. */
-static void member_key(struct buf *out, const size_t *members, size_t count)
-{
-	enum { BYTES = 4, BITS = 7 };
-
-	buf_reserve(out, count * BYTES + 1);
-	for (size_t i = 0; i < count; i++)
-		for (int byte = 0; byte < BYTES; byte++)
-			buf_char(out, (char)(0x80 | (members[i] >> (BITS * byte) & 0x7f)));
 }
 
 static struct build *build_new(const struct builds *builds, const struct answer_series *series)
@@ -157,14 +138,14 @@ static struct build *build_new(const struct builds *builds, const struct answer_
 	build->match_labels = arena_array(arena, series->label_count, sizeof *labels);
 	for (size_t i = 0; i < series->label_count; i++)
 		if (strcmp(labels[i].key, "__name__") != 0 &&
-			!find_label(builds->point_labels.items, builds->point_labels.count,
+			!answer_label(builds->point_labels.items, builds->point_labels.count,
 				labels[i].key))
 			build->match_labels[build->match_count++] = labels[i];
 	build->attributes =
 		arena_array(arena, builds->point_labels.count, sizeof *build->attributes);
 	for (size_t i = 0; i < builds->point_labels.count; i++) {
 		const struct pair *label =
-			find_label(labels, build->label_count, builds->point_labels.items[i].key);
+			answer_label(labels, build->label_count, builds->point_labels.items[i].key);
 		build->attributes[i] = label && *label->value ? label->value : NULL;
 		build->labelled = build->labelled || build->attributes[i];
 	}
@@ -190,25 +171,12 @@ static struct build *find_build(struct builds *builds, const struct answer_serie
 	return build;
 }
 
-/* Capacity doubles, since each sample of a build may come in a series of its own. */
 static void append(struct arena *arena, struct times *to, const int64_t *times, size_t n)
 {
-	if (n > to->capacity - to->n) {
-		size_t need = to->n + n, twice = 2 * to->capacity;
-		to->capacity = need > twice ? need : twice;
-		int64_t *more = arena_array(arena, to->capacity, sizeof *more);
-		if (to->n > 0)
-			memcpy(more, to->items, to->n * sizeof *more);
-		to->items = more;
+	for (size_t i = 0; i < n; i++) {
+		to->items = arena_grow(arena, to->items, to->n, sizeof *to->items);
+		to->items[to->n++] = times[i];
 	}
-	memcpy(to->items + to->n, times, n * sizeof *times);
-	to->n += n;
-}
-
-static void add_times(struct builds *builds, struct build *build, const int64_t *times, size_t n)
-{
-	append(builds->arena, &build->points, times, n);
-	builds->samples += n;
 }
 
 /* The time that a value represents, in ms; INT64_MIN: none. */
@@ -220,19 +188,6 @@ static int64_t time_of(double value)
 	return (int64_t)(value < milliseconds ? value * 1000 : value);
 }
 
-/* The times that the values represent, without adjacent duplicates. */
-static void add_annotations(
-	struct builds *builds, struct build *build, const struct answer_series *series)
-{
-	for (size_t i = 0; i < series->n; i++) {
-		int64_t time = time_of(series->values[i]);
-		const struct times *had = &build->points;
-		bool again = had->n > 0 && had->items[had->n - 1] == time;
-		if (time != INT64_MIN && !again)
-			add_times(builds, build, &time, 1);
-	}
-}
-
 void builds_take(void *context, const struct answer_series *series)
 {
 	struct builds *builds = context;
@@ -241,12 +196,22 @@ void builds_take(void *context, const struct answer_series *series)
 	struct build *build = series->n <= BUILDS_SAMPLES_MAX - builds->samples
 				      ? find_build(builds, series)
 				      : NULL;
-	if (build && builds->annotations)
-		add_annotations(builds, build, series);
-	else if (build)
-		add_times(builds, build, series->times, series->n);
-	else
+	if (!build) {
 		builds->overflow = true;
+		return;
+	}
+	struct times *points = &build->points;
+	size_t before = points->n;
+	if (!builds->annotations)
+		append(builds->arena, points, series->times, series->n);
+	/* The times that the values represent, without adjacent duplicates. */
+	for (size_t i = 0; builds->annotations && i < series->n; i++) {
+		int64_t time = time_of(series->values[i]);
+		bool again = points->n > 0 && points->items[points->n - 1] == time;
+		if (time != INT64_MIN && !again)
+			append(builds->arena, points, &time, 1);
+	}
+	builds->samples += points->n - before;
 }
 
 /* The build of a series from one of the two additional queries; NULL at a limit. */
@@ -474,7 +439,7 @@ static bool matches(const struct build *build, const struct pair *labels, size_t
 {
 	for (size_t i = 0; i < build->match_count; i++) {
 		const struct pair *own = &build->match_labels[i];
-		const struct pair *other = find_label(labels, count, own->key);
+		const struct pair *other = answer_label(labels, count, own->key);
 		if (other && strcmp(other->value, own->value) != 0)
 			return false;
 	}
@@ -484,11 +449,9 @@ static bool matches(const struct build *build, const struct pair *labels, size_t
 static int compare_turns(const void *a, const void *b)
 {
 	const struct turn *x = a, *y = b;
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	if (x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	return (x->build > y->build) - (x->build < y->build);
+	int order = order_times(&x->time, &y->time);
+	order = order ? order : order_times(&x->first, &y->first);
+	return order ? order : order_sizes(&x->build, &y->build);
 }
 
 static size_t count_samples(const struct builds *builds, const size_t *members, size_t count)
@@ -524,35 +487,25 @@ static struct deployment release_name(const struct builds *builds, const struct 
 	return names;
 }
 
-struct named {
-	struct deployment names;
-	size_t build;
-};
-
-static int compare_names(const void *a, const void *b)
-{
-	const struct named *x = a, *y = b;
-	int order = order_maybe(x->names.commit, y->names.commit);
-	return order ? order : order_maybe(x->names.version, y->names.version);
-}
-
 static struct releases releases_of(
 	const struct builds *builds, const struct timeline *timeline, struct arena *scratch)
 {
 	size_t count = timeline->member_count;
-	struct named *named = arena_array(scratch, count, sizeof *named);
+	struct dict known = {.arena = scratch};
 	struct releases releases = {arena_array(scratch, count, sizeof *releases.items), 0,
 		arena_array(scratch, builds->count, sizeof *releases.of)};
-	for (size_t i = 0; i < count; i++)
-		named[i] = (struct named){release_name(builds, builds->items[timeline->members[i]]),
-			timeline->members[i]};
-	if (count > 0)
-		qsort(named, count, sizeof *named, compare_names);
 	for (size_t i = 0; i < count; i++) {
-		if (i == 0 || compare_names(&named[i - 1], &named[i]) != 0)
+		struct deployment names = release_name(builds, builds->items[timeline->members[i]]);
+		const void **place = dict_place(
+			&known, arena_printf(scratch, "%s\n%s", names.commit ? names.commit : "",
+					names.version ? names.version : ""));
+		const struct release *release = *place;
+		if (!release) {
+			*place = release = &releases.items[releases.count];
 			releases.items[releases.count++] =
-				(struct release){named[i].names, INT64_MIN, INT64_MIN};
-		releases.of[named[i].build] = releases.count - 1;
+				(struct release){names, INT64_MIN, INT64_MIN};
+		}
+		releases.of[timeline->members[i]] = (size_t)(release - releases.items);
 	}
 	return releases;
 }
@@ -613,22 +566,20 @@ struct appearance {
 	struct start start;
 };
 
-static int compare_starts(const void *a, const void *b)
-{
-	const struct appearance *x = a, *y = b;
-	if (x->release != y->release)
-		return x->release < y->release ? -1 : 1;
-	if (x->start.point != y->start.point)
-		return x->start.point < y->start.point ? -1 : 1;
-	return (x->start.time > y->start.time) - (x->start.time < y->start.time);
-}
-
 static int compare_appearances(const void *a, const void *b)
 {
 	const struct appearance *x = a, *y = b;
-	if (x->start.time != y->start.time)
-		return x->start.time < y->start.time ? -1 : 1;
-	return (x->release > y->release) - (x->release < y->release);
+	int order = order_times(&x->start.time, &y->start.time);
+	return order ? order : (x->release > y->release) - (x->release < y->release);
+}
+
+/* By release and step. */
+static int compare_starts(const void *a, const void *b)
+{
+	const struct appearance *x = a, *y = b;
+	int order = (x->release > y->release) - (x->release < y->release);
+	order = order ? order : order_times(&x->start.point, &y->start.point);
+	return order ? order : compare_appearances(a, b);
 }
 
 static bool has_time(const struct times *times, int64_t time)
@@ -798,7 +749,9 @@ static const struct timeline *find_timeline(
 	struct builds *builds, const size_t *members, size_t count)
 {
 	struct buf key = {0};
-	member_key(&key, members, count);
+	buf_reserve(&key, 0);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&key, "%zu ", members[i]);
 	const struct timeline *timeline = dict_get(&builds->timelines, key.data);
 	if (!timeline)
 		timeline = add_timeline(builds, members, count, &key);

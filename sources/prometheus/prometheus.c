@@ -22,6 +22,61 @@
 #include "sources/prometheus/request.h"
 #include "sources/prometheus/series.h"
 
+static const struct field prometheus_fields[] = {
+	OPTION_STRING(struct prometheus_options, query, NULL,
+		"PromQL; each returned label set is a metric; %{BRANCH} is the requested branch",
+		.metavar = "PROMQL"),
+	OPTION_DURATION(struct prometheus_options, range, NULL, 1000, 315360000e3,
+		"time range to read unless --since is given; default: 365 days, with a step at "
+		"most 11,000 steps"),
+	OPTION_DURATION(struct prometheus_options, step, NULL, 0, 315360000e3,
+		"step of the query; without it the query is a selector whose raw samples are read "
+		"with their own timestamps"),
+	OPTION_STRING(struct prometheus_options, base_branch, "main",
+		"value of %{BRANCH} without --branch", .metavar = "NAME"),
+	OPTION_STRING(struct prometheus_options, commit_label, NULL,
+		"label of a point's commit; not part of the series' name", .metavar = "LABEL"),
+	OPTION_STRING(struct prometheus_options, version_label, NULL,
+		"label of a point's version; not part of the series' name", .metavar = "LABEL"),
+	OPTION_LIST(struct prometheus_options, attributes,
+		"further labels that describe points and are shown with a change; not part of the "
+		"series' name",
+		.metavar = "LABELS"),
+	OPTION_STRING(struct prometheus_options, build_info, NULL,
+		"query for build information: each point gets the labels of the build running at "
+		"its time (default: revision and version)",
+		.metavar = "PROMQL"),
+	OPTION_STRING(struct prometheus_options, deployments, NULL,
+		"instead of build_info: query whose values are deployment times in Unix seconds "
+		"and whose labels name the commit and version",
+		.metavar = "PROMQL"),
+	{0},
+};
+
+static const char *const flavors[] = {"auto", "prometheus", "victoriametrics", NULL};
+static const char *const partial_responses[] = {"fail", "allow", NULL};
+
+static const struct field prometheus_server_fields[] = {
+	OPTION_CHOICE(struct prometheus_server, flavor, "auto", flavors,
+		"kind of server; auto: detected when needed"),
+	OPTION_CHOICE(struct prometheus_server, partial_response, "fail", partial_responses,
+		"accept responses marked as partial by the server"),
+	{0},
+};
+
+/* The labels that become attributes of points, and the attributes' names; each once. */
+static struct pairs point_labels(const struct query *query)
+{
+	const struct prometheus_options *options = query->options;
+	const char *commit = options->commit_label, *version = options->version_label;
+	if ((options->build_info || options->deployments) && !commit && !version &&
+		options->attributes.count == 0) {
+		commit = options->build_info ? "revision" : "commit";
+		version = "version";
+	}
+	return attribute_names(query->arena, commit, version, options->attributes);
+}
+
 /*
  * Recognises why servers with Prometheus' API refuse a request, and the remedy.
  *
@@ -453,28 +508,23 @@ static bool search_starts(struct prometheus_request *request, bool narrow)
 	return request->query && go_to_stretch(request, 0);
 }
 
-/* Called when the builds at each point are known. */
-static bool advance_builds(const struct query *query, struct prometheus_request *request)
-{
-	const struct prometheus_options *options = query->options;
-	if (options->step == 0 || options->deployments)
-		return false;
-	prometheus_set_expect_builds(request->set, request->builds);
-	request->query = builds_seen_query(request->builds, request->builds_query);
-	request->stage = AT_SEEN;
-	return request->query || search_starts(request, false);
-}
-
 /* Moves on to the next piece or query; false at the end. */
 static bool advance(const struct query *query, struct prometheus_request *request)
 {
+	const struct prometheus_options *options = query->options;
 	struct piece_of_range *range = &request->range;
 	range->from = range->to;
 	if (range->from < range->end)
 		return true;
 	range->from = range->begin;
 	switch (request->stage) {
-	case AT_BUILDS: return advance_builds(query, request);
+	case AT_BUILDS: /* the builds at each point are known */
+		if (options->step == 0 || options->deployments)
+			return false;
+		prometheus_set_expect_builds(request->set, request->builds);
+		request->query = builds_seen_query(request->builds, request->builds_query);
+		request->stage = AT_SEEN;
+		return request->query || search_starts(request, false);
 	case AT_SEEN: return search_starts(request, true);
 	case AT_STARTS: return go_to_stretch(request, request->stretch + 1);
 	case AT_FLAVOR:
@@ -512,7 +562,7 @@ static bool start(struct query *query, struct error *error)
 	if (!endpoint || !endpoint->url)
 		return error_set(
 			error, ERROR_USAGE, "no server: set url in the prometheus section");
-	request->point_labels = prometheus_point_labels(query);
+	request->point_labels = point_labels(query);
 	bool builds = builds_query(options) != NULL;
 	request->set =
 		prometheus_set_new(query->arena, builds ? (struct pairs){0} : request->point_labels,
@@ -521,15 +571,6 @@ static bool start(struct query *query, struct error *error)
 		request->builds = builds_new(query->arena, request->point_labels, options->step,
 			options->deployments != NULL);
 	return request_range(query, &request->range, error) && find_query(query, request, error);
-}
-
-/* The kind of server as far as known; FLAVOR_AUTO: to be detected. */
-static int known_flavor(const struct query *query)
-{
-	const struct prometheus_server *server = query->server;
-	if (server->flavor != FLAVOR_AUTO || !query->server_flavor)
-		return server->flavor;
-	return atomic_load(query->server_flavor);
 }
 
 /* Old servers and proxies do not support this request. Any other failure is no evidence about the
@@ -549,8 +590,7 @@ static enum step learn_flavor(struct query *query, struct prometheus_request *re
 					"queries are allowed there, set flavor"
 				      : NULL,
 			error);
-	bool victoria =
-		status == 200 && request_is_victoria(query->arena, reply->body, reply->length);
+	bool victoria = status == 200 && request_is_victoria(reply->body, reply->length);
 	if (victoria)
 		request->range.how = REQUEST_EXPORT;
 	if (query->server_flavor)
@@ -565,7 +605,10 @@ static enum step first_request(struct query *query, struct transfer *next, struc
 	if (!start(query, error))
 		return STEP_FAILED;
 	struct prometheus_request *request = query->state;
-	int flavor = known_flavor(query);
+	const struct prometheus_server *server = query->server;
+	int flavor = server->flavor; /* FLAVOR_AUTO: to be detected, unless it is known */
+	if (flavor == FLAVOR_AUTO && query->server_flavor)
+		flavor = atomic_load(query->server_flavor);
 	if (request->range.begin >= request->range.end)
 		return finish(query, request, error);
 	if (request->range.how == REQUEST_RAW && flavor == FLAVOR_VICTORIAMETRICS)

@@ -27,10 +27,6 @@ struct prometheus_server {
 	int partial_response; /* 1: incomplete data are accepted */
 };
 
-extern const struct field prometheus_fields[], prometheus_server_fields[];
 extern const struct source prometheus_source;
-
-/* The labels that become attributes of points, and the attributes' names; each once. */
-struct pairs prometheus_point_labels(const struct query *query);
 
 #endif

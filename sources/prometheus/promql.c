@@ -3,10 +3,13 @@
  */
 #include "sources/prometheus/promql.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/buf.h"
+#include "agent/base/when.h"
 
 static const char variable[] = "%{BRANCH}";
 
@@ -108,7 +111,10 @@ bool promql_fill_branch(struct arena *arena, const char *query, const char *bran
 	return filled;
 }
 
-enum { REACH_NESTING_MAX = 100 };
+enum { REACH_NESTING_MAX = 100, DURATION_MAX = 40 };
+
+static const char *const groupings[] = {
+	"by", "without", "on", "ignoring", "group_left", "group_right", NULL};
 
 static const int64_t reach_most = INT64_C(315360000000); /* ms, ten years */
 
@@ -134,6 +140,15 @@ static bool is_word(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 	       c == '_' || c == ':';
+}
+
+/* Skips the word, and returns its length. */
+static size_t skip_word(struct reach *reach)
+{
+	const char *word = reach->at;
+	while (is_word(*reach->at))
+		reach->at++;
+	return (size_t)(reach->at - word);
 }
 
 static void skip_blanks(struct reach *reach)
@@ -169,46 +184,25 @@ static void skip_labels(struct reach *reach)
 /* "1h30m", "5m", "1.5d", "300" (seconds), "2i" (steps) in ms; 0: not a duration. */
 static int64_t read_reach(struct reach *reach)
 {
-	static const struct {
-		const char *name;
-		double ms;
-	} units[] = {{"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3},
-		{"w", 604800e3}, {"y", 31536000e3}};
-	double sum = 0;
+	char word[DURATION_MAX], *end;
+	struct error ignored;
+	int64_t ms = 0;
 	skip_blanks(reach);
-	while (*reach->at >= '0' && *reach->at <= '9') {
-		char *end;
-		size_t digits = strspn(reach->at, "0123456789.");
-		char number[32] = "";
-		memcpy(number, reach->at, digits < sizeof number ? digits : sizeof number - 1);
-		double value = strtod(number, &end), unit = 1e3;
-		reach->at += digits;
-		size_t length = strspn(reach->at, "msihdwy");
-		if (length == 1 && *reach->at == 'i')
-			unit = (double)reach->step;
-		for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-			if (strlen(units[i].name) == length &&
-				strncmp(units[i].name, reach->at, length) == 0)
-				unit = units[i].ms;
-		reach->at += length;
-		sum += value * unit;
-	}
-	return sum > (double)reach_most ? reach_most : (int64_t)sum;
+	size_t length = strspn(reach->at, "0123456789.msihdwy");
+	snprintf(word, sizeof word, "%.*s", (int)length, reach->at);
+	reach->at += length;
+	double steps = strtod(word, &end);
+	if (strcmp(end, "i") == 0)
+		ms = (int64_t)fmin(steps * (double)reach->step, (double)reach_most);
+	else if (length >= DURATION_MAX || !when_parse_duration(word, &ms, &ignored))
+		ms = 0;
+	return ms < reach_most ? ms : reach_most;
 }
 
 static void add_reach(int64_t *reach, int64_t more)
 {
 	int64_t sum = longer(*reach, 0) + more;
 	*reach = sum > reach_most ? reach_most : sum;
-}
-
-/* [5m], [1h:], [1h:1m] */
-static void read_range(struct reach *reach, struct operands *operands)
-{
-	reach->at++;
-	add_reach(&operands->last, read_reach(reach));
-	reach->at += strcspn(reach->at, "]");
-	reach->at += *reach->at ? 1 : 0;
 }
 
 /* The labels of a grouping do not affect the reach. */
@@ -238,13 +232,8 @@ static bool is_one_of(const char *text, size_t length, const char *const *words)
 /* A negative offset does not make anything reach further back. */
 static void read_word(struct reach *reach, struct operands *operands)
 {
-	static const char *const groupings[] = {
-		"by", "without", "on", "ignoring", "group_left", "group_right", NULL};
 	const char *word = reach->at;
-	size_t length = 0;
-	while (is_word(word[length]))
-		length++;
-	reach->at += length;
+	size_t length = skip_word(reach);
 	if (is_one_of(word, length, groupings)) {
 		skip_grouping(reach);
 	} else if (length == 6 && strncmp(word, "offset", 6) == 0) {
@@ -271,7 +260,10 @@ static bool read_next(struct reach *reach)
 	} else if (c == '{') {
 		skip_labels(reach);
 	} else if (c == '[') {
-		read_range(reach, operands);
+		reach->at++; /* [5m], [1h:], [1h:1m] */
+		add_reach(&operands->last, read_reach(reach));
+		reach->at += strcspn(reach->at, "]");
+		reach->at += *reach->at ? 1 : 0;
 	} else if (c == '(') {
 		end_operand(operands);
 		reach->at++;
@@ -312,9 +304,7 @@ bool promql_is_selector(const char *query)
 {
 	struct reach reach = {.at = query};
 	skip_blanks(&reach);
-	bool named = is_word(*reach.at);
-	while (is_word(*reach.at))
-		reach.at++;
+	bool named = skip_word(&reach) > 0;
 	skip_blanks(&reach);
 	if (*reach.at == '{')
 		skip_labels(&reach);
@@ -335,24 +325,18 @@ static const char *read_labels(struct reach *reach, struct arena *arena)
 /* Whether the word is a function or an aggregation: a bracket follows, or by (...). */
 static bool is_called(struct reach reach)
 {
-	static const char *const groupings[] = {"by", "without", NULL};
+	static const char *const aggregations[] = {"by", "without", NULL};
 	skip_blanks(&reach);
 	const char *word = reach.at;
-	while (is_word(*reach.at))
-		reach.at++;
-	return *word == '(' || is_one_of(word, (size_t)(reach.at - word), groupings);
+	return *word == '(' || is_one_of(word, skip_word(&reach), aggregations);
 }
 
 static void read_name(struct reach *reach, struct query *query, struct source_readings *out)
 {
-	static const char *const groupings[] = {
-		"by", "without", "on", "ignoring", "group_left", "group_right", NULL};
 	static const char *const others[] = {
 		"and", "or", "unless", "bool", "offset", "atan2", "inf", "Inf", "nan", "NaN", NULL};
 	const char *word = reach->at;
-	while (is_word(*reach->at))
-		reach->at++;
-	size_t length = (size_t)(reach->at - word);
+	size_t length = skip_word(reach);
 	if (is_one_of(word, length, groupings)) {
 		skip_grouping(reach);
 		return;

@@ -4,18 +4,14 @@
  */
 #include "sources/prometheus/request.h"
 
-#include <stdio.h>
+#include <jansson.h>
 #include <string.h>
 
 #include "agent/base/buf.h"
 #include "agent/base/when.h"
 #include "sources/http.h"
-#include "sources/prometheus/json.h"
 
-enum {
-	PIECE_POINTS = 11000, /* Prometheus' limit */
-	GET_URL_MAX = 2000,   /* longer ones go by POST */
-};
+enum { PIECE_POINTS = 11000 }; /* Prometheus' limit */
 
 static const int64_t year = INT64_C(365) * 24 * 3600 * 1000;
 
@@ -28,18 +24,14 @@ static int64_t round_up(int64_t value, int64_t step)
 	return rest > 0 ? value - rest + step : value - rest;
 }
 
-/* A year; for a grid at most what one answer can hold. */
-static int64_t default_range(int64_t step)
-{
-	return step == 0 || step > year / PIECE_POINTS ? year : step * PIECE_POINTS;
-}
-
 bool request_range(const struct query *query, struct piece_of_range *range, struct error *error)
 {
 	const struct prometheus_options *options = query->options;
 	const struct endpoint *endpoint = query->server;
 	int64_t step = options->step, most = endpoint->max_points;
-	int64_t back = options->range > 0 ? options->range : default_range(step);
+	int64_t back = options->range;
+	if (back <= 0) /* a year; for a grid at most what one answer can hold */
+		back = step == 0 || step > year / PIECE_POINTS ? year : step * PIECE_POINTS;
 	int64_t end = query->until == WHEN_NEVER ? query->now + 1 : query->until;
 	int64_t begin = query->since == WHEN_ALWAYS ? end - back : query->since;
 	if (begin < 0)
@@ -135,36 +127,14 @@ const char *request_flavor(const struct query *query, struct transfer *next)
 	return http_ask(query, "api/v1/status/buildinfo", &none, next);
 }
 
-struct build_info {
-	struct parse parse;
-	bool data, others;
-};
-
-static bool read_data_key(struct parse *parse, const char *key)
-{
-	struct build_info *info = (struct build_info *)parse;
-	info->others = info->others || strcmp(key, "version") != 0;
-	return scan_value(&parse->scan);
-}
-
-static bool read_key(struct parse *parse, const char *key)
-{
-	struct build_info *info = (struct build_info *)parse;
-	if (strcmp(key, "data") != 0)
-		return scan_value(&parse->scan);
-	info->data = true;
-	return parse_object(parse, read_data_key);
-}
-
 /* Prometheus, Thanos and Mimir report their revision and more; VictoriaMetrics only a version, or
  * nothing. */
-bool request_is_victoria(struct arena *arena, const char *text, size_t length)
+bool request_is_victoria(const char *text, size_t length)
 {
-	struct build_info info = {0};
-	struct query query = {.arena = arena};
-	parse_start(&info.parse, &query, text, length);
-	scan_space(&info.parse.scan);
-	bool read = parse_object(&info.parse, read_key);
-	parse_end(&info.parse);
-	return read && info.data && !info.others;
+	json_t *answer = json_loadb(text, length, 0, NULL);
+	const json_t *data = json_object_get(answer, "data");
+	size_t known = json_object_get(data, "version") ? 1 : 0;
+	bool victoria = json_is_object(data) && json_object_size(data) == known;
+	json_decref(answer);
+	return victoria;
 }

@@ -38,6 +38,6 @@ const char *request_request(const struct query *query, const struct piece_of_ran
 const char *request_flavor(const struct query *query, struct transfer *next);
 
 /* Whether its answer comes from VictoriaMetrics. */
-bool request_is_victoria(struct arena *arena, const char *text, size_t length);
+bool request_is_victoria(const char *text, size_t length);
 
 #endif

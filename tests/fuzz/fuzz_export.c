@@ -160,7 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool ours = export_read(&query, text, size, take, &check, &answer, &error);
 	require(!lines || ours == fits, "what is an answer");
 	require(!fits || !next_line(&check), "how many series there are");
-	(void)request_is_victoria(arena, text, size);
+	(void)request_is_victoria(text, size);
 	json_decref(lines);
 	arena_free(arena);
 	free(text);

