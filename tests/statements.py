@@ -13,8 +13,8 @@ import sys
 TEXT = r'"(?:[^"\\]|\\.)*"'
 LITERALS = re.compile(rf"'(?:[^'\\]|\\.)+'|({TEXT}(?:\s*{TEXT})*)")
 STATEMENT = re.compile(r"(SELECT|INSERT|UPDATE|DELETE|WITH) \S+ .*\w|@[<+=]?[a-z_]+$")
-TYPES = {"v_id": "bigint", "v_time": "bigint", "v_count": "bigint", "v_null": "bigint", "v_number": "double precision",
-         "v_text": "text", "v_owners": "text", "v_bytes": "bytea"}
+TYPES = {"v_int": "bigint", "v_null": "bigint", "v_number": "double precision", "v_text": "text", "v_owners": "text",
+         "v_one": "text", "v_names": "text", "v_bytes": "bytea"}
 # Texts that are made into statements, and those of one database in its own words.
 NOT_HERE = ("sql/statements.c", "sqlite/", "postgresql/statements.c")
 

@@ -75,13 +75,14 @@ static int backup(struct cli *cli)
 	const struct store_options *options = cli->options;
 	const char *target = cli->arguments.items[1];
 	const char *path = state_file(cli, options->state.state_file);
+	int64_t size;
 	struct error error;
 
 	if (!path)
 		return EXIT_USAGE;
-	if (!store_backup(path, target, options->force, &error))
+	if (!store_backup(path, target, options->force, &size, &error))
 		return cli_fail(&error);
-	fprintf(cli->out, "%s: %" PRId64 " bytes, checked\n", target, store_size_of(target));
+	fprintf(cli->out, "%s: %" PRId64 " bytes, checked\n", target, size);
 	return EXIT_NOTHING;
 }
 

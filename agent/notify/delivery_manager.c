@@ -211,7 +211,7 @@ void delivery_manager_collect(struct delivery_manager *delivery_manager)
 
 static void read_queued(void *context);
 
-static void queued(struct store_queued *request)
+static void queued(struct store_restore *request)
 {
 	struct delivery_manager *delivery_manager = request->call.context;
 	bool failed = request->call.failed, again = delivery_manager->again;
@@ -231,12 +231,15 @@ static void read_queued(void *context)
 {
 	struct delivery_manager *delivery_manager = context;
 	struct agent *agent = delivery_manager->agent;
+	struct store_restore *request;
 
 	delivery_manager->again = delivery_manager->reading;
 	if (delivery_manager->reading || agent->stopping)
 		return;
 	delivery_manager->reading = true;
-	store_client_call(agent, &store_queued_new(queued, delivery_manager)->call);
+	request = store_restore_new(queued, delivery_manager);
+	request->queued = true;
+	store_client_call(agent, &request->call);
 }
 
 static void gained(

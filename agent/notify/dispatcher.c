@@ -639,13 +639,13 @@ static void late(void *context)
 		dispatcher_again(dispatcher);
 }
 
-static void reopened(struct store_reopen *request)
+static void reopened(struct store_call *request)
 {
-	struct dispatcher *dispatcher = request->call.context;
+	struct dispatcher *dispatcher = request->context;
 
-	if (!request->call.failed)
+	if (!request->failed)
 		dispatcher_again(dispatcher);
-	store_call_free(&request->call);
+	store_call_free(request);
 }
 
 /* Announces the changes of an orphaned delivery to the receivers that are configured. */
@@ -653,7 +653,7 @@ static void reopen(void *context, struct store_reopen *request)
 {
 	struct dispatcher *dispatcher = context;
 
-	request->reply = reopened;
+	request->call.reply = reopened;
 	request->call.context = dispatcher;
 	store_backlog_add(dispatcher->backlog, &request->call);
 }

@@ -39,18 +39,19 @@ static bool render(const struct notices *notices, struct store_queue *request,
 	return false;
 }
 
-static void queued(struct store_queue *request)
+static void queued(struct store_call *call)
 {
-	const struct notices *notices = request->call.context;
+	const struct notices *notices = call->context;
 
-	if (!request->call.failed)
-		delivery_manager_send(notices->delivery_manager, &request->deliveries);
-	store_call_free(&request->call);
+	if (!call->failed)
+		delivery_manager_send(
+			notices->delivery_manager, &((const struct store_queue *)call)->deliveries);
+	store_call_free(call);
 }
 
 static void submit(const struct notices *notices, struct store_queue *request)
 {
-	request->reply = queued;
+	request->call.reply = queued;
 	request->call.context = (void *)(uintptr_t)notices;
 	store_backlog_add(notices->backlog, &request->call);
 }

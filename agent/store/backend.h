@@ -83,7 +83,8 @@ struct store_backend {
 	/* store_check and store_backup; a backend without them fails with ERROR_STATE. */
 	bool (*check)(const char *path, struct arena *arena, struct store_report *report,
 		struct error *error);
-	bool (*backup)(const char *path, const char *target, bool force, struct error *error);
+	bool (*backup)(const char *path, const char *target, bool force, int64_t *size,
+		struct error *error);
 
 	/* store_copy: keeps agents off the state until the descriptor is closed (-1: there is no
 	 * such file). False and an ERROR_STATE if one has it. NULL: `reserve` does it. */
@@ -93,12 +94,11 @@ struct store_backend {
 
 	bool (*is_held)(const char *path);  /* see store_is_held */
 	bool (*is_there)(const char *path); /* see store_is_there */
-	int64_t (*size)(const char *path);  /* bytes on the disk */
 	/* Of all connections of this process, which has one state open. For any thread; NULL: the
 	 * state is a file. */
 	void (*traffic)(struct store_traffic *traffic);
-	/* The same for the open state, for any thread: does not wait. NULL: by `size`. */
-	int64_t (*size_now)(const struct tx *tx);
+	/* Bytes on the disk; for any thread: does not wait. */
+	int64_t (*size)(const struct tx *tx);
 };
 
 extern const struct store_backend sqlite_backend, postgresql_backend;

@@ -71,7 +71,6 @@ struct bisection_rows {
  * Delays no other call, and may miss the latest writes. */
 struct store_bisections {
 	struct store_call call;
-	void (*reply)(struct store_bisections *list);
 	int64_t id, change;       /* ids */
 	unsigned states;          /* bits 1 << enum bisection_state */
 	int64_t before_id;        /* only those with a smaller id */
@@ -97,7 +96,6 @@ STORE_CALL(bisections);
  */
 struct store_bisection_ask {
 	struct store_call call;
-	void (*reply)(struct store_bisection_ask *asked);
 	int64_t change, now;
 	const char *lab;
 	struct actor actor; /* person NULL: the agent itself */
@@ -114,7 +112,6 @@ STORE_CALL(bisection_ask);
  * begun at or after `since`. */
 struct store_bisection_begin {
 	struct store_call call;
-	void (*reply)(struct store_bisection_begin *begun);
 	int64_t bisection, since, most, now;
 
 	bool begun;                 /* out */
@@ -126,7 +123,6 @@ STORE_CALL(bisection_begin);
 /* Writes of one that runs. A result of a run removes the lab's answer for it. */
 struct store_bisection_write {
 	struct store_call call;
-	void (*reply)(struct store_bisection_write *written);
 	int64_t bisection, now;
 	const char *setup; /* NULL: as it is */
 	const struct bisection_line *lines;
@@ -145,7 +141,6 @@ STORE_CALL(bisection_write);
 /* A message about a bisection: a lab's result of a run, or a person's request to end it. */
 struct store_bisection_say {
 	struct store_call call;
-	void (*reply)(struct store_bisection_say *said);
 	int64_t bisection, now;
 	bool cancel;
 	struct actor actor;         /* of `cancel` */

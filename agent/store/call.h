@@ -36,7 +36,8 @@ struct store_call {
 	const struct store_work *work;
 	struct arena *arena;                    /* owns the call and all its content */
 	void (*reply)(struct store_call *call); /* on the loop; takes over the call */
-	void *context;                          /* the client's */
+	void (*client)(void); /* the reply function that the constructor was given */
+	void *context;        /* the client's */
 	void (*first)(struct store_call *call); /* or NULL: is given the call instead, ... */
 	void *owner;                            /* ... and hands it over; the context of that */
 	bool failed;                            /* nothing was written; see error */

@@ -50,7 +50,6 @@ struct checkpoint_rows {
  * kind and levels. */
 struct store_known {
 	struct store_call call;
-	void (*reply)(struct store_known *known);
 	const char *test;
 
 	struct record_rows records; /* out: by series, branch and id */
@@ -60,7 +59,6 @@ STORE_CALL(known);
 
 struct store_checkpoints {
 	struct store_call call;
-	void (*reply)(struct store_checkpoints *found);
 	const char *test;
 
 	struct checkpoint_rows checkpoints; /* out: the test's, by series and branch */
@@ -81,7 +79,6 @@ STORE_CALL(checkpoints);
  */
 struct store_record {
 	struct store_call call;
-	void (*reply)(struct store_record *recorded);
 	const char *test;           /* of the checkpoints */
 	struct record_rows records; /* their ids are set */
 	struct change_record_update *updates;
@@ -114,7 +111,6 @@ struct change_filter {
  * call. */
 struct store_list {
 	struct store_call call;
-	void (*reply)(struct store_list *list);
 	struct change_filter filter;
 	const char *about; /* a test, "" for none but the health of all, or NULL */
 	/* Instead of `records`, for many of which little is needed: called on the store's thread
@@ -140,7 +136,6 @@ STORE_CALL(list);
 /* Changes with the points around them. Delays no other call. */
 struct store_excerpts {
 	struct store_call call;
-	void (*reply)(struct store_excerpts *found);
 	const int64_t *changes; /* ids, of which the first STORE_EXCERPTS_MOST are read */
 	size_t change_count;
 	int64_t now; /* ms: what has expired by then is open; 0: as stored */
@@ -179,7 +174,6 @@ struct store_cluster {
  * other call, as store_list. */
 struct store_story {
 	struct store_call call;
-	void (*reply)(struct store_story *story);
 	int64_t change, now; /* id; ms */
 	const struct store_cluster *clusters;
 	size_t cluster_count;
@@ -212,7 +206,6 @@ struct pruned {
  */
 struct store_prune {
 	struct store_call call;
-	void (*reply)(struct store_prune *pruned);
 	int64_t before;         /* ms */
 	struct strings tests;   /* all existing tests: changes and checkpoints of removed ones are
 				   deleted, too; none: unknown */
@@ -235,7 +228,6 @@ struct store_rename {
 
 struct store_renames {
 	struct store_call call;
-	void (*reply)(struct store_renames *renamed);
 	struct store_rename *renames; /* out: moved and taken */
 	size_t rename_count;
 };
@@ -258,7 +250,6 @@ struct id_range {
  */
 struct store_triage {
 	struct store_call call;
-	void (*reply)(struct store_triage *triaged);
 	const struct id_range *ranges;
 	size_t range_count;
 	const char *test;     /* name or shell pattern */
@@ -288,7 +279,6 @@ STORE_CALL(triage);
 /* Reopens expired triage. */
 struct store_reopen_due {
 	struct store_call call;
-	void (*reply)(struct store_reopen_due *due);
 	int64_t now; /* ms */
 
 	struct record_rows records; /* out: those opened, by id */

@@ -73,11 +73,11 @@ struct said_rows {
 /* The state that an agent resumes from. */
 struct store_restore {
 	struct store_call call;
-	void (*reply)(struct store_restore *restored);
+	bool queued;  /* only `deliveries` are wanted */
 	bool counted; /* `messages` is wanted */
 
-	struct delivery_rows deliveries; /* out: queued ones, without payloads; the last 1,000 of
-					    them with their records */
+	struct delivery_rows deliveries; /* out: queued ones by id, without payloads and records;
+					    of any agent */
 	size_t messages;                 /* out: how many about changes were sent */
 	struct environment_rows environments; /* out: all */
 	struct health_rows health;            /* out: all */
@@ -96,7 +96,6 @@ struct store_member {
 /* Queues messages, with all that is settled by it. */
 struct store_queue {
 	struct store_call call;
-	void (*reply)(struct store_queue *queued);
 	struct delivery_rows deliveries; /* ids are set; one whose key is already queued or sent
 					    gets the id of that delivery and DELIVERY_SENT, and only
 					    its changes are added to it */
@@ -132,7 +131,6 @@ struct series_name {
 /* Pending announcements, until a store_queue settles them. */
 struct store_pending {
 	struct store_call call;
-	void (*reply)(struct store_pending *pending);
 
 	struct record_rows records;    /* out: all of NOTIFY_PENDING, by id; the
 					  STORE_PICTURED largest with their excerpts */
@@ -179,7 +177,6 @@ struct event_told {
 /* The state of incidents, read once changes are to be announced. */
 struct store_incidents {
 	struct store_call call;
-	void (*reply)(struct store_incidents *found);
 	int64_t now;  /* ms */
 	bool sampled; /* `series` is wanted */
 	struct event_told *events;
@@ -196,21 +193,10 @@ struct store_incidents {
 
 STORE_CALL(incidents);
 
-/* The queued deliveries, from any agent. */
-struct store_queued {
-	struct store_call call;
-	void (*reply)(struct store_queued *queued);
-
-	struct delivery_rows deliveries; /* out: queued ones by id, without payloads and records */
-};
-
-STORE_CALL(queued);
-
 /* Sent messages of a receiver to remind of: those with open regressions without triage, and its
  * last about these. */
 struct store_reminders {
 	struct store_call call;
-	void (*reply)(struct store_reminders *found);
 	const char *receiver;
 	int64_t before; /* ms: only those sent, and reminded of, at or before it */
 	int64_t after;  /* only those with a larger id */
@@ -224,7 +210,6 @@ STORE_CALL(reminders);
 /* Writes a delivery's state, receipt, problem, attempts, begun and not_before. */
 struct store_settle {
 	struct store_call call;
-	void (*reply)(struct store_settle *settled);
 	struct delivery delivery;
 
 	bool retracts; /* out: it was sent, and some of its changes were updated */
@@ -238,7 +223,6 @@ STORE_CALL(settle);
  */
 struct store_attempt {
 	struct store_call call;
-	void (*reply)(struct store_attempt *begun);
 	bool pictured;            /* `worst` is wanted */
 	struct delivery delivery; /* id and now; out: state, records, thread_receipt, payload: NULL
 				     if no such delivery is queued */
@@ -251,7 +235,6 @@ STORE_CALL(attempt);
  * withdrawn ones, become pending again. */
 struct store_reopen {
 	struct store_call call;
-	void (*reply)(struct store_reopen *reopened);
 	struct delivery_rows deliveries;
 };
 
@@ -300,7 +283,6 @@ enum {
  */
 struct store_follow_ups {
 	struct store_call call;
-	void (*reply)(struct store_follow_ups *found);
 	struct strings amending, listening, refreshing; /* receivers */
 	int64_t since;                                  /* ms */
 	int64_t delivery;                               /* id of the one message; 0: lists */
@@ -317,7 +299,6 @@ STORE_CALL(follow_ups);
 /* A message was edited, or never will be: it is marked no more, unless more has become known. */
 struct store_amended {
 	struct store_call call;
-	void (*reply)(struct store_amended *amended);
 	int64_t delivery;    /* id */
 	int64_t mark;        /* as it was read */
 	const char *receipt; /* its new one, or NULL */
@@ -330,7 +311,6 @@ STORE_CALL(amended);
 /* A message that was sent is gone: it is queued again, as it is, and marked to be edited. */
 struct store_send_anew {
 	struct store_call call;
-	void (*reply)(struct store_send_anew *anew);
 	int64_t delivery; /* id */
 
 	bool queued; /* out: it was there */

@@ -8,7 +8,6 @@
 /* The audit log, latest first. Delays no other call. */
 struct store_audit {
 	struct store_call call;
-	void (*reply)(struct store_audit *list);
 	int64_t since;     /* ms */
 	int64_t before_id; /* only entries with a smaller id; 0: all */
 	int64_t limit;     /* 0: none */
@@ -23,7 +22,6 @@ STORE_CALL(audit);
 
 struct store_audit_add {
 	struct store_call call;
-	void (*reply)(struct store_audit_add *added);
 	struct event entry; /* without id */
 };
 

@@ -35,7 +35,6 @@ struct store_shard {
  */
 struct store_turn {
 	struct store_call call;
-	void (*reply)(struct store_turn *turn);
 	struct store_agent self;    /* instance, name, address, version, configuration, tests */
 	bool join;                  /* it is added first */
 	bool leave;                 /* it is gone after that, with all that it holds */
@@ -87,7 +86,6 @@ struct source_view {
  * fleet. */
 struct store_views {
 	struct store_call call;
-	void (*reply)(struct store_views *views);
 	const struct source_view *write; /* replace those of the same source, ... */
 	size_t write_count;
 	struct strings forget; /* ... of these sources nothing stays */
@@ -110,7 +108,6 @@ struct run_request {
  * Only in a fleet. */
 struct store_requests {
 	struct store_call call;
-	void (*reply)(struct store_requests *requests);
 	const struct run_request *add;
 	size_t add_count;
 	bool take;                       /* the runs requested from this agent, ... */
@@ -144,7 +141,6 @@ struct single {
  */
 struct store_configuration {
 	struct store_call call;
-	void (*reply)(struct store_configuration *configuration);
 	int64_t configuration; /* the agent's own, ... */
 	bool announce;         /* ... to be announced, with its tests */
 	const struct announced_test *tests;

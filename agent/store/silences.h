@@ -9,7 +9,6 @@
  * an id, writes `ended` with ended_by unless it has ended, and sets `reminded` and `summed`. */
 struct store_silence {
 	struct store_call call;
-	void (*reply)(struct store_silence *written);
 	struct silence silence;
 	struct actor actor;
 	int64_t now; /* ms */
@@ -22,7 +21,6 @@ STORE_CALL(silence);
 
 struct store_silences {
 	struct store_call call;
-	void (*reply)(struct store_silences *list);
 	bool all;    /* else those that are not over, or not summed yet */
 	int64_t now; /* ms */
 

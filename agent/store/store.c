@@ -74,19 +74,6 @@ static const struct store_backend *backend_of(const char *path)
 	return database_is(path) ? &postgresql_backend : &sqlite_backend;
 }
 
-/* Restores the call as it was submitted and drops the results of a try. */
-static void renew(struct store_call *call)
-{
-	size_t size = call->size - sizeof *call;
-
-	arena_free(call->read);
-	call->read = arena_new();
-	if (!call->submitted)
-		call->submitted = memcpy(arena_alloc(call->arena, size), call + 1, size);
-	memcpy(call + 1, call->submitted, size);
-	call->counts = NULL;
-}
-
 /* Its results are its own. A repeated call may have been committed before, with these results. */
 static void keep(struct store_call *call)
 {
@@ -124,6 +111,7 @@ static bool perform_once(struct tx *tx, struct store_call *first, bool all, stru
 	const struct store_backend *backend = tx->backend;
 	struct store_call *end = all ? NULL : first->next;
 	bool alone = is_alone(tx, first), writes = false;
+	size_t size;
 
 	for (struct store_call *at = first; at != end; at = at->next)
 		writes |= at->work->writes;
@@ -134,11 +122,17 @@ static bool perform_once(struct tx *tx, struct store_call *first, bool all, stru
 	for (struct store_call *at = first; at != end && !tx->failed; at = at->next) {
 		tx->call = at;
 		tx->arena = at->arena;
-		if (backend->enter(tx, at)) {
-			renew(at);
-			tx->arena = at->read;
-			at->work->run(tx, at);
-		}
+		if (!backend->enter(tx, at))
+			continue;
+		/* It is as it was submitted, without the results of another try. */
+		size = at->size - sizeof *at;
+		if (!at->submitted)
+			at->submitted = memcpy(arena_alloc(at->arena, size), at + 1, size);
+		memcpy(at + 1, at->submitted, size);
+		at->counts = NULL;
+		arena_free(at->read);
+		tx->arena = at->read = arena_new();
+		at->work->run(tx, at);
 	}
 	if (!alone && !tx->failed)
 		backend->commit(tx);
@@ -158,18 +152,6 @@ static bool perform_some(struct tx *tx, struct store_call *first, bool all, stru
 		if (is_alone(tx, first) || !tx->backend->again(tx, tries))
 			return false;
 	return true;
-}
-
-/* `failure` is NULL if the call was performed. */
-static void answer(struct store *store, struct store_call *call, const struct error *failure)
-{
-	call->next = NULL;
-	call->failed = failure != NULL;
-	if (failure && !call->error) /* a call that is tried again has one */
-		call->error = arena_alloc(call->arena, sizeof *call->error);
-	if (failure)
-		*call->error = *failure;
-	store->post(store->loop, reply, drop, call);
 }
 
 static struct tx *tx_of(struct call_queue *queue, struct error *error)
@@ -199,7 +181,13 @@ static void perform(struct call_queue *queue, struct store_call *first)
 			failure = &all;
 		else if (!together && !perform_some(tx, first, false, &own))
 			failure = &own;
-		answer(store, first, failure);
+		first->next = NULL;
+		first->failed = failure != NULL;
+		if (failure && !first->error) /* a call that is tried again has one */
+			first->error = arena_alloc(first->arena, sizeof *first->error);
+		if (failure)
+			*first->error = *failure;
+		store->post(store->loop, reply, drop, first);
 	}
 	if (tx && tx != store->tx && !tx->backend->is_shared) {
 		tx->backend->close(tx);
@@ -207,68 +195,36 @@ static void perform(struct call_queue *queue, struct store_call *first)
 	}
 }
 
-/* Takes all queued calls, waiting for the first; NULL when the store closes and none is left. */
-static struct store_call *take(struct call_queue *queue)
+/* Takes all queued calls, waiting for the first, until the store closes and none is left. */
+static void *run(void *argument)
 {
+	struct call_queue *queue = argument;
 	struct store *store = queue->store;
 	struct store_call *first;
 
 	pthread_mutex_lock(&store->mutex);
-	while (!queue->first && !store->closing)
-		pthread_cond_wait(&queue->filled, &store->mutex);
-	first = queue->first;
-	queue->first = NULL;
-	queue->last = &queue->first;
-	pthread_mutex_unlock(&store->mutex);
-	return first;
-}
-
-static void *run(void *argument)
-{
-	struct call_queue *queue = argument;
-	struct store_call *first;
-
-	while ((first = take(queue)))
-		perform(queue, first);
-	pthread_mutex_lock(&queue->store->mutex);
-	queue->store->ended++;
-	pthread_cond_signal(&queue->store->end);
-	pthread_mutex_unlock(&queue->store->mutex);
-	return NULL;
-}
-
-static bool start_queues(struct store *store)
-{
-	size_t count = store_is_shared(store) ? STORE_LANES : STORE_TURNS;
-
-	for (size_t i = 0; i < count; i++) {
-		struct call_queue *queue = &store->queues[i];
-
-		queue->store = store;
+	for (;;) {
+		while (!queue->first && !store->closing)
+			pthread_cond_wait(&queue->filled, &store->mutex);
+		first = queue->first;
+		if (!first)
+			break;
+		queue->first = NULL;
 		queue->last = &queue->first;
-		pthread_cond_init(&queue->filled, NULL);
-		if (pthread_create(&queue->thread, NULL, run, queue) != 0) {
-			pthread_cond_destroy(&queue->filled);
-			return false;
-		}
-		store->started++;
+		pthread_mutex_unlock(&store->mutex);
+		perform(queue, first);
+		pthread_mutex_lock(&store->mutex);
 	}
-	return true;
-}
-
-static void make_end(struct store *store)
-{
-	pthread_condattr_t monotonic;
-
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&store->end, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	store->ended++;
+	pthread_cond_signal(&store->end);
+	pthread_mutex_unlock(&store->mutex);
+	return NULL;
 }
 
 struct store *store_open(const char *path, store_post *post, void *loop, struct error *error)
 {
 	struct tx *tx = backend_of(path)->open(path, STORE_OWN, error);
+	pthread_condattr_t monotonic;
 	struct store *store;
 
 	if (!tx)
@@ -276,12 +232,25 @@ struct store *store_open(const char *path, store_post *post, void *loop, struct 
 	store = memory_new(1, sizeof *store);
 	*store = (struct store){.tx = tx, .queues[STORE_WORK].tx = tx, .post = post, .loop = loop};
 	pthread_mutex_init(&store->mutex, NULL);
-	make_end(store);
-	if (start_queues(store))
-		return store;
-	error_set(error, ERROR_STATE, "cannot start the state file's threads");
-	(void)store_close(store);
-	return NULL;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&store->end, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	for (size_t count = tx->backend->is_shared ? STORE_LANES : STORE_TURNS;
+		store->started < count; store->started++) {
+		struct call_queue *queue = &store->queues[store->started];
+
+		queue->store = store;
+		queue->last = &queue->first;
+		pthread_cond_init(&queue->filled, NULL);
+		if (pthread_create(&queue->thread, NULL, run, queue) == 0)
+			continue;
+		pthread_cond_destroy(&queue->filled);
+		error_set(error, ERROR_STATE, "cannot start the state file's threads");
+		(void)store_close(store);
+		return NULL;
+	}
+	return store;
 }
 
 /* Until all queues have ended; for a database not longer than STORE_CLOSING. */
@@ -347,9 +316,7 @@ bool store_traffic(const struct store *store, struct store_traffic *traffic)
 
 int64_t store_size(const struct store *store)
 {
-	const struct tx *tx = store->tx;
-
-	return tx->backend->size_now ? tx->backend->size_now(tx) : tx->backend->size(tx->path);
+	return store->tx->backend->size(store->tx);
 }
 
 void store_call_free(struct store_call *call)
@@ -426,31 +393,17 @@ bool store_expect(const char *path, struct error *error)
 		"state file %s does not exist yet: the agent creates it on its first run", path);
 }
 
-int64_t store_size_of(const char *path)
-{
-	return backend_of(path)->size(path);
-}
-
 bool store_check(
 	const char *path, struct arena *arena, struct store_report *report, struct error *error)
 {
 	return store_expect(path, error) && backend_of(path)->check(path, arena, report, error);
 }
 
-bool store_backup(const char *path, const char *target, bool force, struct error *error)
+bool store_backup(
+	const char *path, const char *target, bool force, int64_t *size, struct error *error)
 {
-	return store_expect(path, error) && backend_of(path)->backup(path, target, force, error);
-}
-
-static bool check_free(const char *state, struct error *error)
-{
-	struct arena *arena = arena_new();
-	bool is_free = !store_is_held(state) ||
-		       error_set(error, ERROR_STATE, "%s is in use by an agent: stop it first",
-			       database_shown(arena, state));
-
-	arena_free(arena);
-	return is_free;
+	return store_expect(path, error) &&
+	       backend_of(path)->backup(path, target, force, size, error);
 }
 
 static struct tx *begin_copy(const char *state, enum store_use use, struct error *error)
@@ -507,7 +460,7 @@ bool store_copy(const char *from, const char *to, struct store_copied *copied, s
 	const struct store_backend *reading = backend_of(from);
 	int lock = -1;
 	bool done =
-		store_expect(from, error) && check_free(from, error) && check_free(to, error) &&
+		store_expect(from, error) &&
 		(!reading->hold || strcmp(from, to) == 0 || reading->hold(from, &lock, error)) &&
 		copy_held(from, to, copied, error);
 

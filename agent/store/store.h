@@ -122,13 +122,11 @@ bool store_is_there(const char *path);
  * themselves. */
 bool store_expect(const char *path, struct error *error) MUST_USE;
 
-/* Bytes on the disk, including the log. */
-int64_t store_size_of(const char *path);
-
 /*
  * Writes a consistent copy to `target`: complete, checked and synced, or not at all. Replaces an
- * existing file only with `force`.
+ * existing file only with `force`. Out: its bytes.
  */
-bool store_backup(const char *path, const char *target, bool force, struct error *error) MUST_USE;
+bool store_backup(const char *path, const char *target, bool force, int64_t *size,
+	struct error *error) MUST_USE;
 
 #endif

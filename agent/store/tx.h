@@ -33,10 +33,9 @@ struct tx {
                                                                                                    \
 	static void reply_##name(struct store_call *call)                                          \
 	{                                                                                          \
-		struct store_##name *typed = (struct store_##name *)call;                          \
-                                                                                                   \
-		if (typed->reply)                                                                  \
-			typed->reply(typed);                                                       \
+		if (call->client)                                                                  \
+			((void (*)(struct store_##name *))call->client)(                           \
+				(struct store_##name *)call);                                      \
 		else                                                                               \
 			store_call_free(call);                                                     \
 	}                                                                                          \
@@ -47,7 +46,7 @@ struct tx {
 		struct store_##name *typed = store_call_new(                                       \
 			sizeof *typed, &store_##name##_work, reply_##name, context);               \
                                                                                                    \
-		typed->reply = client;                                                             \
+		typed->call.client = (void (*)(void))client;                                       \
 		return typed;                                                                      \
 	}                                                                                          \
                                                                                                    \

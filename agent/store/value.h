@@ -11,7 +11,6 @@ enum sql_type { SQL_NULL, SQL_INTEGER, SQL_NUMBER, SQL_TEXT, SQL_BYTES };
  * a value of any type; a truth value is an integer. */
 struct value {
 	enum sql_type type;
-	bool strange; /* of a parameter: out of range, the statement is not to be run */
 	union {
 		int64_t integer;
 		double number;
@@ -21,20 +20,9 @@ struct value {
 	size_t length; /* of bytes */
 };
 
-static inline struct value v_id(int64_t value)
+static inline struct value v_int(int64_t value)
 {
 	return (struct value){SQL_INTEGER, .integer = value};
-}
-
-static inline struct value v_time(int64_t value)
-{
-	return (struct value){
-		SQL_INTEGER, value < -ROWS_MOST || value > ROWS_MOST, .integer = value};
-}
-
-static inline struct value v_count(int64_t value)
-{
-	return (struct value){SQL_INTEGER, value < 0 || value > ROWS_MOST, .integer = value};
 }
 
 static inline struct value v_null(void) /* an integer */

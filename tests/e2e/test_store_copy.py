@@ -118,7 +118,7 @@ def test_what_is_refused(agents, hunter, told, tmp_path, database):
     assert missing.code == 4 and "does not exist yet" in missing.err
     agent = agents(told)
     held = hunter("store", "copy", file, database)
-    assert held.code == 4 and "in use by an agent" in held.err and str(file) in held.err
+    assert held.code == 4 and "in use by another hunter-c" in held.err and str(file) in held.err
     assert agent.end() == 0
     assert hunter("store", "copy", file, database).code == 0
     for to in (database, file):

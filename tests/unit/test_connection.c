@@ -274,7 +274,7 @@ static bool write_mark(struct connection *connection, int64_t mark)
 {
 	struct parameters parameters = {0};
 
-	parameter_add(&parameters, v_id(mark));
+	parameter_add(&parameters, v_int(mark));
 	return connection_begin(connection, true) &&
 	       connection_send(connection, "INSERT INTO marks VALUES ($1)", &parameters) &&
 	       connection_commit(connection);
@@ -545,7 +545,7 @@ static void test_a_statement_that_is_sent_again(void **state)
 
 	SERVER_IS_NEEDED(f);
 	parameter_add(&text, v_text("four"));
-	parameter_add(&whole, v_id(123456));
+	parameter_add(&whole, v_int(123456));
 	parameter_add(&missing, v_text(NULL));
 	assert_true(connection_begin(f->connection, true));
 	for (int i = 0; i < 20; i++)
@@ -575,7 +575,7 @@ static void load_marks(struct fixture *f, int64_t count)
 		if (i == 0)
 			parameter_add(&row, v_null());
 		else
-			parameter_add(&row, v_id(i));
+			parameter_add(&row, v_int(i));
 		assert_true(connection_load_row(f->connection, &row));
 	}
 }
@@ -610,7 +610,7 @@ static void test_rows_are_loaded(void **state)
 	for (int64_t i = 0; i < ROWS; i++) {
 		struct parameters row = {0};
 
-		parameter_add(&row, v_id(2000000));
+		parameter_add(&row, v_int(2000000));
 		if (!connection_load_row(f->connection, &row))
 			break;
 	}
@@ -691,7 +691,7 @@ static void test_values_come_back(void **state)
 	PGresult *result;
 
 	SERVER_IS_NEEDED(f);
-	parameter_add(&parameters, v_id(INT64_MIN));
+	parameter_add(&parameters, v_int(INT64_MIN));
 	parameter_add(&parameters, v_number(-0.1));
 	parameter_add(&parameters, v_number((double)NAN));
 	parameter_add(&parameters, v_text("\xc3\xa9'\"\\"));

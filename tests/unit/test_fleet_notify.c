@@ -354,10 +354,10 @@ static void test_another_change_with_the_same_numbers(void **state)
 	assert_string_equal(f->threads[1], "ts0");
 }
 
-static void note(struct store_record *recorded)
+static void note(struct store_call *recorded)
 {
-	dispatcher_note(recorded->call.context, recorded);
-	store_call_free(&recorded->call);
+	dispatcher_note(recorded->context, (const struct store_record *)recorded);
+	store_call_free(recorded);
 }
 
 /* What the leader has found itself is told once, by the round that it waits for. */
@@ -368,7 +368,7 @@ static void test_leader_has_found_it(void **state)
 
 	turn(&f->one, true, true, 0, 1);
 	run_for(f, 1000);
-	request->reply = note;
+	request->call.reply = note;
 	request->call.context = f->one.dispatcher;
 	store_client_call(&f->one.agent, &request->call);
 	run_for(f, 4000);
@@ -379,7 +379,7 @@ static void test_leader_has_found_it(void **state)
 	assert_int_equal(f->attempts, 1);
 	/* The other does nothing about what it has found: the leader does. */
 	request = found(f, "p50");
-	request->reply = note;
+	request->call.reply = note;
 	request->call.context = f->other.dispatcher;
 	store_client_call(&f->other.agent, &request->call);
 	run_for(f, 5000);

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "agent/fleet/fleet.h"
-#include "agent/store/postgresql/file.h"
+#include "agent/store/backend.h"
+#include "agent/store/postgresql/connection.h"
 #include "agent/store/postgresql/fleet.h"
 #include "agent/store/postgresql/statements.h"
 #include "tests/unit/waiting.h"
@@ -93,7 +94,7 @@ static int tear_down(void **state)
 static struct tx *connect(void)
 {
 	struct error error;
-	struct tx *connection = postgresql_open_as_it_is(address, &error);
+	struct tx *connection = postgresql_backend.open(address, STORE_READ, &error);
 
 	if (!connection)
 		fail_msg("%s", error.text);
@@ -192,7 +193,7 @@ static void test_one_takes_over_from_another(void **state)
 	turn = take(connection, 2, 256);
 	assert_int_equal(held(turn, 2), 256);
 	end(turn);
-	postgresql_close(connection);
+	postgresql_backend.close(connection);
 }
 
 /* Nobody was in need of what it held: it goes on, and that is counted. */
@@ -214,7 +215,7 @@ static void test_a_late_renewal(void **state)
 	assert_int_equal(sql("SELECT until - renewed FROM agents"), STORE_LEASE);
 	assert_int_equal(sql("SELECT late FROM agents"), 1);
 	end(turn);
-	postgresql_close(connection);
+	postgresql_backend.close(connection);
 }
 
 /* Of another primary, whose clock was ahead. */
@@ -236,7 +237,7 @@ static void test_a_lease_that_ends_too_late(void **state)
 	turn = take(connection, 2, 0);
 	assert_int_equal(turn->reaped, 0);
 	end(turn);
-	postgresql_close(connection);
+	postgresql_backend.close(connection);
 }
 
 static void test_leaving(void **state)
@@ -262,7 +263,7 @@ static void test_leaving(void **state)
 	assert_int_equal(held(turn, 2), 256);
 	assert_int_equal(turn->taken_over, 0); /* they were given back */
 	end(turn);
-	postgresql_close(connection);
+	postgresql_backend.close(connection);
 }
 
 /* `test`: in that shard, or leased by itself; or NULL. */
@@ -304,7 +305,7 @@ static void test_a_writer_is_fenced(void **state)
 	end(join(connection, 1));
 	end(join(connection, 2));
 	end(take(connection, 1, 256));
-	assert_true(connection_begin(postgresql_connection(writer), true));
+	assert_true(connection_begin(connection_of(writer), true));
 	assert_true(lock_as(writer, 1, 9, 1));
 	assert_false(lock_as(writer, 1, 9, 2));
 	assert_false(lock_as(writer, 2, 9, 1));
@@ -316,16 +317,16 @@ static void test_a_writer_is_fenced(void **state)
 	assert_int_equal(held(turn, 2), 255);
 	assert_int_equal(turn->shards[9].holder, 1);
 	end(turn);
-	assert_true(connection_commit(postgresql_connection(writer)));
+	assert_true(connection_commit(connection_of(writer)));
 	turn = take(connection, 2, 256);
 	assert_int_equal(turn->shards[9].term, 2);
 	end(turn);
-	assert_true(connection_begin(postgresql_connection(writer), true));
+	assert_true(connection_begin(connection_of(writer), true));
 	assert_false(lock_as(writer, 1, 9, 1));
 	assert_true(lock_as(writer, 2, 9, 2));
-	connection_rollback(postgresql_connection(writer));
-	postgresql_close(writer);
-	postgresql_close(connection);
+	connection_rollback(connection_of(writer));
+	postgresql_backend.close(writer);
+	postgresql_backend.close(connection);
 }
 
 /* Connections that wait for a lock. */
@@ -391,9 +392,9 @@ static bool writes_as(struct tx *writer, int64_t instance, int64_t term)
 {
 	bool holds;
 
-	assert_true(connection_begin(postgresql_connection(writer), true));
+	assert_true(connection_begin(connection_of(writer), true));
 	holds = lock_test_as(writer, instance, 9, "t", true, term);
-	connection_rollback(postgresql_connection(writer));
+	connection_rollback(connection_of(writer));
 	return holds;
 }
 
@@ -443,8 +444,8 @@ static void test_a_test_is_leased_by_itself(void **state)
 	assert_moved(connection, 2, CLAIMS, 0);
 	assert_moved(connection, 2, JOINS, 0);
 	assert_moved(connection, 1, JOINS, -1);
-	postgresql_close(writer);
-	postgresql_close(connection);
+	postgresql_backend.close(writer);
+	postgresql_backend.close(connection);
 }
 
 /* Of an agent that dies with it, also while it writes: then nobody has it until that has ended. */
@@ -461,7 +462,7 @@ static void test_a_test_outlives_its_holder(void **state)
 	end(take(connection, 1, 256));
 	done(move(connection, 1, LEAVES, 9));
 	term = assert_moved(connection, 2, CLAIMS, 2);
-	assert_true(connection_begin(postgresql_connection(writer), true));
+	assert_true(connection_begin(connection_of(writer), true));
 	assert_true(lock_test_as(writer, 2, 9, "t", true, term));
 	sql("UPDATE agents SET until = renewed - 1 WHERE instance = 2");
 	assert_moved(connection, 1, CLAIMS, 2); /* its lease is over, but it is not gone */
@@ -475,7 +476,7 @@ static void test_a_test_outlives_its_holder(void **state)
 	perform(connection, &turn->call);
 	assert_int_not_equal(turn->singles, 0);
 	end(turn);
-	assert_true(connection_commit(postgresql_connection(writer)));
+	assert_true(connection_commit(connection_of(writer)));
 
 	/* Its row stays as long as that is how one knows that it is gone. */
 	sql("UPDATE agents SET gone = 1 WHERE instance = 2");
@@ -496,8 +497,8 @@ static void test_a_test_outlives_its_holder(void **state)
 	perform(connection, &turn->call);
 	end(turn);
 	assert_int_equal(singles(connection), 0);
-	postgresql_close(writer);
-	postgresql_close(connection);
+	postgresql_backend.close(writer);
+	postgresql_backend.close(connection);
 }
 
 /* A test leaves its shard, or somebody takes that: then the next holder finds what has left. */
@@ -511,21 +512,21 @@ static void test_a_test_leaves_while_its_shard_is_taken(void **state)
 	end(join(connection, 1));
 	end(join(connection, 2));
 	end(take(connection, 1, 256));
-	assert_true(connection_begin_plain(postgresql_connection(leaving)));
+	assert_true(connection_begin_plain(connection_of(leaving)));
 	done(move(leaving, 1, LEAVES, 9));
 	sql("UPDATE agents SET gone = 1 WHERE instance = 1");
 	turn = take(connection, 2, 256);
 	assert_int_not_equal(turn->shards[9].holder, 2);
 	end(turn);
-	assert_true(connection_commit(postgresql_connection(leaving)));
+	assert_true(connection_commit(connection_of(leaving)));
 	turn = take(connection, 2, 256);
 	assert_int_equal(turn->shards[9].holder, 2);
 	end(turn);
 	assert_moved(connection, 2, CLAIMS, 2);
 	sql("DELETE FROM singles");
 	assert_moved(connection, 1, LEAVES, -1); /* the other way round */
-	postgresql_close(leaving);
-	postgresql_close(connection);
+	postgresql_backend.close(leaving);
+	postgresql_backend.close(connection);
 }
 
 static void *leave_shard(void *connection)
@@ -540,7 +541,7 @@ static void test_a_write_does_not_overtake_a_leaving_test(void **state)
 {
 	NEEDS_SERVER();
 	struct tx *connection = connect(), *writer = connect(), *leaving = connect();
-	struct connection *of_writer = postgresql_connection(writer);
+	struct connection *of_writer = connection_of(writer);
 	pthread_t thread;
 
 	(void)state;
@@ -561,9 +562,9 @@ static void test_a_write_does_not_overtake_a_leaving_test(void **state)
 	assert_true(lock_test_as(writer, 1, 9, "u", false, 1));
 	assert_true(lock_as(writer, 1, 9, 1));
 	connection_rollback(of_writer);
-	postgresql_close(leaving);
-	postgresql_close(writer);
-	postgresql_close(connection);
+	postgresql_backend.close(leaving);
+	postgresql_backend.close(writer);
+	postgresql_backend.close(connection);
 }
 
 /* Which version of a test decides. */
@@ -647,7 +648,7 @@ static void test_which_version_decides(void **state)
 	assert_decided(connection, 1, 300, "a=200 new=200 ");
 	announces(connection, 1, 200, OF(a8));
 	assert_decided(connection, 1, 200, "");
-	postgresql_close(connection);
+	postgresql_backend.close(connection);
 }
 
 /* Threads: each does one thing once all are there. */
@@ -721,7 +722,7 @@ static void test_a_late_renewal_meets_a_reaper(void **state)
 	}
 	assert_int_equal(renewed + reaped, ROUNDS);
 	for (int i = 0; i < 2; i++)
-		postgresql_close(racers[i].connection);
+		postgresql_backend.close(racers[i].connection);
 }
 
 /* Each shard goes to one of them, with one new term, however many there are. */
@@ -757,7 +758,7 @@ static void test_many_takers(void **state)
 			round * 1000 + round);
 	}
 	for (int i = 0; i < TAKERS; i++)
-		postgresql_close(racers[i].connection);
+		postgresql_backend.close(racers[i].connection);
 }
 
 static struct store_requests *ask(
@@ -831,7 +832,7 @@ static void test_runs_are_asked_for(void **state)
 	perform(connection, &turn->call);
 	assert_int_equal(turn->requests, 1);
 	end(turn);
-	postgresql_close(connection);
+	postgresql_backend.close(connection);
 }
 
 static struct store_views *view(
@@ -887,17 +888,17 @@ static void test_views(void **state)
 	call = view(connection, 2, NULL, VIEW_NONE);
 	assert_int_equal(call->view_count, 1);
 	store_call_free(&call->call);
-	postgresql_close(connection);
+	postgresql_backend.close(connection);
 }
 
 /* Answers come on the store's threads. */
 static _Atomic int answered_turns, answered_others;
 
-static void answered_turn(struct store_turn *turn)
+static void answered_turn(struct store_call *turn)
 {
-	assert_false(turn->call.failed);
+	assert_false(turn->failed);
 	answered_turns++;
-	end(turn);
+	store_call_free(turn);
 }
 
 static void answered_other(struct store_configuration *call)
@@ -937,9 +938,8 @@ static void test_a_turn_does_not_wait(void **state)
 	(void)state;
 	answered_turns = answered_others = 0;
 	end(join(connection, 1));
-	assert_true(connection_begin_plain(postgresql_connection(connection)));
-	assert_true(
-		connection_run(postgresql_connection(connection), "LOCK TABLE fingerprints", NULL));
+	assert_true(connection_begin_plain(connection_of(connection)));
+	assert_true(connection_run(connection_of(connection), "LOCK TABLE fingerprints", NULL));
 	call->announce = true;
 	call->configuration = 7;
 	call->tests = &test;
@@ -947,15 +947,15 @@ static void test_a_turn_does_not_wait(void **state)
 	store_submit(store, &call->call);
 	wait_until(sql(waiting) == 1);
 	turn = turn_of(1);
-	turn->reply = answered_turn;
+	turn->call.reply = answered_turn;
 	store_submit(store, &turn->call);
 	wait_until(answered_turns > 0);
 	assert_int_equal(answered_turns, 1);
 	assert_int_equal(answered_others, 0);
-	connection_rollback(postgresql_connection(connection));
+	connection_rollback(connection_of(connection));
 	assert_true(store_close(store));
 	assert_int_equal(answered_others, 1);
-	postgresql_close(connection);
+	postgresql_backend.close(connection);
 }
 
 static void *close_store(void *store)
@@ -975,15 +975,15 @@ static void test_the_last_call_comes_last(void **state)
 
 	(void)state;
 	end(join(connection, 1));
-	assert_true(connection_begin_plain(postgresql_connection(connection)));
-	assert_true(connection_run(postgresql_connection(connection), "LOCK TABLE schema", NULL));
+	assert_true(connection_begin_plain(connection_of(connection)));
+	assert_true(connection_run(connection_of(connection), "LOCK TABLE schema", NULL));
 	store_submit(store, store_probe_new());
 	turn->leave = true;
 	store_last(store, &turn->call);
 	assert_int_equal(pthread_create(&closer, NULL, close_store, store), 0);
 	wait_until(sql(waiting) == 1);
 	assert_int_equal(sql("SELECT count(*) FROM agents WHERE gone = 0"), 1);
-	connection_rollback(postgresql_connection(connection));
+	connection_rollback(connection_of(connection));
 	pthread_join(closer, &closed);
 	assert_ptr_equal(closed, store);
 	assert_int_equal(sql("SELECT count(*) FROM agents WHERE gone = 0"), 0);
@@ -992,7 +992,7 @@ static void test_the_last_call_comes_last(void **state)
 	assert_int_equal(sql("SELECT count(*) FROM agents, schema"
 			     " WHERE agents.xmin::text::bigint > schema.xmin::text::bigint"),
 		1);
-	postgresql_close(connection);
+	postgresql_backend.close(connection);
 }
 
 /* Ids are not in the order of commits: a row with a smaller id than the last is news, too. */
@@ -1015,7 +1015,7 @@ static void test_what_is_new(void **state)
 	perform(connection, &turn->call);
 	assert_int_not_equal(turn->said, said);
 	end(turn);
-	postgresql_close(connection);
+	postgresql_backend.close(connection);
 }
 
 /* What the constraints of the tables do not say. */
@@ -1029,7 +1029,7 @@ static void test_check_finds_what_is_wrong(void **state)
 	struct error error;
 
 	(void)state;
-	assert_true(postgresql_check(address, arena, &report, &error));
+	assert_true(postgresql_backend.check(address, arena, &report, &error));
 	assert_int_equal(report.problems.count, 0);
 	assert_true(report.size > 0);
 	sql("INSERT INTO events (id, time, kind) VALUES (12, 1, 8)");
@@ -1038,7 +1038,7 @@ static void test_check_finds_what_is_wrong(void **state)
 	    " created, updated) VALUES (DEFAULT, 'k', 'r', '', '', 1, 0, 1,"
 	    " 1)");
 	sql("DELETE FROM shards WHERE shard = 7");
-	assert_true(postgresql_check(address, arena, &report, &error));
+	assert_true(postgresql_backend.check(address, arena, &report, &error));
 	assert_int_equal(report.deliveries, 1);
 	assert_int_equal(report.queued, 1);
 	assert_int_equal(report.problems.count, 3);

@@ -6,7 +6,7 @@
 #include "unit.h"
 
 #include "agent/store/backend.h"
-#include "agent/store/postgresql/file.h"
+#include "agent/store/postgresql/connection.h"
 #include "agent/store/postgresql/statements.h"
 #include "agent/store/sql/statements.h"
 #include "tests/unit/store_talk.h"
@@ -32,11 +32,11 @@ static bool prepare_with(
 		buf_printf(
 			&whole, "%s%s%s", i == 0 ? "(" : ", ", types[i], i + 1 == count ? ")" : "");
 	buf_printf(&whole, " AS %s", translated.data);
-	done = connection_run(postgresql_connection(tx), whole.data, NULL) &&
-	       connection_run(postgresql_connection(tx), "DEALLOCATE statement", NULL);
+	done = connection_run(connection_of(tx), whole.data, NULL) &&
+	       connection_run(connection_of(tx), "DEALLOCATE statement", NULL);
 	buf_free(&translated);
 	buf_free(&whole);
-	return done || connection_fail(postgresql_connection(tx), error);
+	return done || connection_fail(connection_of(tx), error);
 }
 
 /* A type that is not known beside the text, and that the server asks for, is one of two. */

@@ -5,7 +5,7 @@
 #include "unit.h"
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 
 #include "agent/store/sqlite/file.h"
 #include "tests/unit/store_talk.h"
@@ -351,8 +351,9 @@ static void backup_fails(
 	const struct fixture *fixture, const char *target, bool force, const char *words)
 {
 	struct error error = {0};
+	int64_t size;
 
-	assert_false(store_backup(fixture->path, target, force, &error));
+	assert_false(store_backup(fixture->path, target, force, &size, &error));
 	assert_int_equal(error.kind, ERROR_STATE);
 	if (!strstr(error.text, words))
 		fail_msg("\"%s\" does not say \"%s\"", error.text, words);
@@ -362,18 +363,19 @@ static void test_backup_is_whole_and_replaces_nothing(void **state)
 {
 	struct fixture *fixture = *state, copied = **(struct fixture **)state;
 	struct error error;
+	int64_t size;
 
 	snprintf(copied.path, sizeof copied.path, "%s/copy.db", fixture->folder);
 	fill(fixture);
-	assert_true(store_backup(fixture->path, copied.path, false, &error));
+	assert_true(store_backup(fixture->path, copied.path, false, &size, &error));
 	expect_files(fixture, "copy.db state.db state.db-shm state.db-wal state.db.lock ");
 	record_one(fixture, &example);
 	backup_fails(fixture, copied.path, false, "file exists");
 	expect_whole(&copied);
-	assert_true(store_backup(fixture->path, copied.path, true, &error));
+	assert_true(store_backup(fixture->path, copied.path, true, &size, &error));
 	assert_int_equal(count_listed(&copied), 4);
 	close_fixture(fixture);
-	assert_true(store_backup(fixture->path, copied.path, true, &error));
+	assert_true(store_backup(fixture->path, copied.path, true, &size, &error));
 	assert_int_equal(count_listed(&copied), 4);
 	expect_files(fixture, "copy.db state.db state.db.lock ");
 	backup_fails(fixture, "/nowhere/copy.db", false, "No such file");
@@ -384,42 +386,30 @@ static void test_backup_is_whole_and_replaces_nothing(void **state)
 	assert_int_equal(count_listed(fixture), 5);
 }
 
-/* By whatever name. */
-static void make_file(const struct fixture *fixture, const char *name, bool old)
-{
-	char path[256];
-	struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
-	int file;
-
-	snprintf(path, sizeof path, "%s/%s", fixture->folder, name);
-	file = open(path, O_WRONLY | O_CREAT, 0600);
-	assert_true(file >= 0);
-	close(file);
-	if (old)
-		assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-}
-
-/* What killed backups have left goes with the next, but for what may still be written. */
-static void test_backup_removes_leftovers(void **state)
+/* What a killed backup has left is replaced by the next, but not what is still being written. */
+static void test_backup_replaces_leftovers(void **state)
 {
 	struct fixture *fixture = *state;
-	char target[256];
+	char target[256], left[300];
 	struct error error;
+	int64_t size = 0;
+	int file;
 
 	fill(fixture);
 	close_fixture(fixture);
-	make_file(fixture, "copy.db.new-aB3xYz", true);
-	make_file(fixture, "copy.db.new-aB3xYz-journal", true);
-	make_file(fixture, "copy.db.new-young1", false);
-	make_file(fixture, "copy.db.new-notes", true);
-	make_file(fixture, "copy.db.new-aB3xYz.txt", true);
-	make_file(fixture, "other.db.new-aB3xYz", true);
 	snprintf(target, sizeof target, "%s/copy.db", fixture->folder);
-	assert_true(store_backup(fixture->path, target, false, &error));
-	expect_files(fixture, "copy.db copy.db.new-aB3xYz.txt copy.db.new-notes copy.db.new-young1"
-			      " other.db.new-aB3xYz state.db state.db.lock ");
+	snprintf(left, sizeof left, "%s.new-backup", target);
+	file = open(left, O_WRONLY | O_CREAT, 0600);
+	assert_int_equal(write(file, "half", 4), 4);
+	assert_int_equal(flock(file, LOCK_EX), 0);
+	backup_fails(fixture, target, false, "another backup is being written");
+	close(file);
+	assert_true(store_backup(fixture->path, target, false, &size, &error));
+	assert_true(size > 4096);
+	expect_files(fixture, "copy.db state.db state.db.lock ");
 }
 
+/* By whatever name. */
 static void test_backup_spares_what_it_copies(void **state)
 {
 	static const char *const suffixes[] = {"", "-wal", "-shm", ".lock"};
@@ -499,7 +489,7 @@ int main(void)
 		CASE(test_check_of_a_whole_file),
 		CASE(test_check_finds_what_is_wrong),
 		CASE(test_backup_is_whole_and_replaces_nothing),
-		CASE(test_backup_removes_leftovers),
+		CASE(test_backup_replaces_leftovers),
 		CASE(test_backup_spares_what_it_copies),
 		CASE(test_check_of_an_empty_file),
 		CASE(test_backup_of_a_damaged_file_is_none),

@@ -1258,6 +1258,7 @@ static void test_survives(void **state)
 	const char *present = "db.new";
 	char backup[sizeof fixture->path];
 	struct error error;
+	int64_t size;
 
 	open_fixture(fixture);
 	record_example(fixture, NULL);
@@ -1281,7 +1282,7 @@ static void test_survives(void **state)
 	assert_int_equal(count_rows(fixture, "events WHERE kind > 7"), 1);
 	assert_int_equal(triage_of(fixture, 1).state, TRIAGE_FALSE);
 	snprintf(backup, sizeof backup, "%s/copy.db", fixture->folder);
-	if (!store_backup(fixture->path, backup, false, &error))
+	if (!store_backup(fixture->path, backup, false, &size, &error))
 		fail_msg("%s", error.text);
 	store_close(fixture->store);
 	fixture->store = NULL;

@@ -27,25 +27,6 @@
 
 enum { TESTS_AT_ONCE = 5000 };
 
-static void write_tests(
-	struct tx *tx, const struct store_configuration *call, size_t first, size_t count)
-{
-	struct buf list = {0};
-
-	for (size_t i = first; i < first + count; i++) {
-		buf_text(&list, i > first ? ",[" : "[[");
-		buf_json_text(&list, call->tests[i].name);
-		buf_printf(&list, ",%lld]", (long long)call->tests[i].fingerprint);
-	}
-	buf_char(&list, ']');
-	RUN(tx,
-		"INSERT INTO fingerprints (configuration, test, fingerprint) SELECT ?1, value ->>"
-		" 0, CAST(value ->> 1 AS BIGINT) FROM @pairs{?2,listed} ON CONFLICT"
-		" (configuration, test) DO NOTHING",
-		v_id(call->configuration), v_text(list.data));
-	buf_free(&list);
-}
-
 static void announce(struct tx *tx, const struct store_configuration *call)
 {
 	RUN(tx, "WITH" MOMENT " DELETE FROM fingerprints" OLD);
@@ -53,18 +34,29 @@ static void announce(struct tx *tx, const struct store_configuration *call)
 	if (query_ask(QUERY(tx,
 		    "WITH" MOMENT " UPDATE configurations SET announced = now FROM moment WHERE"
 		    " configuration = ?1 RETURNING 1",
-		    v_id(call->configuration))) != 0)
+		    v_int(call->configuration))) != 0)
 		return;
-	for (size_t i = 0; i < call->test_count; i += TESTS_AT_ONCE) {
-		size_t rest = call->test_count - i;
+	for (size_t i = 0; i < call->test_count;) {
+		struct buf list = {0};
 
-		write_tests(tx, call, i, rest < TESTS_AT_ONCE ? rest : TESTS_AT_ONCE);
+		do {
+			buf_text(&list, list.length > 0 ? ",[" : "[[");
+			buf_json_text(&list, call->tests[i].name);
+			buf_printf(&list, ",%lld]", (long long)call->tests[i].fingerprint);
+		} while (++i < call->test_count && i % TESTS_AT_ONCE != 0);
+		buf_char(&list, ']');
+		RUN(tx,
+			"INSERT INTO fingerprints (configuration, test, fingerprint) SELECT ?1,"
+			" value ->> 0, CAST(value ->> 1 AS BIGINT) FROM @pairs{?2,listed} ON"
+			" CONFLICT (configuration, test) DO NOTHING",
+			v_int(call->configuration), v_text(list.data));
+		buf_free(&list);
 	}
 	RUN(tx,
 		"WITH" MOMENT
 		" INSERT INTO configurations (configuration, announced) SELECT ?1, now FROM"
 		" moment ON CONFLICT (configuration) DO UPDATE SET announced = excluded.announced",
-		v_id(call->configuration));
+		v_int(call->configuration));
 }
 
 static void read_singles(struct tx *tx, struct store_configuration *call)
@@ -96,7 +88,7 @@ static void read_versions(struct tx *tx, struct store_configuration *call)
 		" fingerprints.fingerprint = decided.fingerprint THEN 1 ELSE 0 END FROM decided"
 		" JOIN fingerprints USING (test) JOIN live USING (configuration) ORDER BY test,"
 		" configuration",
-		v_id(call->call.holder), v_id(call->configuration));
+		v_int(call->call.holder), v_int(call->configuration));
 
 	while (query_next(&query)) {
 		struct announced_test *test = ADD_ROW(tx, call->versions, call->version_count);
@@ -126,7 +118,7 @@ static void leave_shards(struct tx *tx, const struct store_configuration *call)
 			" INSERT INTO singles (test, holder, term) SELECT test, 0, now FROM"
 			" listed JOIN held ON shard = at, moment ORDER BY 1 ON CONFLICT (test) DO"
 			" NOTHING",
-			v_id(call->call.holder), v_text(list.data));
+			v_int(call->call.holder), v_text(list.data));
 	buf_free(&list);
 }
 
@@ -134,7 +126,7 @@ static void move(struct tx *tx, const struct store_configuration *call, const ch
 	const struct strings *tests)
 {
 	if (tests->count > 0)
-		RUN(tx, statement, v_id(call->call.holder), v_text(rows_names(tx, tests)));
+		RUN(tx, statement, v_int(call->call.holder), v_names(tx, tests));
 }
 
 static void configurations_perform(struct tx *tx, struct store_configuration *call)

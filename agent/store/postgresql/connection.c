@@ -11,8 +11,9 @@
  * Neither is true of COMMIT, which may wait for a standby: a server that gives up waiting would say
  * that it is committed, while the standby does not have it.
  */
-#include "agent/store/postgresql/exchange.h"
+#include "agent/store/postgresql/connection.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,18 +22,62 @@
 #include <sys/random.h>
 
 #include "agent/base/arena.h"
+#include "agent/base/buf.h"
 #include "agent/base/clock.h"
 #include "agent/base/log.h"
 #include "agent/base/secret.h"
 #include "agent/base/when.h"
+#include "agent/store/postgresql/servers.h"
 #include "agent/store/store.h"
 
 enum {
+	WRITER_TEXT = 33,
+	CONFIRMED_KEPT = 64,
 	ATTEMPTS = 3,       /* of a statement that meets conflicts */
 	IDLE_MS = 10000,    /* of a transaction, unless it is given more time */
 	AWAY_MS = 500,      /* after all hosts failed: nothing is tried for so long */
 	PENDING_MOST = 500, /* statements without an answer */
+	POLL_MS = 200,      /* TLS may have read ahead data that poll() does not see */
+	SAY_MS = 5000,      /* then it is logged that it waits */
+	QUICK_MS = 1000,    /* an answer by which a connection is proven */
+	LATE_MS = 2000,     /* how much later than the server we give up */
+	LOAD_BYTES = 65536,
 };
+
+struct connection {
+	struct arena *arena; /* has secrets */
+	struct servers servers;
+	size_t at; /* the host to try first */
+	int64_t patience_ms;
+	int64_t away_until; /* monotonic */
+
+	PGconn *link; /* NULL: none */
+	bool open, committing;
+	bool reads;       /* the transaction, and does not write */
+	bool number_sent; /* it has a number */
+	bool doomed;      /* a statement of the open transaction has failed */
+	bool proven;      /* the last answer was quick */
+	bool loading;     /* rows are being sent, outside of the pipeline */
+	bool said;        /* that it waits for an answer */
+	size_t pending;   /* statements that were sent and have no answer yet */
+	size_t ignored;   /* the same, before them, whose answers nobody waits for */
+	int64_t changed;
+	struct buf parsed; /* the statement that the server parsed last, in the open transaction */
+	struct buf rows;   /* to be loaded */
+	Oid parsed_types[PARAMETERS_MOST];
+	int parsed_count;
+	struct error problem; /* of the last failure, and its kind: */
+	enum trouble trouble;
+
+	bool numbered;
+	char writer[WRITER_TEXT];
+	int64_t number;                    /* of the last transaction */
+	int64_t doubtful;                  /* its number; 0: none */
+	int64_t confirmed[CONFIRMED_KEPT]; /* numbers that were in doubt, and were committed */
+	size_t confirmed_count;
+};
+
+enum ready { READY, NOT_YET, TOO_LATE };
 
 static _Atomic int64_t round_trips, waited_us, connects, retries;
 
@@ -44,12 +89,6 @@ void connection_traffic(struct store_traffic *out)
 void connection_retried(void)
 {
 	retries++;
-}
-
-void connection_answered(int64_t us)
-{
-	round_trips++;
-	waited_us += us;
 }
 
 /* Failures */
@@ -64,12 +103,8 @@ const char *connection_problem(const struct connection *connection)
 	return connection->problem.text;
 }
 
-const char *connection_shown(const struct connection *connection)
-{
-	return connection->servers.shown;
-}
-
-void connection_note(
+/* The last failure: the first line of the text, without the password. */
+static void note(
 	struct connection *connection, enum trouble trouble, const char *state, const char *text)
 {
 	const char *password = connection->link ? PQpass(connection->link) : NULL;
@@ -92,7 +127,9 @@ bool connection_fail(const struct connection *connection, struct error *error)
 		connection->problem.text);
 }
 
-void connection_drop(struct connection *connection)
+/* Gives the connection up. A commit in progress is in doubt. A transaction stays open, so that
+ * nothing else of it is sent, which would be outside of it on the next connection. */
+static void drop(struct connection *connection)
 {
 	PQfinish(connection->link); /* does not wait: the connection does not block */
 	connection->link = NULL;
@@ -117,21 +154,14 @@ static const char *last_attempt(const char *text)
 	return text;
 }
 
-bool connection_lost(struct connection *connection)
+/* Gives it up with libpq's message. Always false. */
+static bool lost(struct connection *connection)
 {
 	const char *text = PQerrorMessage(connection->link);
 
-	connection_note(connection, TROUBLE_AWAY, NULL,
+	note(connection, TROUBLE_AWAY, NULL,
 		text && *text ? text : "connection to the server closed");
-	connection_drop(connection);
-	return false;
-}
-
-static bool is_of(const char *state, const char *const *classes)
-{
-	for (; *classes; classes++)
-		if (strncmp(state, *classes, strlen(*classes)) == 0)
-			return true;
+	drop(connection);
 	return false;
 }
 
@@ -139,31 +169,228 @@ static bool is_of(const char *state, const char *const *classes)
  * fail any call. */
 static enum trouble trouble_of(const char *state)
 {
-	static const char *const conflicts[] = {"40001", "40P01", NULL};
-	static const char *const away[] = {"08", "25006", "25P03", "53", "57", "58", "XX", NULL};
+	static const char *const away[] = {"08", "25006", "25P03", "53", "57", "58", "XX"};
 
-	if (is_of(state, conflicts))
+	if (strcmp(state, "40001") == 0 || strcmp(state, "40P01") == 0)
 		return TROUBLE_CONFLICT;
-	return is_of(state, away) ? TROUBLE_AWAY : TROUBLE_STATEMENT;
+	for (size_t i = 0; i < sizeof away / sizeof *away; i++)
+		if (strncmp(state, away[i], strlen(away[i])) == 0)
+			return TROUBLE_AWAY;
+	return TROUBLE_STATEMENT;
 }
 
-void connection_note_result(struct connection *connection, const PGresult *result)
+static void note_result(struct connection *connection, const PGresult *result)
 {
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	const char *said = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
-	connection_note(connection, state ? trouble_of(state) : TROUBLE_AWAY, state,
+	note(connection, state ? trouble_of(state) : TROUBLE_AWAY, state,
 		said ? said : PQresultErrorMessage(result));
 }
 
-void connection_note_late(
+/* It took longer than the limit of `option`. */
+static void note_late(
 	struct connection *connection, const char *what, int64_t ms, const char *option)
 {
 	char text[80], limit[WHEN_TEXT];
 
 	when_format_duration(ms, limit);
 	snprintf(text, sizeof text, "%s within %s%s", what, limit, option);
-	connection_note(connection, TROUBLE_AWAY, NULL, text);
+	note(connection, TROUBLE_AWAY, NULL, text);
+}
+
+/* Statements and answers */
+
+/* Waits a little, at most until then (monotonic). */
+static enum ready wait_for(PGconn *link, short events, int64_t deadline)
+{
+	struct pollfd fd = {.fd = PQsocket(link), .events = events};
+	int64_t left = deadline - clock_monotonic();
+	int ready;
+
+	if (left <= 0)
+		return TOO_LATE;
+	ready = poll(&fd, 1, left > POLL_MS ? POLL_MS : (int)left);
+	if (ready > 0 || (ready < 0 && errno != EINTR))
+		return READY; /* libpq reports any error */
+	return NOT_YET;
+}
+
+static bool late(struct connection *connection)
+{
+	note_late(connection, "no response from the server", connection->patience_ms + LATE_MS, "");
+	drop(connection);
+	return false;
+}
+
+/* A statement that is repeated in a transaction is parsed once: the server keeps the last statement
+ * without a name, and in a transaction poolers change neither the server nor that. */
+static bool send_statement(
+	struct connection *connection, const char *sql, const struct parameters *parameters)
+{
+	struct buf *parsed = &connection->parsed;
+	size_t types = (size_t)parameters->count * sizeof *parameters->types;
+
+	if (connection->open && parsed->length > 0 && strcmp(parsed->data, sql) == 0 &&
+		connection->parsed_count == parameters->count &&
+		memcmp(connection->parsed_types, parameters->types, types) == 0)
+		return PQsendQueryPrepared(connection->link, "", parameters->count,
+			parameters->values, parameters->lengths, parameters->formats, 1);
+	buf_clear(parsed);
+	buf_text(parsed, sql);
+	connection->parsed_count = parameters->count;
+	memcpy(connection->parsed_types, parameters->types, types);
+	return PQsendQueryParams(connection->link, sql, parameters->count, parameters->types,
+		parameters->values, parameters->lengths, parameters->formats, 1);
+}
+
+/* A statement, whose answer comes later; parameters may be NULL. */
+static bool queue(
+	struct connection *connection, const char *sql, const struct parameters *parameters)
+{
+	static const struct parameters none;
+
+	if (!parameters)
+		parameters = &none;
+	if (connection->open && connection->doomed)
+		return false; /* with the problem as it was */
+	if (!connection->link) {
+		note(connection, TROUBLE_AWAY, NULL, "connection to the server closed");
+		return false;
+	}
+	if (!send_statement(connection, sql, parameters))
+		return lost(connection);
+	connection->pending++;
+	return true;
+}
+
+/* One without parameters, after all others were answered, whose answer nobody waits for. */
+static bool queue_ignored(struct connection *connection, const char *sql)
+{
+	if (!queue(connection, sql, NULL))
+		return false;
+	connection->pending--;
+	connection->ignored++;
+	return (PQpipelineSync(connection->link) && PQflush(connection->link) >= 0) ||
+	       lost(connection);
+}
+
+/* Users who wait for minutes want to know the reason. */
+static void say_waiting(struct connection *connection, int64_t deadline)
+{
+	int64_t since = deadline - connection->patience_ms - LATE_MS;
+	char most[WHEN_TEXT];
+
+	if (connection->said || connection->patience_ms <= CONNECTION_PATIENCE ||
+		clock_monotonic() < since + SAY_MS)
+		return;
+	connection->said = true;
+	log_event(LEVEL_INFO, "waiting for the state database",
+		LOG_TEXT("state", connection->servers.shown),
+		LOG_TEXT("at_most", when_format_duration(connection->patience_ms, most)));
+}
+
+/* The next result, or NULL at the end of a statement's; false: the connection is lost. */
+static bool next_result(struct connection *connection, int64_t deadline, PGresult **result)
+{
+	for (;;) {
+		int left = PQflush(connection->link);
+		enum ready ready;
+
+		if (left < 0)
+			return lost(connection);
+		if (!PQisBusy(connection->link) && left == 0)
+			break;
+		ready = wait_for(
+			connection->link, (short)(left ? POLLIN | POLLOUT : POLLIN), deadline);
+		if (ready == TOO_LATE)
+			return late(connection);
+		say_waiting(connection, deadline);
+		if (!PQconsumeInput(connection->link))
+			return lost(connection);
+	}
+	*result = PQgetResult(connection->link);
+	if (*result || PQstatus(connection->link) == CONNECTION_OK)
+		return true;
+	return lost(connection);
+}
+
+/* Reads the answers to all that was sent, up to the last synchronisation point. The last result is
+ * kept. */
+static bool read_all(struct connection *connection, int64_t deadline, PGresult **last)
+{
+	bool good = true;
+	PGresult *result = NULL;
+	ExecStatusType status;
+
+	for (;;) {
+		if (!next_result(connection, deadline, &result))
+			return false;
+		status = PQresultStatus(result);
+		if (status == PGRES_PIPELINE_SYNC && connection->ignored == 0)
+			break;
+		if (status == PGRES_PIPELINE_SYNC)
+			connection->ignored--;
+		if (!result || status == PGRES_PIPELINE_SYNC) { /* NULL: between two statements */
+			PQclear(result);
+			continue;
+		}
+		PQclear(*last);
+		*last = NULL;
+		if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+			connection->changed = strtoll(PQcmdTuples(result), NULL, 10);
+			*last = result;
+			continue;
+		}
+		/* After an error the rest is skipped by the server. */
+		if (status != PGRES_PIPELINE_ABORTED)
+			note_result(connection, result);
+		PQclear(result);
+		good = false;
+	}
+	PQclear(result);
+	connection->pending = 0;
+	return good;
+}
+
+/* Waits for the answers to all that was sent; the result of the last is for PQclear. NULL: one has
+ * failed, or the connection is lost. */
+static PGresult *drain(struct connection *connection)
+{
+	int64_t started = clock_monotonic_ns();
+	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
+	PGresult *last = NULL;
+	bool good;
+
+	connection->said = false;
+	if (!connection->link) {
+		note(connection, TROUBLE_AWAY, NULL, "connection to the server closed");
+		return NULL;
+	}
+	if (!PQpipelineSync(connection->link)) {
+		lost(connection);
+		return NULL;
+	}
+	good = read_all(connection, deadline, &last);
+	round_trips++;
+	waited_us += (clock_monotonic_ns() - started) / 1000;
+	connection->proven = good && clock_monotonic_ns() - started < QUICK_MS * INT64_C(1000000);
+	if (good)
+		return last;
+	PQclear(last);
+	connection->doomed = connection->open;
+	/* A server that does not take writes any more, or is about to stop: another host. */
+	if (connection->link && connection->trouble == TROUBLE_AWAY)
+		drop(connection);
+	return NULL;
+}
+
+static bool drained(struct connection *connection)
+{
+	PGresult *result = drain(connection);
+
+	PQclear(result);
+	return result != NULL;
 }
 
 /* Connecting */
@@ -244,11 +471,11 @@ static bool finish_connecting(struct connection *connection)
 	while (PQstatus(connection->link) != CONNECTION_BAD && polled != PGRES_POLLING_OK &&
 		polled != PGRES_POLLING_FAILED) {
 		short events = polled == PGRES_POLLING_READING ? POLLIN : POLLOUT;
-		enum ready ready = exchange_wait(connection->link, events, deadline);
+		enum ready ready = wait_for(connection->link, events, deadline);
 
 		if (ready == TOO_LATE) {
-			connection_note_late(connection, "no connection",
-				connection->servers.connect_ms, " (connect_timeout)");
+			note_late(connection, "no connection", connection->servers.connect_ms,
+				" (connect_timeout)");
 			return false;
 		}
 		if (ready == READY)
@@ -257,23 +484,7 @@ static bool finish_connecting(struct connection *connection)
 	if (polled == PGRES_POLLING_OK && PQsetnonblocking(connection->link, 1) == 0 &&
 		PQenterPipelineMode(connection->link))
 		return true;
-	connection_note(
-		connection, TROUBLE_AWAY, NULL, last_attempt(PQerrorMessage(connection->link)));
-	return false;
-}
-
-static bool connect_to(struct connection *connection, const struct host *host, const char *password)
-{
-	start(connection, host, password);
-	connects++;
-	if (finish_connecting(connection))
-		return true;
-	PQfinish(connection->link);
-	connection->link = NULL;
-	/* Which of several hosts, where libpq's message does not say so. */
-	if (connection->servers.host_count > 1 && host->name &&
-		!strstr(connection->problem.text, host->name))
-		error_prefix(&connection->problem, "%s: ", host->name);
+	note(connection, TROUBLE_AWAY, NULL, last_attempt(PQerrorMessage(connection->link)));
 	return false;
 }
 
@@ -281,12 +492,21 @@ static bool connect_any(struct connection *connection, const char *password)
 {
 	for (size_t i = 0; i < connection->servers.host_count; i++) {
 		size_t at = (connection->at + i) % connection->servers.host_count;
+		const struct host *host = &connection->servers.hosts[at];
 
-		if (connect_to(connection, &connection->servers.hosts[at], password)) {
+		start(connection, host, password);
+		connects++;
+		if (finish_connecting(connection)) {
 			connection->at = at;
 			connection->proven = false;
 			return true;
 		}
+		PQfinish(connection->link);
+		connection->link = NULL;
+		/* Which of several hosts, where libpq's message does not say so. */
+		if (connection->servers.host_count > 1 && host->name &&
+			!strstr(connection->problem.text, host->name))
+			error_prefix(&connection->problem, "%s: ", host->name);
 	}
 	connection->at = (connection->at + 1) % connection->servers.host_count;
 	connection->away_until = clock_monotonic() + AWAY_MS;
@@ -319,7 +539,7 @@ static bool ensure(struct connection *connection)
 	if (connection->link && !is_stale(connection))
 		return true;
 	if (connection->link)
-		connection_drop(connection);
+		drop(connection);
 	if (clock_monotonic() < connection->away_until) {
 		connection->trouble = TROUBLE_AWAY; /* with the problem as it was */
 		return false;
@@ -328,7 +548,7 @@ static bool ensure(struct connection *connection)
 	if (connection->servers.password_file &&
 		!secret_read(scratch, "state_password_file", connection->servers.password_file,
 			&password, &error)) {
-		connection_note(connection, TROUBLE_AWAY, NULL, error.text);
+		note(connection, TROUBLE_AWAY, NULL, error.text);
 		done = false;
 	}
 	done = done && connect_any(connection, password);
@@ -341,8 +561,8 @@ static void add_limits(const struct connection *connection, struct parameters *p
 {
 	bool patient = connection->patience_ms > CONNECTION_PATIENCE;
 
-	parameter_add(parameters, v_id(connection->patience_ms));
-	parameter_add(parameters, v_id(patient ? connection->patience_ms : IDLE_MS));
+	parameter_add(parameters, v_int(connection->patience_ms));
+	parameter_add(parameters, v_int(patient ? connection->patience_ms : IDLE_MS));
 }
 
 /* Compiling a statement takes seconds where it is expected to take long, and most take none. */
@@ -353,7 +573,7 @@ static bool send_limits(struct connection *connection)
 	struct parameters parameters = {0};
 
 	add_limits(connection, &parameters);
-	return exchange_queue(connection,
+	return queue(connection,
 		"SELECT " NOT_COMPILED "set_config('statement_timeout', CAST($1 AS TEXT), true),"
 		" set_config('idle_in_transaction_session_timeout', CAST($2 AS TEXT), true)",
 		&parameters);
@@ -365,7 +585,7 @@ static bool queue_alone(
 {
 	return ensure(connection) &&
 	       (connection->proven || connection->pending > 0 || send_limits(connection)) &&
-	       exchange_queue(connection, sql, parameters);
+	       queue(connection, sql, parameters);
 }
 
 /* Reads whether the doubtful transaction was committed, and refuses it if it was not: then it can
@@ -383,10 +603,10 @@ static bool settle(struct connection *connection)
 	if (connection->doubtful == 0)
 		return true;
 	parameter_add(&parameters, v_text(connection->writer));
-	parameter_add(&parameters, v_id(connection->doubtful));
+	parameter_add(&parameters, v_int(connection->doubtful));
 	if (!queue_alone(connection, sql, &parameters))
 		return false;
-	result = exchange_drain(connection);
+	result = drain(connection);
 	if (!result)
 		return false;
 	if (PQntuples(result) == 1 && cell_integer(result, 0, 0) == connection->doubtful)
@@ -405,9 +625,9 @@ static bool send_number(struct connection *connection)
 	connection->number++;
 	connection->number_sent = true;
 	parameter_add(&parameters, v_text(connection->writer));
-	parameter_add(&parameters, v_id(connection->number));
+	parameter_add(&parameters, v_int(connection->number));
 	add_limits(connection, &parameters);
-	return exchange_queue(connection,
+	return queue(connection,
 		"INSERT INTO commits (writer, number, refused, used) VALUES ($1, $2, 0,"
 		" CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT))"
 		" ON CONFLICT (writer) DO UPDATE SET number = excluded.number,"
@@ -438,7 +658,7 @@ static bool begin(struct connection *connection, const char *sql, bool numbered)
 	buf_clear(&connection->parsed);
 	connection->number_sent = false;
 	connection->changed = 0;
-	return exchange_queue(connection, sql, NULL) &&
+	return queue(connection, sql, NULL) &&
 	       (numbered ? send_number(connection) : send_limits(connection));
 }
 
@@ -466,7 +686,7 @@ static bool find_out(struct connection *connection)
 	}
 	if (connection_has_committed(connection, connection->number))
 		return true;
-	connection_note(connection, TROUBLE_CONFLICT, NULL, "connection lost before the commit");
+	note(connection, TROUBLE_CONFLICT, NULL, "connection lost before the commit");
 	return false;
 }
 
@@ -477,15 +697,14 @@ bool connection_commit(struct connection *connection)
 
 	/* All that was read is there: nothing can fail that anybody needs to know. */
 	if (connection->reads && connection->pending == 0) {
-		connection->open = !exchange_ignore(connection, "COMMIT");
+		connection->open = !queue_ignored(connection, "COMMIT");
 		return !connection->open;
 	}
-	if (!connection->reads &&
-		!exchange_queue(connection, "SET LOCAL statement_timeout = 0", NULL))
+	if (!connection->reads && !queue(connection, "SET LOCAL statement_timeout = 0", NULL))
 		return false;
 	/* A part of the queue may be sent at once. */
 	connection->committing = connection->number_sent;
-	result = exchange_queue(connection, "COMMIT", NULL) ? exchange_drain(connection) : NULL;
+	result = queue(connection, "COMMIT", NULL) ? drain(connection) : NULL;
 	connection->committing = false;
 	/* A conflict that COMMIT finds has ended it; so has the end of the connection. */
 	if (!connection->link || PQtransactionStatus(connection->link) == PQTRANS_IDLE)
@@ -497,7 +716,7 @@ bool connection_commit(struct connection *connection)
 	done = strcmp(PQcmdStatus(result), "COMMIT") == 0;
 	PQclear(result);
 	if (!done)
-		connection_note(connection, TROUBLE_STATEMENT, NULL, "the transaction failed");
+		note(connection, TROUBLE_STATEMENT, NULL, "the transaction failed");
 	return done;
 }
 
@@ -506,15 +725,14 @@ void connection_rollback(struct connection *connection)
 	if (!connection->open)
 		return;
 	if (connection->loading)
-		connection_drop(connection); /* which ends the transaction */
+		drop(connection); /* which ends the transaction */
 	/* The first answers belong to earlier statements, whose errors are known. */
 	if (connection->link && connection->pending > 0)
-		(void)exchange_drained(connection);
+		(void)drained(connection);
 	connection->doomed = false;
-	if (connection->link &&
-		(!exchange_queue(connection, "ROLLBACK", NULL) || !exchange_drained(connection)) &&
+	if (connection->link && (!queue(connection, "ROLLBACK", NULL) || !drained(connection)) &&
 		connection->link)
-		connection_drop(connection);
+		drop(connection);
 	connection->open = false;
 }
 
@@ -536,8 +754,8 @@ bool connection_send(
 {
 	if (!connection->open)
 		return connection_run(connection, sql, parameters);
-	return exchange_queue(connection, sql, parameters) &&
-	       (connection->pending < PENDING_MOST || exchange_drained(connection));
+	return queue(connection, sql, parameters) &&
+	       (connection->pending < PENDING_MOST || drained(connection));
 }
 
 PGresult *connection_ask(
@@ -547,8 +765,8 @@ PGresult *connection_ask(
 	int tries = 0;
 
 	do
-		if ((connection->open ? exchange_queue : queue_alone)(connection, sql, parameters))
-			result = exchange_drain(connection);
+		if ((connection->open ? queue : queue_alone)(connection, sql, parameters))
+			result = drain(connection);
 	while (!result && !connection->open && connection->trouble == TROUBLE_CONFLICT &&
 		++tries < ATTEMPTS);
 	return result;
@@ -565,7 +783,119 @@ bool connection_run(
 
 int64_t connection_changed(struct connection *connection)
 {
-	if (connection->pending > 0 && !exchange_drained(connection))
+	if (connection->pending > 0 && !drained(connection))
 		return 0;
 	return connection->changed;
+}
+
+/* Loading: not in a pipeline, which has no COPY. */
+
+static void put_bits(struct buf *out, uint32_t bits, int bytes)
+{
+	for (int i = bytes - 1; i >= 0; i--)
+		buf_char(out, (char)(bits >> (8 * i)));
+}
+
+static bool flush(struct connection *connection)
+{
+	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
+	int left;
+
+	while ((left = PQflush(connection->link)) > 0) {
+		if (wait_for(connection->link, POLLIN | POLLOUT, deadline) == TOO_LATE)
+			return late(connection);
+		if (!PQconsumeInput(connection->link))
+			return lost(connection);
+	}
+	return left == 0 || lost(connection);
+}
+
+static bool send_rows(struct connection *connection)
+{
+	struct buf *rows = &connection->rows;
+	bool done = PQputCopyData(connection->link, rows->data, (int)rows->length) == 1
+			    ? flush(connection)
+			    : lost(connection);
+
+	buf_clear(rows);
+	return done;
+}
+
+/* Takes results up to the end of the statement's, or to the first of that status. */
+static bool take_until(struct connection *connection, ExecStatusType status, int64_t deadline)
+{
+	bool good = true, found = false;
+	PGresult *result = NULL;
+
+	while (!found) {
+		if (!next_result(connection, deadline, &result))
+			return false;
+		if (!result)
+			return good && status == PGRES_COMMAND_OK;
+		found = status != PGRES_COMMAND_OK && PQresultStatus(result) == status;
+		if (!found && PQresultStatus(result) != PGRES_COMMAND_OK) {
+			note_result(connection, result);
+			good = false;
+		}
+		PQclear(result);
+	}
+	return true;
+}
+
+bool connection_load_begin(struct connection *connection, const char *sql)
+{
+	static const char header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0"; /* and a NUL */
+	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
+
+	if (connection->pending > 0 && !drained(connection))
+		return false;
+	if (!connection->link || connection->doomed)
+		return false; /* with the problem as it was */
+	if (!PQexitPipelineMode(connection->link) || !PQsendQuery(connection->link, sql))
+		return lost(connection);
+	buf_clear(&connection->parsed);
+	buf_clear(&connection->rows);
+	buf_append(&connection->rows, header, sizeof header);
+	connection->loading = take_until(connection, PGRES_COPY_IN, deadline);
+	connection->doomed = !connection->loading;
+	if (!connection->loading && connection->link && !PQenterPipelineMode(connection->link))
+		return lost(connection);
+	return connection->loading;
+}
+
+bool connection_load_row(struct connection *connection, const struct parameters *row)
+{
+	struct buf *rows = &connection->rows;
+
+	if (!connection->loading)
+		return false;
+	put_bits(rows, (uint32_t)row->count, 2);
+	for (int i = 0; i < row->count; i++) {
+		put_bits(rows, row->values[i] ? (uint32_t)row->lengths[i] : UINT32_MAX, 4);
+		if (row->values[i] && row->lengths[i] > 0)
+			buf_append(rows, row->values[i], (size_t)row->lengths[i]);
+	}
+	return rows->length < LOAD_BYTES || send_rows(connection);
+}
+
+bool connection_load_end(struct connection *connection)
+{
+	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
+	bool good;
+
+	if (!connection->loading)
+		return false;
+	put_bits(&connection->rows, UINT16_MAX, 2);
+	if (!send_rows(connection))
+		return false;
+	connection->loading = false;
+	if (PQputCopyEnd(connection->link, NULL) != 1)
+		return lost(connection);
+	if (!flush(connection))
+		return false;
+	good = take_until(connection, PGRES_COMMAND_OK, deadline);
+	connection->doomed = !good;
+	if (connection->link && !PQenterPipelineMode(connection->link))
+		return lost(connection);
+	return good;
 }

@@ -22,6 +22,7 @@
 
 struct connection;
 struct store_traffic;
+struct tx;
 
 /* The cause of the last failure. */
 enum trouble {
@@ -36,6 +37,9 @@ enum trouble {
  * it is malformed. */
 struct connection *connection_new(const char *address, struct error *error);
 void connection_free(struct connection *connection); /* accepts NULL */
+
+/* That of a handle of the state. */
+struct connection *connection_of(struct tx *tx);
 
 /* The time limit of an answer, ms; CONNECTION_PATIENCE is the default. In a transaction for the
  * rest of it. With a longer limit waits are logged. CONNECTION_PATIENCE_LONG is for reads or writes
@@ -95,9 +99,6 @@ int64_t connection_changed(struct connection *connection);
 enum trouble connection_trouble(const struct connection *connection);
 const char *connection_problem(const struct connection *connection);
 bool connection_fail(const struct connection *connection, struct error *error);
-
-/* The address as people may see it. */
-const char *connection_shown(const struct connection *connection);
 
 /* Of all connections of the process. */
 void connection_traffic(struct store_traffic *out);

@@ -6,8 +6,8 @@
  * Changes are not counted by triggers: agents would wait for one another. If there are many they
  * are counted at most every COUNTED_MS.
  */
-#include "agent/store/postgresql/file.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,15 +18,16 @@
 #include "agent/base/database.h"
 #include "agent/base/utf8.h"
 #include "agent/store/backend.h"
+#include "agent/store/postgresql/connection.h"
 #include "agent/store/postgresql/fleet.h"
 #include "agent/store/postgresql/statements.h"
+#include "agent/store/sql/check.h"
 #include "agent/store/sql/rows.h"
 #include "agent/store/sql/statements.h"
 
 enum {
 	COUNTED_MS = 10000,
 	FEW_CHANGES = 20000, /* are counted each time */
-	COPIES_MOST = 8,
 	CONFLICTS_MOST = 60, /* tries */
 	AWAY_MOST = 2,
 	PAUSE_MOST = 250, /* ms */
@@ -41,8 +42,6 @@ struct sql_statement {
 	bool has_rows;
 	bool in_order; /* see statements.h */
 	struct parameters parameters;
-	char *copies[COPIES_MOST]; /* of texts that are not as they were given */
-	size_t copy_count;
 	PGresult *result;
 	int row;
 };
@@ -64,22 +63,12 @@ static struct postgresql_file *of(struct tx *tx)
 	return (struct postgresql_file *)tx;
 }
 
-/* Statements */
-
-/* "?7" becomes "$7"; returns how many parameters there are. */
-static int translate(char *text)
+struct connection *connection_of(struct tx *tx)
 {
-	int most = 0;
-
-	for (; *text; text++)
-		if (*text == '?' && text[1] >= '0' && text[1] <= '9') {
-			int number = atoi(text + 1);
-
-			*text = '$';
-			most = number > most ? number : most;
-		}
-	return most;
+	return of(tx)->connection;
 }
+
+/* Statements */
 
 static bool has_rows(const char *text)
 {
@@ -97,7 +86,14 @@ static struct sql_statement *prepare(struct tx *tx, const char *text)
 		.text = memory_strdup(text),
 		.has_rows = has_rows(text),
 		.in_order = strstr(text, POSTGRESQL_IN_ORDER) != NULL};
-	statement->count = translate(statement->text);
+	for (char *at = statement->text; *at; at++) /* "?7" becomes "$7" */
+		if (*at == '?' && at[1] >= '0' && at[1] <= '9') {
+			int number = atoi(at + 1);
+
+			*at = '$';
+			if (number > statement->count)
+				statement->count = number;
+		}
 	return statement;
 }
 
@@ -105,8 +101,6 @@ static void reset(struct sql_statement *statement)
 {
 	PQclear(statement->result);
 	statement->result = NULL;
-	while (statement->copy_count > 0)
-		free(statement->copies[--statement->copy_count]);
 	for (int i = 0; i < statement->count; i++) {
 		statement->parameters.values[i] = NULL;
 		statement->parameters.types[i] = 0;
@@ -121,35 +115,22 @@ static void finish(struct sql_statement *statement)
 	free(statement);
 }
 
-static bool is_utf8(const char *text)
-{
-	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
-		length = utf8_length(text, left);
-		if (length == 0)
-			return false;
-	}
-	return true;
-}
-
 /* The server takes no text that is not UTF-8; bytes that are not become '?'. */
-static const char *clean(struct sql_statement *statement, const char *text)
+static const char *clean(struct arena *arena, const char *text)
 {
-	char *copy;
+	char *copy = NULL;
 
-	if (!text || is_utf8(text))
-		return text;
-	if (statement->copy_count == COPIES_MOST)
-		return "?";
-	copy = memory_strdup(text);
-	statement->copies[statement->copy_count++] = copy;
-	for (size_t left = strlen(copy), length; left > 0; copy += length, left -= length) {
-		length = utf8_length(copy, left);
+	for (size_t at = 0, left = text ? strlen(text) : 0, length; left > 0;
+		at += length, left -= length) {
+		length = utf8_length(text + at, left);
 		if (length > 0)
 			continue;
-		*copy = '?';
+		if (!copy)
+			text = copy = arena_strndup(arena, text, at + left);
+		copy[at] = '?';
 		length = 1;
 	}
-	return statement->copies[statement->copy_count - 1];
+	return text;
 }
 
 static void bind_value(struct sql_statement *statement, int parameter, const struct value *value)
@@ -157,7 +138,7 @@ static void bind_value(struct sql_statement *statement, int parameter, const str
 	struct value clear = *value;
 
 	if (clear.type == SQL_TEXT)
-		clear.text = clean(statement, clear.text);
+		clear.text = clean(statement->file->tx.arena, clear.text);
 	statement->parameters.count = parameter - 1;
 	parameter_add(&statement->parameters, clear);
 }
@@ -219,13 +200,13 @@ static struct value column_of(struct sql_statement *statement, int column)
 /* A failed statement changed nothing; the next one that waits sees the failure. */
 static int64_t changed(struct tx *tx)
 {
-	return connection_changed(of(tx)->connection);
+	return connection_changed(connection_of(tx));
 }
 
 static bool fail(struct tx *tx, const char *doing)
 {
 	return error_set(tx->error, ERROR_STATE, "%s: cannot %s: %s", tx->label, doing,
-		connection_problem(of(tx)->connection));
+		connection_problem(connection_of(tx)));
 }
 
 /* "INSERT INTO table (columns) VALUES ..." */
@@ -244,14 +225,14 @@ static bool load_begin(struct tx *tx, struct sql_statement *insert)
 static bool load_end(struct tx *tx)
 {
 	of(tx)->loading = false;
-	return connection_load_end(of(tx)->connection);
+	return connection_load_end(connection_of(tx));
 }
 
 /* Opening */
 
-bool postgresql_ask_number(struct tx *tx, const char *sql, int64_t *number, struct error *error)
+static bool ask_number(struct tx *tx, const char *sql, int64_t *number, struct error *error)
 {
-	PGresult *result = connection_ask(of(tx)->connection, sql, NULL);
+	PGresult *result = connection_ask(connection_of(tx), sql, NULL);
 	bool done = result && PQntuples(result) == 1;
 
 	if (done)
@@ -259,7 +240,7 @@ bool postgresql_ask_number(struct tx *tx, const char *sql, int64_t *number, stru
 	else if (result)
 		error_set(error, ERROR_STATE, "%s: a row is missing", tx->label);
 	else
-		connection_fail(of(tx)->connection, error);
+		connection_fail(connection_of(tx), error);
 	PQclear(result);
 	return done;
 }
@@ -270,30 +251,16 @@ static bool read_version(struct postgresql_file *file, int64_t *version, struct 
 	int64_t there;
 
 	*version = 0;
-	if (!postgresql_ask_number(&file->tx,
+	if (!ask_number(&file->tx,
 		    "SELECT count(*) FROM information_schema.tables WHERE table_schema ="
 		    " current_schema() AND table_name = 'schema'",
 		    &there, error))
 		return false;
 	if (there == 0)
 		return true;
-	if (!postgresql_ask_number(
-		    &file->tx, "SELECT version FROM schema WHERE one = 1", version, error))
+	if (!ask_number(&file->tx, "SELECT version FROM schema WHERE one = 1", version, error))
 		return false;
 	return schema_check(file->label, *version, &postgresql_words, error);
-}
-
-static bool check_server(struct postgresql_file *file, struct error *error)
-{
-	int64_t version;
-
-	if (!postgresql_ask_number(&file->tx,
-		    "SELECT CAST(current_setting('server_version_num') AS BIGINT)", &version,
-		    error))
-		return false;
-	return version >= OLDEST_SERVER ||
-	       error_set(error, ERROR_STATE, "%s: the server is older than PostgreSQL %d",
-		       file->label, OLDEST_SERVER / 10000);
 }
 
 /* Statements end with a semicolon at the end of a line. */
@@ -315,40 +282,27 @@ static bool run_script(struct connection *connection, const char *sql)
 
 /* One agent makes the tables: those that wait for the lock find that it is done. A database without
  * such locks (CockroachDB) refuses the second by itself. */
-static bool make_locked(struct postgresql_file *file, struct error *error)
-{
-	struct connection *connection = file->connection;
-	int64_t version;
-	char *text, made[64];
-	bool done;
-
-	if (!connection_run(connection, "SELECT pg_advisory_xact_lock(5208909)", NULL))
-		return connection_fail(connection, error);
-	if (!read_version(file, &version, error))
-		return false;
-	text = schema_text_new(&postgresql_words);
-	snprintf(made, sizeof made, "INSERT INTO schema VALUES (1, %d, 0)",
-		(int)schema_version(&postgresql_words));
-	done = (version != 0 ||
-		       (run_script(connection, text) && connection_run(connection, made, NULL))) &&
-	       connection_commit(connection);
-	free(text);
-	return done || connection_fail(connection, error);
-}
-
 static bool make_tables(struct postgresql_file *file, struct error *error)
 {
 	struct connection *connection = file->connection;
+	char *text = schema_text_new(&postgresql_words);
+	char *script = memory_printf("%sINSERT INTO schema VALUES (1, %d, 0)", text,
+		(int)schema_version(&postgresql_words));
 	struct error first;
-	int64_t version;
+	int64_t version = 0;
+	bool done = (connection_begin_plain(connection) &&
+			    connection_run(
+				    connection, "SELECT pg_advisory_xact_lock(5208909)", NULL)) ||
+		    connection_fail(connection, &first);
 
-	if (!connection_begin_plain(connection))
-		connection_fail(connection, &first);
-	else if (make_locked(file, &first))
-		return true;
+	done = done && read_version(file, &version, &first) &&
+	       (version != 0 || (run_script(connection, script) && connection_commit(connection)) ||
+		       connection_fail(connection, &first));
+	free(script);
+	free(text);
 	connection_rollback(connection);
-	if (read_version(file, &version, error) && version != 0)
-		return true; /* another has done it */
+	if (done || (read_version(file, &version, error) && version != 0)) /* by another */
+		return true;
 	*error = first;
 	return error_prefix(error, "cannot create the tables (the owner of the database must do "
 				   "so, see docs/operate/fleet.md): ");
@@ -359,10 +313,21 @@ static int64_t size_of(struct postgresql_file *file)
 	struct error error;
 	int64_t size = 0;
 
-	return postgresql_ask_number(
-		       &file->tx, "SELECT pg_database_size(current_database())", &size, &error)
+	return ask_number(&file->tx, "SELECT pg_database_size(current_database())", &size, &error)
 		       ? size
 		       : 0;
+}
+
+static void close_database(struct tx *tx)
+{
+	struct postgresql_file *file = of(tx);
+
+	connection_free(file->connection);
+	statements_free(tx);
+	explicit_bzero(file->address, strlen(file->address)); /* which may have a password */
+	free(file->address);
+	free(file->label);
+	free(file);
 }
 
 static struct postgresql_file *file_new(const char *address, struct error *error)
@@ -378,64 +343,43 @@ static struct postgresql_file *file_new(const char *address, struct error *error
 	file->connection = connection_new(address, error);
 	if (file->connection)
 		return file;
-	postgresql_close(&file->tx);
+	close_database(&file->tx);
 	return NULL;
 }
 
-void postgresql_close(struct tx *tx)
+static bool take_into_use(struct postgresql_file *file, struct error *error)
 {
-	struct postgresql_file *file = of(tx);
+	int64_t server, version;
 
-	connection_free(file->connection);
-	statements_free(tx);
-	explicit_bzero(file->address, strlen(file->address)); /* which may have a password */
-	free(file->address);
-	free(file->label);
-	free(file);
-}
-
-/* Opens an existing state of this version. */
-struct tx *postgresql_open_as_it_is(const char *address, struct error *error)
-{
-	struct postgresql_file *file = file_new(address, error);
-	int64_t version;
-
-	if (!file)
-		return NULL;
-	if (read_version(file, &version, error)) {
-		if (version != 0)
-			return &file->tx;
-		error_set(error, ERROR_STATE, "%s has no state yet", file->label);
-	}
-	postgresql_close(&file->tx);
-	return NULL;
-}
-
-static struct tx *open_own(const char *address, struct error *error)
-{
-	struct postgresql_file *file = file_new(address, error);
-	int64_t version;
-
-	if (!file)
-		return NULL;
-	if (check_server(file, error) && read_version(file, &version, error) &&
-		(version != 0 || make_tables(file, error))) {
-		connection_number(file->connection);
-		file->size = size_of(file);
-		return &file->tx;
-	}
-	postgresql_close(&file->tx);
-	return NULL;
+	if (!ask_number(&file->tx, "SELECT CAST(current_setting('server_version_num') AS BIGINT)",
+		    &server, error))
+		return false;
+	if (server < OLDEST_SERVER)
+		return error_set(error, ERROR_STATE, "%s: the server is older than PostgreSQL %d",
+			file->label, OLDEST_SERVER / 10000);
+	if (!read_version(file, &version, error) || (version == 0 && !make_tables(file, error)))
+		return false;
+	connection_number(file->connection);
+	file->size = size_of(file);
+	return true;
 }
 
 static struct tx *open_database(const char *address, enum store_use use, struct error *error)
 {
-	struct tx *tx = use == STORE_OWN ? open_own(address, error)
-					 : postgresql_open_as_it_is(address, error);
+	struct postgresql_file *file = file_new(address, error);
+	int64_t version = 1;
+	bool good;
 
-	if (tx)
-		of(tx)->copy = use == STORE_TRY;
-	return tx;
+	if (!file)
+		return NULL;
+	file->copy = use == STORE_TRY;
+	good = use == STORE_OWN ? take_into_use(file, error) : read_version(file, &version, error);
+	if (good && version != 0)
+		return &file->tx;
+	if (good)
+		error_set(error, ERROR_STATE, "%s has no state yet", file->label);
+	close_database(&file->tx);
+	return NULL;
 }
 
 /* Transactions */
@@ -473,7 +417,7 @@ static void count(struct tx *tx, int64_t states[CHANGE_STATES])
 static void rollback(struct tx *tx)
 {
 	of(tx)->loading = false;
-	connection_rollback(of(tx)->connection);
+	connection_rollback(connection_of(tx));
 }
 
 static void commit(struct tx *tx)
@@ -493,21 +437,15 @@ static bool is_stuck(const struct tx *tx)
 	return trouble == TROUBLE_AWAY || trouble == TROUBLE_DOUBT;
 }
 
-/* A time that differs from agent to agent. */
-static void pause_for(int tries)
-{
-	int64_t most = tries < 7 ? 2 << tries : PAUSE_MOST;
-	struct timespec pause = {.tv_nsec = (clock_monotonic_ns() / 64 % (most * 1000)) * 1000};
-
-	nanosleep(&pause, NULL);
-}
-
 static bool again(struct tx *tx, int tries)
 {
-	enum trouble trouble = connection_trouble(of(tx)->connection);
+	enum trouble trouble = connection_trouble(connection_of(tx));
+	int64_t most = tries < 7 ? 2 << tries : PAUSE_MOST;
+	/* A time that differs from agent to agent. */
+	struct timespec pause = {.tv_nsec = (clock_monotonic_ns() / 64 % (most * 1000)) * 1000};
 
 	if (trouble == TROUBLE_CONFLICT && tries < CONFLICTS_MOST)
-		pause_for(tries);
+		nanosleep(&pause, NULL);
 	else if (trouble != TROUBLE_AWAY || tries >= AWAY_MOST)
 		return false;
 	connection_retried();
@@ -539,14 +477,14 @@ static bool enter(struct tx *tx, struct store_call *call)
 /* How many agents are at work on it. */
 static bool count_agents(const char *address, int64_t *alive, struct error *error)
 {
-	struct tx *tx = postgresql_open_as_it_is(address, error);
-	bool done = tx && postgresql_ask_number(tx,
+	struct tx *tx = open_database(address, STORE_READ, error);
+	bool done = tx && ask_number(tx,
 				  "SELECT count(*) FROM agents WHERE gone = 0 AND until >"
 				  " CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
 				  alive, error);
 
 	if (tx)
-		postgresql_close(tx);
+		close_database(tx);
 	return done;
 }
 
@@ -571,8 +509,7 @@ static void reserve(struct tx *tx)
 	else
 		tx->failed = !connection_fail(file->connection, tx->error);
 	if (alive > 0)
-		tx_fail(tx, ERROR_STATE, "%s is in use by an agent: stop it first",
-			connection_shown(file->connection));
+		tx_fail(tx, ERROR_STATE, "%s is in use by an agent: stop it first", tx->label);
 }
 
 static int64_t size_now(const struct tx *tx)
@@ -588,26 +525,17 @@ static bool is_there(const char *address)
 	bool there = !file || !read_version(file, &version, &error) || version != 0;
 
 	if (file)
-		postgresql_close(&file->tx);
+		close_database(&file->tx);
 	return there;
 }
 
-static int64_t size_at(const char *address)
-{
-	struct error error;
-	struct tx *tx = postgresql_open_as_it_is(address, &error);
-	int64_t size = tx ? size_of(of(tx)) : 0;
-
-	if (tx)
-		postgresql_close(tx);
-	return size;
-}
-
-static bool backup(const char *address, const char *target, bool force, struct error *error)
+static bool backup(
+	const char *address, const char *target, bool force, int64_t *size, struct error *error)
 {
 	struct arena *scratch = arena_new();
 
 	(void)force;
+	(void)size;
 	error_set(error, ERROR_USAGE,
 		"backup %s: back up the state database %s with PostgreSQL's tools: pg_dump "
 		"--format=custom --file=%s for a snapshot, pg_basebackup and a WAL archive for "
@@ -617,14 +545,38 @@ static bool backup(const char *address, const char *target, bool force, struct e
 	return false;
 }
 
-struct connection *postgresql_connection(struct tx *tx)
+static bool check(
+	const char *address, struct arena *arena, struct store_report *report, struct error *error)
 {
-	return of(tx)->connection;
+	struct check check = {arena, report, NULL};
+	struct tx *tx = open_database(address, STORE_READ, error);
+	struct connection *connection;
+	int64_t shards;
+	bool done;
+
+	*report = (struct store_report){0};
+	if (!tx)
+		return false;
+	connection = connection_of(tx);
+	connection_patience(connection, CONNECTION_PATIENCE_LONG);
+	tx->error = error;
+	tx->failed = !connection_begin(connection, false) && !connection_fail(connection, error);
+	check_content(&check, tx);
+	shards = query_ask(
+		sql_query_of(tx, "SELECT count(*) FROM shards WHERE shard BETWEEN 0 AND 255"));
+	if (shards != STORE_SHARDS && !tx->failed)
+		check_found(&check, "found %" PRId64 " of %d shards", shards, STORE_SHARDS);
+	done = !tx->failed &&
+	       ask_number(
+		       tx, "SELECT pg_database_size(current_database())", &report->size, error) &&
+	       (connection_commit(connection) || connection_fail(connection, error));
+	close_database(tx);
+	return done;
 }
 
 const struct store_backend postgresql_backend = {
 	.open = open_database,
-	.close = postgresql_close,
+	.close = close_database,
 	.begin = begin,
 	.commit = commit,
 	.rollback = rollback,
@@ -645,12 +597,11 @@ const struct store_backend postgresql_backend = {
 	.is_stuck = is_stuck,
 	.again = again,
 	.is_shared = true,
-	.check = postgresql_check,
+	.check = check,
 	.backup = backup,
 	.reserve = reserve,
 	.is_held = is_held,
 	.is_there = is_there,
-	.size = size_at,
-	.size_now = size_now,
+	.size = size_now,
 	.traffic = connection_traffic,
 };

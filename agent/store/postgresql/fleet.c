@@ -40,18 +40,6 @@ enum { ROW_NUMBERS, ROW_AGENT, ROW_SHARD };
 	" LEFT JOIN singles ON singles.test = requests.test"                                       \
 	" WHERE coalesce(singles.holder, shards.holder) = ?1"
 
-static void enter(struct tx *tx, const struct store_agent *self)
-{
-	RUN(tx,
-		"WITH" MOMENT
-		" INSERT INTO agents (instance, name, address, version, configuration, tests,"
-		" joined, renewed, until, late, gone) SELECT ?1, ?2, ?3, ?4, ?5, ?6, now, now,"
-		" now + ?7, 0, 0 FROM moment ON CONFLICT (instance) DO NOTHING",
-		v_id(self->instance), v_text(self->name), v_text(self->address),
-		v_text(self->version), v_id(self->configuration), v_id(self->tests),
-		v_id(STORE_LEASE));
-}
-
 static void give_back(struct tx *tx, const struct store_turn *turn)
 {
 	struct owners shards = {0};
@@ -61,8 +49,7 @@ static void give_back(struct tx *tx, const struct store_turn *turn)
 			owners_add(&shards, tx, i, 0);
 	if (shards.count > 0)
 		RUN(tx, "UPDATE shards SET holder = 0 WHERE holder = ?1 AND shard IN @ids{?2}",
-			v_id(turn->self.instance),
-			v_text(owners_json(tx, &shards, 0, shards.count)));
+			v_int(turn->self.instance), v_owners(tx, &shards));
 }
 
 static void end_leases(struct tx *tx, struct store_turn *turn)
@@ -71,7 +58,7 @@ static void end_leases(struct tx *tx, struct store_turn *turn)
 		"WITH" MOMENT
 		" UPDATE agents SET gone = now FROM moment WHERE gone = 0 AND instance != ?1 AND"
 		" (until <= now OR until > now + 2 * ?2) RETURNING instance",
-		v_id(turn->self.instance), v_id(STORE_LEASE));
+		v_int(turn->self.instance), v_int(STORE_LEASE));
 
 	turn->reaped = 0;
 	while (query_next(&query))
@@ -85,25 +72,6 @@ static void end_leases(struct tx *tx, struct store_turn *turn)
 	RUN(tx, "DELETE FROM views WHERE NOT EXISTS (SELECT 1 FROM agents WHERE agents.instance ="
 		" views.instance AND gone = 0)");
 	RUN(tx, "WITH" MOMENT " DELETE FROM requests USING moment WHERE asked < now - 600000");
-}
-
-static void take_shards(struct tx *tx, struct store_turn *turn)
-{
-	int64_t instance = turn->self.instance;
-	struct sql_query query = QUERY(tx,
-		/* Takers begin at different shards, so that they seldom meet. An agent that has
-		 * left is gone at the moment at which its lease ended; one that was reaped is not.
-		 */
-		"WITH free AS (SELECT shard, holder FROM shards WHERE" FREE " AND " AGENT_LIVES
-		" ORDER BY (shard + ?3) % 256 LIMIT ?2 FOR UPDATE OF shards SKIP LOCKED)"
-		" UPDATE shards SET holder = ?1, term = term + 1 FROM free WHERE"
-		" shards.shard = free.shard RETURNING CAST(coalesce( (SELECT CASE WHEN"
-		" gone != until THEN 1 ELSE 0 END FROM agents WHERE instance ="
-		" free.holder), 0) AS BIGINT)",
-		v_id(instance), v_id(turn->take), v_id(instance % STORE_SHARDS));
-
-	while (query_next(&query))
-		turn->taken_over += read_flag(&query);
 }
 
 static void read_numbers(struct sql_query *query, struct store_turn *turn)
@@ -136,14 +104,6 @@ static void read_agent(struct sql_query *query, struct store_agent *agent)
 	agent->name = read_name(query);
 	agent->address = read_name(query);
 	agent->version = read_name(query);
-}
-
-static void read_shard(struct sql_query *query, struct store_turn *turn)
-{
-	struct store_shard *shard = &turn->shards[read_choice(query, 0, STORE_SHARDS - 1)];
-
-	shard->holder = read_integer(query);
-	shard->term = read_integer(query);
 }
 
 /* Those that are gone last, else by name. */
@@ -194,15 +154,20 @@ static void renew(struct tx *tx, struct store_turn *turn)
 			: "WITH" MOMENT
 			  ", renewed AS (SELECT 1 WHERE ?1 + ?2 + ?3 + ?4 < 0), due (changes,"
 			  " recoveries, retractions, said) AS (" DUE ")" PICTURE,
-		v_id(self->instance), v_id(STORE_LEASE), v_id(self->configuration),
-		v_id(self->tests), v_id(LATEST));
+		v_int(self->instance), v_int(STORE_LEASE), v_int(self->configuration),
+		v_int(self->tests), v_int(LATEST));
+	struct store_shard *shard;
 
 	turn->agents = NULL;
 	turn->agent_count = 0;
 	while (query_next(&query))
 		switch (read_choice(&query, ROW_NUMBERS, ROW_SHARD)) {
 		case ROW_NUMBERS: read_numbers(&query, turn); break;
-		case ROW_SHARD: read_shard(&query, turn); break;
+		case ROW_SHARD:
+			shard = &turn->shards[read_choice(&query, 0, STORE_SHARDS - 1)];
+			shard->holder = read_integer(&query);
+			shard->term = read_integer(&query);
+			break;
 		default: read_agent(&query, ADD_ROW(tx, turn->agents, turn->agent_count));
 		}
 	if (turn->agent_count > 0)
@@ -217,62 +182,55 @@ static void renew(struct tx *tx, struct store_turn *turn)
 
 static void take_turn(struct tx *tx, struct store_turn *turn)
 {
+	const struct store_agent *self = &turn->self;
+	struct value instance = v_int(self->instance);
+	struct sql_query query;
+
 	if (turn->leave) {
 		RUN(tx,
 			"WITH" MOMENT
 			" UPDATE agents SET gone = now, until = now FROM moment WHERE instance ="
 			" ?1 AND gone = 0",
-			v_id(turn->self.instance));
+			instance);
 		return;
 	}
 	if (turn->join)
-		enter(tx, &turn->self);
+		RUN(tx,
+			"WITH" MOMENT
+			" INSERT INTO agents (instance, name, address, version, configuration,"
+			" tests, joined, renewed, until, late, gone) SELECT ?1, ?2, ?3, ?4, ?5,"
+			" ?6, now, now, now + ?7, 0, 0 FROM moment ON CONFLICT (instance) DO"
+			" NOTHING",
+			instance, v_text(self->name), v_text(self->address), v_text(self->version),
+			v_int(self->configuration), v_int(self->tests), v_int(STORE_LEASE));
 	give_back(tx, turn);
 	if (turn->reap)
 		end_leases(tx, turn);
-	if (turn->take > 0)
-		take_shards(tx, turn);
+	if (turn->take > 0) {
+		query = QUERY(tx,
+			/* Takers begin at different shards, so that they seldom meet. An agent that
+			 * has left is gone at the moment at which its lease ended; one that was
+			 * reaped is not. */
+			"WITH free AS (SELECT shard, holder FROM shards WHERE" FREE
+			" AND " AGENT_LIVES
+			" ORDER BY (shard + ?3) % 256 LIMIT ?2 FOR UPDATE OF shards SKIP LOCKED)"
+			" UPDATE shards SET holder = ?1, term = term + 1 FROM free WHERE"
+			" shards.shard = free.shard RETURNING CAST(coalesce( (SELECT CASE WHEN"
+			" gone != until THEN 1 ELSE 0 END FROM agents WHERE instance ="
+			" free.holder), 0) AS BIGINT)",
+			instance, v_int(turn->take), v_int(self->instance % STORE_SHARDS));
+		while (query_next(&query))
+			turn->taken_over += read_flag(&query);
+	}
 	if (turn->alone)
 		RUN(tx,
 			"DELETE FROM singles WHERE test IN (SELECT test FROM singles WHERE" FREE
 			" AND " AGENT_LIVES " FOR UPDATE SKIP LOCKED)",
-			v_id(turn->self.instance));
+			instance);
 	renew(tx, turn);
 }
 
 STORE_DEFINE(turn, take_turn, .lane = STORE_TURNS, .writes = true);
-
-static void write_view(struct tx *tx, int64_t instance, const struct source_view *view)
-{
-	RUN(tx,
-		"WITH" MOMENT " INSERT INTO views (instance, source, verdict, since, text,"
-		" failing_told, failing_many, stale_told, stale_many, awaited, changed) SELECT"
-		" ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, now FROM moment WHERE " AGENT_LIVES
-		" ON CONFLICT (source, instance) DO UPDATE SET verdict = excluded.verdict, since"
-		" = excluded.since, text = excluded.text, failing_told = excluded.failing_told,"
-		" failing_many = excluded.failing_many, stale_told = excluded.stale_told,"
-		" stale_many = excluded.stale_many, awaited = excluded.awaited, changed ="
-		" excluded.changed",
-		v_id(instance), v_text(view->source), v_id(view->verdict), v_id(view->since),
-		v_text(view->text ? view->text : ""), v_id(view->told[VIEW_FAILS]),
-		v_id(view->many[VIEW_FAILS]), v_id(view->told[VIEW_STALE]),
-		v_id(view->many[VIEW_STALE]), v_id(view->awaited));
-}
-
-static void read_view(struct sql_query *query, int64_t holder, struct source_view *view)
-{
-	view->source = read_name(query);
-	view->agent = read_name(query);
-	view->verdict = (enum view_verdict)read_integer(query);
-	view->since = read_integer(query);
-	view->text = read_name(query);
-	for (int i = 0; i < VIEW_ASPECTS; i++) {
-		view->told[i] = read_integer(query);
-		view->many[i] = read_integer(query);
-	}
-	view->awaited = read_flag(query);
-	view->own = read_integer(query) == holder;
-}
 
 /* The agents' views of sources. */
 static void perform_views(struct tx *tx, struct store_views *call)
@@ -280,17 +238,46 @@ static void perform_views(struct tx *tx, struct store_views *call)
 	int64_t holder = call->call.holder;
 	struct sql_query query;
 
-	for (size_t i = 0; i < call->write_count; i++)
-		write_view(tx, holder, &call->write[i]);
+	for (size_t i = 0; i < call->write_count; i++) {
+		const struct source_view *view = &call->write[i];
+
+		RUN(tx,
+			"WITH" MOMENT
+			" INSERT INTO views (instance, source, verdict, since, text, failing_told,"
+			" failing_many, stale_told, stale_many, awaited, changed) SELECT ?1, ?2,"
+			" ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, now FROM moment WHERE " AGENT_LIVES
+			" ON CONFLICT (source, instance) DO UPDATE SET verdict = excluded.verdict,"
+			" since = excluded.since, text = excluded.text, failing_told ="
+			" excluded.failing_told, failing_many = excluded.failing_many, stale_told"
+			" = excluded.stale_told, stale_many = excluded.stale_many, awaited ="
+			" excluded.awaited, changed = excluded.changed",
+			v_int(holder), v_text(view->source), v_int(view->verdict),
+			v_int(view->since), v_text(view->text ? view->text : ""),
+			v_int(view->told[VIEW_FAILS]), v_int(view->many[VIEW_FAILS]),
+			v_int(view->told[VIEW_STALE]), v_int(view->many[VIEW_STALE]),
+			v_int(view->awaited));
+	}
 	for (size_t i = 0; i < call->forget.count; i++)
-		RUN(tx, "DELETE FROM views WHERE instance = ?1 AND source = ?2", v_id(holder),
+		RUN(tx, "DELETE FROM views WHERE instance = ?1 AND source = ?2", v_int(holder),
 			v_text(call->forget.items[i]));
 	query = sql_query_of(tx,
 		"SELECT source, name, verdict, since, text, failing_told, failing_many,"
 		" stale_told, stale_many, awaited, views.instance FROM views JOIN agents ON"
 		" agents.instance = views.instance WHERE gone = 0 ORDER BY source, views.instance");
 	while (query_next(&query)) {
-		read_view(&query, holder, ADD_ROW(tx, call->views, call->view_count));
+		struct source_view *view = ADD_ROW(tx, call->views, call->view_count);
+
+		view->source = read_name(&query);
+		view->agent = read_name(&query);
+		view->verdict = (enum view_verdict)read_integer(&query);
+		view->since = read_integer(&query);
+		view->text = read_name(&query);
+		for (int i = 0; i < VIEW_ASPECTS; i++) {
+			view->told[i] = read_integer(&query);
+			view->many[i] = read_integer(&query);
+		}
+		view->awaited = read_flag(&query);
+		view->own = read_integer(&query) == holder;
 	}
 }
 
@@ -335,7 +322,7 @@ static void perform_requests(struct tx *tx, struct store_requests *call)
 		return;
 	query = QUERY(tx,
 		"SELECT requests.test, asked" ASKED " AND " AGENT_LIVES " ORDER BY requests.test",
-		v_id(call->call.holder));
+		v_int(call->call.holder));
 	while (query_next(&query)) {
 		struct run_request *found = ADD_ROW(tx, call->found, call->found_count);
 
@@ -346,25 +333,25 @@ static void perform_requests(struct tx *tx, struct store_requests *call)
 
 STORE_DEFINE(requests, perform_requests, .lane = STORE_FLEET, .writes = true);
 
-/* Whether the call's agent holds its shard, or its test, with that term. */
-static bool holds(struct tx *tx, const struct store_call *call)
-{
-	struct value term = v_id(call->term), holder = v_id(call->holder);
-
-	if (call->single)
-		return query_ask(QUERY(tx,
-			       "SELECT 1 FROM singles WHERE test = ?1 AND holder = ?3 AND term ="
-			       " ?2 FOR SHARE",
-			       v_text(call->test), term, holder)) != 0;
-	return query_ask(QUERY(tx,
-		       "SELECT 1 FROM shards WHERE shard = ?1 AND holder = ?3 AND term = ?2 AND"
-		       " NOT EXISTS (SELECT 1 FROM singles WHERE test = ?4) FOR SHARE",
-		       v_id(call->shard), term, holder, v_text(call->test ? call->test : ""))) != 0;
-}
-
 void fleet_lock(struct tx *tx, struct store_call *call)
 {
-	call->fenced = call->term != 0 && !holds(tx, call) && !tx->failed;
+	struct value term = v_int(call->term), holder = v_int(call->holder);
+	struct sql_query query;
+
+	if (call->term == 0)
+		return;
+	query = call->single
+			? QUERY(tx,
+				  "SELECT 1 FROM singles WHERE test = ?1 AND holder = ?3 AND term ="
+				  " ?2 FOR SHARE",
+				  v_text(call->test), term, holder)
+			: QUERY(tx,
+				  "SELECT 1 FROM shards WHERE shard = ?1 AND holder = ?3 AND term ="
+				  " ?2 AND NOT EXISTS (SELECT 1 FROM singles WHERE test = ?4) FOR"
+				  " SHARE",
+				  v_int(call->shard), term, holder,
+				  v_text(call->test ? call->test : ""));
+	call->fenced = query_ask(query) == 0 && !tx->failed;
 	if (call->fenced)
 		tx_fail(tx, ERROR_STATE, "another agent has taken over shard %d of the work",
 			call->shard);

@@ -8,22 +8,6 @@
 
 enum { CONNECT_MS = 5000 };
 
-static void add_option(struct servers *servers, const char *key, const char *value)
-{
-	if (servers->options + 2 >= OPTIONS_MOST)
-		abort();
-	servers->keys[servers->options] = key;
-	servers->values[servers->options++] = value;
-}
-
-static bool has_option(const struct servers *servers, const char *key)
-{
-	for (size_t i = 0; i < servers->options; i++)
-		if (strcmp(servers->keys[i], key) == 0)
-			return true;
-	return false;
-}
-
 static size_t count_of(const char *list)
 {
 	size_t count = 1;
@@ -74,49 +58,43 @@ static bool set_hosts(struct arena *arena, struct servers *servers, const char *
 	return true;
 }
 
-static void set_limit(struct servers *servers, const char *seconds)
-{
-	long given = strtol(seconds, NULL, 10);
-
-	if (given > 0 && given < 3600)
-		servers->connect_ms = given * 1000;
-}
-
-/* Detects within seconds that the other side is gone, which libpq would not do by default. */
-static void set_defaults(struct servers *servers)
+/* The defaults detect within seconds that the other side is gone, which libpq would not do. */
+static bool take_options(struct arena *arena, struct servers *servers,
+	const PQconninfoOption *option, struct error *error)
 {
 	static const char *const defaults[][2] = {{"client_encoding", "UTF8"},
 		{"fallback_application_name", "hunter-c"}, {"target_session_attrs", "read-write"},
 		{"keepalives", "1"}, {"keepalives_idle", "5"}, {"keepalives_interval", "3"},
 		{"keepalives_count", "3"}, {"tcp_user_timeout", "10000"}};
-
-	for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
-		if (!has_option(servers, defaults[i][0]))
-			add_option(servers, defaults[i][0], defaults[i][1]);
-}
-
-static bool take_options(struct arena *arena, struct servers *servers,
-	const PQconninfoOption *option, struct error *error)
-{
 	const char *names = NULL, *addresses = NULL, *ports = NULL;
+	long limit;
 
 	for (; option->keyword; option++) {
+		const char *key = arena_strdup(arena, option->keyword);
 		const char *value = arena_strdup(arena, option->val);
 
+		for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+			if ((!value || !*value) && strcmp(defaults[i][0], key) == 0)
+				value = defaults[i][1];
 		if (!value || !*value)
 			continue;
-		if (strcmp(option->keyword, "host") == 0)
+		if (strcmp(key, "host") == 0) {
 			names = value;
-		else if (strcmp(option->keyword, "hostaddr") == 0)
+		} else if (strcmp(key, "hostaddr") == 0) {
 			addresses = value;
-		else if (strcmp(option->keyword, "port") == 0)
+		} else if (strcmp(key, "port") == 0) {
 			ports = value;
-		else if (strcmp(option->keyword, "connect_timeout") == 0)
-			set_limit(servers, value);
-		else
-			add_option(servers, arena_strdup(arena, option->keyword), value);
+		} else if (strcmp(key, "connect_timeout") == 0) {
+			limit = strtol(value, NULL, 10);
+			if (limit > 0 && limit < 3600)
+				servers->connect_ms = limit * 1000;
+		} else {
+			if (servers->options + 2 >= OPTIONS_MOST)
+				abort();
+			servers->keys[servers->options] = key;
+			servers->values[servers->options++] = value;
+		}
 	}
-	set_defaults(servers);
 	return set_hosts(arena, servers, names, addresses, ports, error);
 }
 

@@ -8,7 +8,7 @@
 #include "agent/base/buf.h"
 #include "agent/store/sql/read.h"
 
-/* The columns of a bisection, in the order of read_row; from BISECTIONS JOIN CHANGES. */
+/* The columns of a bisection, in the order of read_rows; from BISECTIONS JOIN CHANGES. */
 #define BISECTION_COLUMNS                                                                          \
 	"bisections.id, bisections.change, test, metric, lab, bisections.state, asked, begun,"     \
 	" ended, bisections.runs, bisections.person, CASE WHEN ?6 != 0 THEN setup ELSE NULL END,"  \
@@ -31,40 +31,37 @@ const char *const bisection_state_names[BISECTION_STATES + 1] = {
 /* In the audit log, where the agent does it by itself. */
 static const struct actor itself = {"hunter-c", "agent"};
 
-static void read_row(struct sql_query *query, struct bisection_row *row)
-{
-	*row = (struct bisection_row){.id = read_id(query)};
-	row->change = read_id(query);
-	row->test = read_name(query);
-	row->metric = read_name(query);
-	row->lab = read_name(query);
-	row->state = (enum bisection_state)read_choice(query, 1, BISECTION_STATES - 1);
-	row->asked = read_time(query);
-	row->begun = read_time_or(query, 0);
-	row->ended = read_time_or(query, 0);
-	row->runs = read_count(query);
-	row->person = read_text(query);
-	row->setup = read_text(query);
-	row->end = read_text(query);
-	row->verdict = read_text(query);
-	row->cancelled = read_text(query);
-	row->change_state = (enum change_state)read_choice(query, 1, CHANGE_STATES - 1);
-	row->triage = (enum triage_state)read_choice(query, 1, TRIAGE_STATES - 1);
-	row->culprit = read_culprit(query);
-}
-
 static void read_rows(struct sql_query query, struct bisection_rows *out)
 {
 	*out = (struct bisection_rows){0};
 	while (query_next(&query)) {
-		read_row(&query, ADD_ROW(query.tx, out->items, out->count));
+		struct bisection_row *row = ADD_ROW(query.tx, out->items, out->count);
+
+		row->id = read_id(&query);
+		row->change = read_id(&query);
+		row->test = read_name(&query);
+		row->metric = read_name(&query);
+		row->lab = read_name(&query);
+		row->state = (enum bisection_state)read_choice(&query, 1, BISECTION_STATES - 1);
+		row->asked = read_time(&query);
+		row->begun = read_time_or(&query, 0);
+		row->ended = read_time_or(&query, 0);
+		row->runs = read_count(&query);
+		row->person = read_text(&query);
+		row->setup = read_text(&query);
+		row->end = read_text(&query);
+		row->verdict = read_text(&query);
+		row->cancelled = read_text(&query);
+		row->change_state = (enum change_state)read_choice(&query, 1, CHANGE_STATES - 1);
+		row->triage = (enum triage_state)read_choice(&query, 1, TRIAGE_STATES - 1);
+		row->culprit = read_culprit(&query);
 	}
 }
 
 static void read_one(struct tx *tx, int64_t id, struct bisection_rows *out)
 {
-	read_rows(QUERY(tx, sql_bisections, v_id(id), v_id(0), v_id(0), v_id(INT64_MAX), v_id(1),
-			  v_id(false)),
+	read_rows(QUERY(tx, sql_bisections, v_int(id), v_int(0), v_int(0), v_int(INT64_MAX),
+			  v_int(1), v_int(false)),
 		out);
 }
 
@@ -73,7 +70,7 @@ static void read_lines(struct tx *tx, enum bisection_line_kind kind, struct bise
 	struct sql_query query = QUERY(tx,
 		"SELECT number, kind, run, line FROM bisection_events WHERE bisection = ?1 AND"
 		" (?2 = 0 OR kind = ?2) ORDER BY number",
-		v_id(row->id), v_id(kind));
+		v_int(row->id), v_int(kind));
 	struct bisection_lines *out = &row->lines;
 
 	while (query_next(&query)) {
@@ -86,46 +83,34 @@ static void read_lines(struct tx *tx, enum bisection_line_kind kind, struct bise
 	}
 }
 
-static void read_due(struct tx *tx, struct store_bisections *call)
-{
-	struct sql_query query = QUERY(tx,
-		"SELECT " RECORD_COLUMNS " FROM @changes_of_tests" WITH_TRIAGE
-		" WHERE changes.state @standing AND direction * sign < 0 AND @waiting AND"
-		" news != @news{silent} AND members = 0 AND first_seen >= ?2 AND NOT EXISTS"
-		" (SELECT 1 FROM bisections WHERE change = changes.id) ORDER BY changes.id",
-		v_text(rows_names(tx, &call->due_tests)), v_id(call->due_since));
-
-	read_records(&query, &call->due);
-}
-
-static void read_change(struct tx *tx, struct store_bisections *call)
-{
-	struct sql_query query = QUERY(tx,
-		"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE " WHERE changes.id = ?1",
-		v_id(call->rows.items[0].change));
-
-	read_records(&query, &call->due);
-}
-
 static void bisections_list(struct tx *tx, struct store_bisections *call)
 {
 	int64_t limit = call->limit > 0 && call->limit < STORE_BISECTIONS_MOST
 				? call->limit
 				: STORE_BISECTIONS_MOST;
+	struct sql_query query;
 
-	read_rows(QUERY(tx, sql_bisections, v_id(call->id), v_id(call->change), v_id(call->states),
-			  v_id(call->before_id > 0 ? call->before_id : INT64_MAX), v_id(limit + 1),
-			  v_id(call->lines)),
+	read_rows(
+		QUERY(tx, sql_bisections, v_int(call->id), v_int(call->change), v_int(call->states),
+			v_int(call->before_id > 0 ? call->before_id : INT64_MAX), v_int(limit + 1),
+			v_int(call->lines)),
 		&call->rows);
 	call->more = (int64_t)call->rows.count > limit;
 	call->rows.count -= call->more;
 	call->last = call->rows.count > 0 ? call->rows.items[0].id : 0;
 	for (size_t i = 0; i < call->rows.count && (call->lines || call->answers); i++)
 		read_lines(tx, call->lines ? 0 : BISECTION_ANSWER, &call->rows.items[i]);
-	if (call->due_tests.count != 0)
-		read_due(tx, call);
-	else if (call->lines && call->rows.count > 0)
-		read_change(tx, call);
+	if (call->due_tests.count != 0) {
+		query = QUERY(tx,
+			"SELECT " RECORD_COLUMNS " FROM @changes_of_tests" WITH_TRIAGE
+			" WHERE changes.state @standing AND direction * sign < 0 AND @waiting AND"
+			" news != @news{silent} AND members = 0 AND first_seen >= ?2 AND NOT EXISTS"
+			" (SELECT 1 FROM bisections WHERE change = changes.id) ORDER BY changes.id",
+			v_names(tx, &call->due_tests), v_int(call->due_since));
+		read_records(&query, &call->due);
+	} else if (call->lines && call->rows.count > 0) {
+		store_load_records(tx, v_one(tx, call->rows.items[0].change), &call->due);
+	}
 }
 
 STORE_DEFINE(bisections, bisections_list, .lane = STORE_LISTS);
@@ -140,51 +125,38 @@ static void note(struct tx *tx, int64_t change, int64_t now, const struct actor 
 			      .detail = detail});
 }
 
-static void check_change(struct tx *tx, struct store_bisection_ask *call)
+static void bisections_ask(struct tx *tx, struct store_bisection_ask *call)
 {
 	struct sql_query query = QUERY(tx,
 		/* Whether it stands */
 		"SELECT CASE WHEN changes.state @standing AND @waiting THEN 1 ELSE"
 		" 0 END FROM changes" WITH_TRIAGE " WHERE changes.id = ?1",
-		v_id(call->change));
+		v_int(call->change));
+	int64_t id;
 
 	call->missing = true;
 	while (query_next(&query)) {
 		call->missing = false;
 		call->refused = !read_flag(&query);
 	}
-}
-
-static int64_t add(struct tx *tx, struct store_bisection_ask *call)
-{
-	struct sql_query query = QUERY(tx,
-		"INSERT INTO bisections (change, lab, state, asked, runs, person) VALUES (?1, ?2,"
-		" @bisection{waiting}, ?3, 0, ?4) RETURNING id",
-		v_id(call->change), v_text(call->lab), v_time(call->now),
-		v_text(call->actor.person));
-	int64_t id;
-
-	call->added = true;
-	id = query_insert(&query);
-	note(tx, call->change, call->now, &call->actor, EVENT_BISECTION_ASKED,
-		arena_printf(tx->arena, "bisection %" PRId64 ", lab %s", id, call->lab));
-	return id;
-}
-
-static void bisections_ask(struct tx *tx, struct store_bisection_ask *call)
-{
-	int64_t id;
-
-	check_change(tx, call);
 	if (call->missing || call->refused)
 		return;
 	id = query_ask(QUERY(tx,
 		/* One of the change, ?2: in any state */
 		"SELECT id FROM bisections WHERE change = ?1 AND (?2 != 0 OR state !="
 		" @bisection{over}) ORDER BY id DESC LIMIT 1",
-		v_id(call->change), v_id(!call->actor.person)));
-	if (id == 0)
-		id = add(tx, call);
+		v_int(call->change), v_int(!call->actor.person)));
+	call->added = id == 0;
+	if (call->added) {
+		query = QUERY(tx,
+			"INSERT INTO bisections (change, lab, state, asked, runs, person) VALUES"
+			" (?1, ?2, @bisection{waiting}, ?3, 0, ?4) RETURNING id",
+			v_int(call->change), v_text(call->lab), v_int(call->now),
+			v_text(call->actor.person));
+		id = query_insert(&query);
+		note(tx, call->change, call->now, &call->actor, EVENT_BISECTION_ASKED,
+			arena_printf(tx->arena, "bisection %" PRId64 ", lab %s", id, call->lab));
+	}
 	read_one(tx, id, &call->rows);
 }
 
@@ -201,8 +173,8 @@ static void bisections_begin(struct tx *tx, struct store_bisection_begin *call)
 			" changes ON changes.id = other.change WHERE other.begun >= ?3 AND"
 			" other.runs > 0 AND changes.test = (SELECT test FROM changes AS own WHERE"
 			" own.id = bisections.change)) < ?4",
-			v_id(call->bisection), v_time(call->now), v_time(call->since),
-			v_count(call->most)) > 0;
+			v_int(call->bisection), v_int(call->now), v_int(call->since),
+			v_int(call->most)) > 0;
 	read_one(tx, call->bisection, &call->rows);
 }
 
@@ -214,14 +186,36 @@ static void add_line(struct tx *tx, int64_t id, const struct bisection_line *lin
 		RUN(tx,
 			"DELETE FROM bisection_events WHERE bisection = ?1 AND run = ?2 AND kind"
 			" = @line{answer}",
-			v_id(id), v_id(line->run));
+			v_int(id), v_int(line->run));
 	RUN(tx,
 		"INSERT INTO bisection_events SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4"
 		" FROM bisection_events WHERE bisection = ?1",
-		v_id(id), v_id(line->kind), v_count(line->run), v_text(line->text));
+		v_int(id), v_int(line->kind), v_int(line->run), v_text(line->text));
 }
 
-static void write_setup(struct tx *tx, struct store_bisection_write *call)
+static void end(struct tx *tx, struct store_bisection_write *call)
+{
+	int64_t change = call->rows.items[0].change;
+	struct buf text = {0};
+
+	RUN(tx,
+		"UPDATE bisections SET state = @bisection{over}, ended = ?2, outcome = ?3, verdict"
+		" = ?4, cancelled = coalesce(?5, cancelled) WHERE id = ?1 AND state !="
+		" @bisection{over}",
+		v_int(call->bisection), v_int(call->now), v_text(call->end), v_text(call->verdict),
+		v_text(call->cancelled));
+	if (call->culprit) {
+		culprit_put(&text, call->culprit);
+		RUN(tx, "UPDATE changes SET culprit = ?2 WHERE id = ?1", v_int(change),
+			v_text(buf_keep(&text, tx->arena)));
+		triage_announce(tx, v_one(tx, change), SAID_CULPRIT);
+	}
+	note(tx, change, call->now, &itself, EVENT_BISECTION_ENDED,
+		arena_printf(tx->arena, "bisection %" PRId64 ", %s%s%s", call->bisection, call->end,
+			call->verdict ? ": " : "", call->verdict ? call->verdict : ""));
+}
+
+static void bisections_write(struct tx *tx, struct store_bisection_write *call)
 {
 	int64_t runs = 0;
 
@@ -231,42 +225,7 @@ static void write_setup(struct tx *tx, struct store_bisection_write *call)
 			     /* One that runs; ?2 NULL: as it is, ?3 how many runs have ended */
 			     "UPDATE bisections SET setup = coalesce(?2, setup), runs = runs + ?3"
 			     " WHERE id = ?1 AND state = @bisection{running}",
-			     v_id(call->bisection), v_text(call->setup), v_count(runs)) == 0;
-}
-
-/* Updates the messages about the change and announces it. */
-static void write_culprit(struct tx *tx, const struct store_bisection_write *call, int64_t change)
-{
-	struct buf text = {0};
-
-	culprit_put(&text, call->culprit);
-	RUN(tx,
-		"UPDATE changes SET culprit = ?2 WHERE id = (SELECT change FROM bisections WHERE"
-		" id = ?1)",
-		v_id(call->bisection), v_text(buf_keep(&text, tx->arena)));
-	triage_announce(tx, rows_id(tx, change), SAID_CULPRIT);
-}
-
-static void end(struct tx *tx, struct store_bisection_write *call)
-{
-	int64_t change = call->rows.items[0].change;
-
-	RUN(tx,
-		"UPDATE bisections SET state = @bisection{over}, ended = ?2, outcome = ?3, verdict"
-		" = ?4, cancelled = coalesce(?5, cancelled) WHERE id = ?1 AND state !="
-		" @bisection{over}",
-		v_id(call->bisection), v_time(call->now), v_text(call->end), v_text(call->verdict),
-		v_text(call->cancelled));
-	if (call->culprit)
-		write_culprit(tx, call, change);
-	note(tx, change, call->now, &itself, EVENT_BISECTION_ENDED,
-		arena_printf(tx->arena, "bisection %" PRId64 ", %s%s%s", call->bisection, call->end,
-			call->verdict ? ": " : "", call->verdict ? call->verdict : ""));
-}
-
-static void bisections_write(struct tx *tx, struct store_bisection_write *call)
-{
-	write_setup(tx, call);
+			     v_int(call->bisection), v_text(call->setup), v_int(runs)) == 0;
 	if (call->gone)
 		return;
 	for (size_t i = 0; i < call->line_count; i++)
@@ -289,7 +248,7 @@ static void cancel(struct tx *tx, struct store_bisection_say *call)
 			" ended = CASE WHEN state = @bisection{waiting} THEN ?3 ELSE ended END,"
 			" outcome = CASE WHEN state = @bisection{waiting} THEN 'cancelled' ELSE"
 			" outcome END WHERE id = ?1 AND state != @bisection{over}",
-			v_id(call->bisection), v_text(call->why), v_time(call->now)) > 0;
+			v_int(call->bisection), v_text(call->why), v_int(call->now)) > 0;
 	if (call->taken)
 		note(tx, call->rows.items[0].change, call->now, &call->actor,
 			EVENT_BISECTION_CANCELLED,
@@ -303,7 +262,7 @@ static void answer(struct tx *tx, struct store_bisection_say *call)
 		"SELECT count(CASE WHEN kind = @line{begin} THEN 1 END), count(CASE WHEN kind IN"
 		" (@line{result}, @line{answer}) THEN 1 END) FROM bisection_events WHERE bisection"
 		" = ?1 AND run = ?2",
-		v_id(call->bisection), v_count(call->line.run));
+		v_int(call->bisection), v_int(call->line.run));
 	int64_t begun = 0, answered = 0;
 
 	while (query_next(&query)) {

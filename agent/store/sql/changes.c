@@ -47,38 +47,28 @@ static void add_event(
 static void write_end(struct tx *tx, int64_t id, const struct recovered *over)
 {
 	RUN(tx, "UPDATE changes SET recovered = nullif(?2, 0), recovered_level = ?3 WHERE id = ?1",
-		v_id(id), v_time(over->time),
+		v_int(id), v_int(over->time),
 		v_number(over->time != 0 ? over->level : (double)NAN));
 }
 
 /* Messages may show an outdated state of the change: marks them for an edit. */
 static void amend(struct tx *tx, int64_t change)
 {
-	triage_amend(tx, rows_id(tx, change));
+	triage_amend(tx, v_one(tx, change));
 }
 
-/* Of `announced`: the announced size differs by more than a tenth. */
-#define OTHER_SIZE " AND abs(?2 - told_size) > 0.1 * abs(told_size)"
-
+/* The size in messages is another one if it differs by more than a tenth. */
 static void amend_size(struct tx *tx, int64_t change, double size)
 {
-	if (query_ask(QUERY(tx,
-		    "SELECT EXISTS (SELECT 1 FROM announced WHERE change = ?1" OTHER_SIZE ")",
-		    v_id(change), v_number(size))) != 0)
-		amend(tx, change);
-	RUN(tx,
-		"UPDATE announced SET told_size = ?2, said = CASE WHEN told_size IS NULL THEN"
-		" said ELSE coalesce(said, 0) | 1 END WHERE change = ?1 AND (told_size IS NULL OR"
-		" (true" OTHER_SIZE "))",
-		v_id(change), v_number(size));
-}
+	struct value id = v_int(change), now = v_number(size);
 
-/* Stores the recovery of a change that is confirmed only now, with its event. */
-static void note_end(struct tx *tx, const struct change_record *record, int64_t now)
-{
-	write_end(tx, record->item.id, &record->item.over);
-	if (record->state == CHANGE_RECOVERED)
-		add_event(tx, record->item.id, EVENT_RECOVERED, now, record->item.time);
+	if (CHANGED(tx,
+		    "UPDATE announced SET told_size = ?2, said = coalesce(said, 0) | 1 WHERE change"
+		    " = ?1 AND abs(?2 - told_size) > 0.1 * abs(told_size)",
+		    id, now) > 0)
+		amend(tx, change);
+	RUN(tx, "UPDATE announced SET told_size = ?2 WHERE change = ?1 AND told_size IS NULL", id,
+		now);
 }
 
 static void write_excerpt(struct tx *tx, int64_t id, struct packed_excerpt excerpt)
@@ -87,7 +77,7 @@ static void write_excerpt(struct tx *tx, int64_t id, struct packed_excerpt excer
 		RUN(tx,
 			"INSERT INTO excerpts SELECT id, ?2 FROM changes WHERE id = ?1 ON"
 			" CONFLICT (change) DO UPDATE SET points = excluded.points",
-			v_id(id), v_bytes(excerpt.bytes, excerpt.length));
+			v_int(id), v_bytes(excerpt.bytes, excerpt.length));
 }
 
 /* Gives the new records ids, all at once, and returns how many they are. */
@@ -101,7 +91,7 @@ static size_t number_records(struct tx *tx, const struct store_record *call)
 		count += !records[i].confirmed;
 	if (count == 0)
 		return 0;
-	query = QUERY(tx, "@next_changes", v_id((int64_t)count));
+	query = QUERY(tx, "@next_changes", v_int((int64_t)count));
 	while (query_next(&query)) {
 		while (at < call->records.count && records[at].confirmed)
 			at++;
@@ -109,21 +99,6 @@ static size_t number_records(struct tx *tx, const struct store_record *call)
 			records[at++].item.id = read_id(&query);
 	}
 	return count;
-}
-
-/* Triage and incident come later; there is no event for its end, which was known when it was
- * found. */
-static void insert_record(struct tx *tx, const struct change_record *record)
-{
-	struct change_record row = *record;
-
-	row.updated = record->first_seen;
-	row.runs = record->runs > 0 ? record->runs : 1;
-	row.environment_event = row.item.incident = 0;
-	row.item.culprit = NULL;
-	if (record->state != CHANGE_RECOVERED)
-		row.item.over = (struct recovered){.level = (double)NAN};
-	row_run(sql_query_of(tx, "@+changes"), change_columns, &row);
 }
 
 /* Fewer are sooner written one by one. */
@@ -135,9 +110,21 @@ static void insert_records(struct tx *tx, const struct record_rows *records, siz
 
 	if (load)
 		rows_load_begin(tx, "@+changes");
-	for (size_t i = 0; i < records->count; i++)
-		if (!records->items[i].confirmed)
-			insert_record(tx, &records->items[i]);
+	for (size_t i = 0; i < records->count; i++) {
+		struct change_record row = records->items[i];
+
+		if (row.confirmed)
+			continue;
+		/* Triage and incident come later; there is no event for its end, which was known
+		 * when it was found. */
+		row.updated = row.first_seen;
+		row.runs = row.runs > 0 ? row.runs : 1;
+		row.environment_event = row.item.incident = 0;
+		row.item.culprit = NULL;
+		if (row.state != CHANGE_RECOVERED)
+			row.item.over = (struct recovered){.level = (double)NAN};
+		row_run(sql_query_of(tx, "@+changes"), change_columns, &row);
+	}
 	if (load) {
 		rows_load_end(tx);
 		rows_load_begin(tx, "@+excerpts");
@@ -145,7 +132,7 @@ static void insert_records(struct tx *tx, const struct record_rows *records, siz
 	for (size_t i = 0; i < records->count; i++)
 		if (!records->items[i].confirmed && records->items[i].state != CHANGE_CANDIDATE &&
 			records->items[i].item.excerpt.length > 0)
-			RUN(tx, "@+excerpts", v_id(records->items[i].item.id),
+			RUN(tx, "@+excerpts", v_int(records->items[i].item.id),
 				v_bytes(records->items[i].item.excerpt.bytes,
 					records->items[i].item.excerpt.length));
 	if (load)
@@ -155,7 +142,7 @@ static void insert_records(struct tx *tx, const struct record_rows *records, siz
 static void renew_item(struct tx *tx, int64_t id, const struct announcement *item)
 {
 	struct sql_query query =
-		QUERY(tx, "UPDATE changes SET (@found) = (@found?2) WHERE id = ?1", v_id(id));
+		QUERY(tx, "UPDATE changes SET (@found) = (@found?2) WHERE id = ?1", v_int(id));
 	const struct change_record record = {.item = *item};
 
 	bind_row(&query, change_columns, COLUMN_FOUND, &record);
@@ -226,15 +213,6 @@ static void load_formers(struct tx *tx, const struct store_record *call, struct 
 	}
 }
 
-/* Whether one of them has triage: only then can an announcement be owed. */
-static bool has_triaged(const struct formers *formers)
-{
-	for (size_t i = 0; i < formers->count; i++)
-		if (formers->items[i].triage.state != 0)
-			return true;
-	return false;
-}
-
 /* A change that is withdrawn or over cannot have outgrown its accepted size. */
 static void compare_with_accepted(struct tx *tx, struct former *former, const struct change *change,
 	int64_t now, size_t *pending)
@@ -261,14 +239,15 @@ static void confirm_record(struct tx *tx, const struct change_record *record,
 	RUN(tx,
 		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
 		" runs = ?7, updated = ?8, reason = ?9, held_until = NULL WHERE id = ?1",
-		v_id(record->item.id), v_id(record->sign), v_time(record->item.time),
-		v_id(record->state), v_id(record->news), v_count(record->item.spacing),
-		v_count(record->runs), v_time(record->updated), v_text(record->reason));
+		v_int(record->item.id), v_int(record->sign), v_int(record->item.time),
+		v_int(record->state), v_int(record->news), v_int(record->item.spacing),
+		v_int(record->runs), v_int(record->updated), v_text(record->reason));
 	renew_item(tx, record->item.id, &record->item);
 	write_excerpt(tx, record->item.id, record->item.excerpt);
-	if (record->state != CHANGE_RECOVERED)
-		add_event(tx, record->item.id, EVENT_CONFIRMED, record->updated, record->item.time);
-	note_end(tx, record, record->updated);
+	write_end(tx, record->item.id, &record->item.over);
+	add_event(tx, record->item.id,
+		record->state == CHANGE_RECOVERED ? EVENT_RECOVERED : EVENT_CONFIRMED,
+		record->updated, record->item.time);
 	amend(tx, record->item.id);
 	compare_with_accepted(tx, former, &record->item.change, record->updated, pending);
 }
@@ -297,7 +276,7 @@ static bool note_update(
 	enum event_kind kind = event_of(former->state, former->time, update);
 
 	if (kind == EVENT_MOVED || kind == EVENT_RETURNED || stretched)
-		triage_announce(tx, rows_id(tx, update->id), SAID_UPDATED);
+		triage_announce(tx, v_one(tx, update->id), SAID_UPDATED);
 	else if (kind != 0 || update->corrected)
 		amend(tx, update->id);
 	if (kind != 0)
@@ -327,8 +306,8 @@ static void settle_news(
 			"UPDATE changes SET news = CASE WHEN news != @news{pending} OR EXISTS"
 			" (SELECT 1 FROM announced WHERE change = ?1) THEN ?2 ELSE @news{held} END"
 			" WHERE id = ?1 AND news IN (@news{pending}, ?3)",
-			v_id(update->id), v_id(quiet ? NOTIFY_QUEUED : NOTIFY_RECOVERY),
-			v_id(other));
+			v_int(update->id), v_int(quiet ? NOTIFY_QUEUED : NOTIFY_RECOVERY),
+			v_int(other));
 }
 
 static void update_record(struct tx *tx, const struct change_record_update *update,
@@ -350,8 +329,8 @@ static void update_record(struct tx *tx, const struct change_record_update *upda
 		" = @state{recovered} THEN recovered_level ELSE NULL END, runs = CASE WHEN ?5 = 0"
 		" THEN runs ELSE ?5 END, reason = coalesce(?6, reason), held_until = nullif(?7, 0)"
 		" WHERE id = ?1",
-		v_id(update->id), v_time(update->time), v_id(update->state), v_time(update->now),
-		v_count(update->runs), v_text(update->reason), v_time(update->held_until));
+		v_int(update->id), v_int(update->time), v_int(update->state), v_int(update->now),
+		v_int(update->runs), v_text(update->reason), v_int(update->held_until));
 	if (update->state != CHANGE_CANDIDATE)
 		write_excerpt(tx, update->id, update->excerpt);
 	if (update->over.time != 0)
@@ -365,37 +344,35 @@ static void update_record(struct tx *tx, const struct change_record_update *upda
 		RUN(tx,
 			"UPDATE announced SET retraction = ?2 WHERE change = ?1 AND (SELECT state"
 			" FROM deliveries WHERE id = delivery) = @delivery{sent}",
-			v_id(update->id), v_id(withdrawn ? 1 : 2));
-}
-
-static void write_checkpoint(
-	struct tx *tx, const char *test, const struct series_checkpoint *checkpoint)
-{
-	row_run(QUERY(tx, "@=series", v_text(test)), series_columns + 1, checkpoint);
+			v_int(update->id), v_int(withdrawn ? 1 : 2));
 }
 
 static void record_changes(struct tx *tx, struct store_record *call)
 {
 	struct formers formers = {0};
 	size_t count = number_records(tx, call);
+	bool triaged = false;
 
 	load_formers(tx, call, &formers);
+	for (size_t i = 0; i < formers.count; i++)
+		triaged |= formers.items[i].triage.state != 0;
 	insert_records(tx, &call->records, count);
 	for (size_t i = 0; i < call->records.count; i++)
 		if (call->records.items[i].confirmed)
 			confirm_record(tx, &call->records.items[i], &formers, &call->renewed);
 	for (size_t i = 0; i < call->update_count; i++)
 		update_record(tx, &call->updates[i], &formers, &call->renewed);
-	if (has_triaged(&formers))
+	if (triaged) /* only then can an announcement be owed */
 		triage_settle(tx, &call->renewed);
 	store_counts(tx);
 }
 
 static void record(struct tx *tx, struct store_record *call)
 {
-	for (size_t i = 0; i < call->checkpoints.count;
-		i++) /* which leave all counts as they are */
-		write_checkpoint(tx, call->test, &call->checkpoints.items[i]);
+	for (size_t i = 0; i < call->checkpoints.count; i++)
+		row_run(QUERY(tx, "@=series", v_text(call->test)), series_columns + 1,
+			&call->checkpoints.items[i]);
+	/* Checkpoints leave all counts as they are. */
 	if (call->records.count + call->update_count > 0)
 		record_changes(tx, call);
 }
@@ -463,16 +440,6 @@ static void move_metric(struct tx *tx, struct value test, struct value was, stru
 	RUN(tx, "UPDATE vanished SET series =" RENAMED("series") OF_METRIC, test, was, metric);
 }
 
-static void move(struct tx *tx, const struct store_rename *rename)
-{
-	struct value test = v_text(rename->test), was = v_text(rename->was);
-
-	if (rename->metric)
-		move_metric(tx, test, was, v_text(rename->metric));
-	else
-		move_test(tx, was, test);
-}
-
 static void rename_all(struct tx *tx, struct store_renames *call)
 {
 	for (size_t i = 0; i < call->rename_count; i++) {
@@ -484,8 +451,10 @@ static void rename_all(struct tx *tx, struct store_renames *call)
 
 		rename->taken = known && taken;
 		rename->moved = known && !taken;
-		if (!rename->taken)
-			move(tx, rename);
+		if (rename->metric && !rename->taken)
+			move_metric(tx, v_text(test), v_text(metric), v_text(rename->metric));
+		else if (!rename->taken)
+			move_test(tx, v_text(test), v_text(rename->test));
 	}
 }
 

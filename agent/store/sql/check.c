@@ -22,37 +22,6 @@ void check_found(struct check *check, const char *format, ...)
 	problems->items = check->problems;
 }
 
-static void count_rows(struct tx *tx, struct store_report *report)
-{
-	struct sql_query query = sql_query_of(tx,
-		"SELECT (SELECT count(*) FROM changes), (SELECT count(*) FROM deliveries),"
-		" (SELECT count(*) FROM deliveries WHERE state = @delivery{queued}), (SELECT"
-		" count(*) FROM series)");
-
-	while (query_next(&query)) {
-		report->changes = read_count(&query);
-		report->deliveries = read_count(&query);
-		report->queued = read_count(&query);
-		report->series = read_count(&query);
-	}
-}
-
-static void check_sequences(struct check *check, struct tx *tx)
-{
-	struct sql_query query = sql_query_of(tx,
-		"SELECT (SELECT max(id) FROM changes), (SELECT max(id) FROM deliveries), (SELECT"
-		" max(id) FROM silences), (SELECT max(id) FROM events), (SELECT max(id) FROM"
-		" bisections)");
-	int64_t last[SCHEMA_SEQUENCES] = {0};
-
-	store_last_ids(tx, last);
-	while (query_next(&query))
-		for (size_t i = 0; i < SCHEMA_SEQUENCES; i++)
-			if (read_time_or(&query, 0) > last[i])
-				check_found(check, "table %s: the next id is already in use",
-					schema_sequences[i]);
-}
-
 /* In steps, so that a large state need not be in memory at once. */
 static void check_excerpts(struct check *check, struct tx *tx)
 {
@@ -62,7 +31,7 @@ static void check_excerpts(struct check *check, struct tx *tx)
 		struct sql_query query = QUERY(tx,
 			"SELECT change, points FROM excerpts WHERE change > ?1 ORDER BY change"
 			" LIMIT ?2",
-			v_id(last), v_id(PAGE));
+			v_int(last), v_int(PAGE));
 
 		for (rows = 0; query_next(&query); rows++) {
 			struct arena *scratch = arena_new();
@@ -81,8 +50,29 @@ static void check_excerpts(struct check *check, struct tx *tx)
 
 void check_content(struct check *check, struct tx *tx)
 {
+	struct store_report *report = check->report;
+	int64_t last[SCHEMA_SEQUENCES] = {0};
+	struct sql_query counts = sql_query_of(tx,
+		"SELECT (SELECT count(*) FROM changes), (SELECT count(*) FROM deliveries),"
+		" (SELECT count(*) FROM deliveries WHERE state = @delivery{queued}), (SELECT"
+		" count(*) FROM series)");
+	struct sql_query ids = sql_query_of(tx,
+		"SELECT (SELECT max(id) FROM changes), (SELECT max(id) FROM deliveries), (SELECT"
+		" max(id) FROM silences), (SELECT max(id) FROM events), (SELECT max(id) FROM"
+		" bisections)");
+
 	tx->arena = check->arena;
-	count_rows(tx, check->report);
-	check_sequences(check, tx);
+	while (query_next(&counts)) {
+		report->changes = read_count(&counts);
+		report->deliveries = read_count(&counts);
+		report->queued = read_count(&counts);
+		report->series = read_count(&counts);
+	}
+	store_last_ids(tx, last);
+	while (query_next(&ids))
+		for (size_t i = 0; i < SCHEMA_SEQUENCES; i++)
+			if (read_time_or(&ids, 0) > last[i])
+				check_found(check, "table %s: the next id is already in use",
+					schema_sequences[i]);
 	check_excerpts(check, tx);
 }

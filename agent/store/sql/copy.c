@@ -38,7 +38,7 @@ static void begin_page(struct walk *walk)
 			walk->keys[i].text = arena_strdup(walk->page, walk->keys[i].text);
 		query_bind(&walk->query, walk->keys[i]);
 	}
-	query_bind(&walk->query, v_id(PAGE));
+	query_bind(&walk->query, v_int(PAGE));
 	if (before)
 		arena_free(before);
 }
@@ -51,7 +51,7 @@ static struct walk walk_over(struct tx *tx, const struct sql_table *table)
 	for (; table->columns[walk.key_count].uses & COLUMN_KEY; walk.key_count++)
 		walk.keys[walk.key_count] = table->columns[walk.key_count].type == COLUMN_TEXT
 						    ? v_text("")
-						    : v_id(INT64_MIN);
+						    : v_int(INT64_MIN);
 	begin_page(&walk);
 	return walk;
 }
@@ -68,22 +68,18 @@ static struct value value_of(const struct walk *walk, int column)
 	return walk->tx->backend->column(walk->query.statement, column);
 }
 
-static void note_keys(struct walk *walk)
-{
-	walk->on_page++;
-	for (int i = 0; i < walk->key_count; i++) {
-		walk->keys[i] = value_of(walk, i);
-		if (walk->keys[i].type == SQL_TEXT)
-			walk->keys[i].text = arena_strdup(walk->page, walk->keys[i].text);
-	}
-}
-
 /* Whether there is another row; false, too, with an error. */
 static bool walk_on(struct walk *walk)
 {
 	for (;;) {
 		if (query_next(&walk->query)) {
-			note_keys(walk);
+			walk->on_page++;
+			for (int i = 0; i < walk->key_count; i++) {
+				walk->keys[i] = value_of(walk, i);
+				if (walk->keys[i].type == SQL_TEXT)
+					walk->keys[i].text =
+						arena_strdup(walk->page, walk->keys[i].text);
+			}
 			return true;
 		}
 		if (walk->tx->failed || walk->on_page < PAGE)
@@ -131,20 +127,9 @@ static void set_last_id(struct tx *tx, const char *table, int64_t id)
 
 	while (query_next(&forget))
 		continue;
-	set = QUERY(tx, "@set_last_id", v_text(table), v_id(id));
+	set = QUERY(tx, "@set_last_id", v_text(table), v_int(id));
 	while (query_next(&set))
 		continue;
-}
-
-static void check_empty(struct tx *tx)
-{
-	for (int i = 0; i < (int)STORE_TABLES; i++) {
-		struct walk walk = walk_over(tx, &schema_tables[i]);
-
-		if (walk_on(&walk))
-			tx_fail(tx, ERROR_STATE, "%s is not empty", tx->label);
-		walk_end(&walk);
-	}
 }
 
 void sql_copy(struct tx *to, struct tx *from, struct store_copied *copied)
@@ -152,7 +137,13 @@ void sql_copy(struct tx *to, struct tx *from, struct store_copied *copied)
 	int64_t ids[SCHEMA_SEQUENCES] = {0};
 
 	*copied = (struct store_copied){0};
-	check_empty(to);
+	for (int i = 0; i < (int)STORE_TABLES; i++) {
+		struct walk walk = walk_over(to, &schema_tables[i]);
+
+		if (walk_on(&walk))
+			tx_fail(to, ERROR_STATE, "%s is not empty", to->label);
+		walk_end(&walk);
+	}
 	for (int i = 0; i < (int)STORE_TABLES; i++) {
 		copied->tables[i].name = schema_tables[i].name;
 		copy_table(from, to, &schema_tables[i], &copied->tables[i].rows);
@@ -176,16 +167,12 @@ static bool is_same(struct value a, struct value b)
 {
 	if (a.type != b.type)
 		return false;
-	switch (a.type) {
-	case SQL_NULL: return true;
-	case SQL_INTEGER: return a.integer == b.integer;
-	case SQL_NUMBER: return memcmp(&a.number, &b.number, sizeof a.number) == 0;
-	case SQL_TEXT: return is_same_text(a.text, b.text);
-	case SQL_BYTES:
+	if (a.type == SQL_TEXT)
+		return is_same_text(a.text, b.text);
+	if (a.type == SQL_BYTES)
 		return a.length == b.length &&
 		       (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
-	}
-	return false;
+	return a.type == SQL_NULL || a.integer == b.integer; /* or the bits of a number */
 }
 
 static void compare_table(struct tx *from, struct tx *to, const struct sql_table *table)

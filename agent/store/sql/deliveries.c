@@ -23,14 +23,14 @@ static void announce(struct tx *tx, const struct delivery *delivery, size_t numb
 		"INSERT INTO announced (change, delivery, told_time, told_size) SELECT id, ?2,"
 		" coalesce(?3, time), coalesce(?4, size) FROM changes WHERE id = ?1 ON CONFLICT"
 		" (change, delivery) DO NOTHING",
-		v_id(change), v_id(delivery->id), as ? v_time(as->item.time) : v_null(),
+		v_int(change), v_int(delivery->id), as ? v_int(as->item.time) : v_null(),
 		v_number(as ? as->item.change.size : (double)NAN));
 	if (as)
 		RUN(tx,
 			/* Change ?1 was written after ?3, when delivery ?2 was written about it. */
 			"UPDATE deliveries SET @to_amend WHERE id = ?2 AND"
 			" (SELECT updated FROM changes WHERE id = ?1) > ?3",
-			v_id(change), v_id(delivery->id), v_time(as->updated));
+			v_int(change), v_int(delivery->id), v_int(as->updated));
 }
 
 static void queue_delivery(struct tx *tx, struct delivery *delivery)
@@ -41,7 +41,7 @@ static void queue_delivery(struct tx *tx, struct delivery *delivery)
 		" 0, ?6, ?6, ?7) ON CONFLICT (key) WHERE state != @delivery{abandoned} DO NOTHING"
 		" RETURNING id",
 		v_text(delivery->key), v_text(delivery->receiver), v_text(delivery->destination),
-		v_text(delivery->payload), v_text(delivery->thread), v_time(delivery->now),
+		v_text(delivery->payload), v_text(delivery->thread), v_int(delivery->now),
 		v_text(delivery->kind));
 
 	delivery->id = query_insert(&query);
@@ -66,7 +66,7 @@ static void queue_delivery(struct tx *tx, struct delivery *delivery)
 			" WHERE delivery = ?1 AND (coalesce(triage, @triage{open}) !="
 			" @triage{open} OR changes.state IN (@state{withdrawn}, @state{recovered})"
 			" OR changes.time != told_time OR culprit IS NOT NULL))",
-			v_id(delivery->id));
+			v_int(delivery->id));
 	if (delivery->amends)
 		RUN(tx,
 			"UPDATE deliveries @indexed{deliveries_of_key} SET @to_amend"
@@ -74,31 +74,14 @@ static void queue_delivery(struct tx *tx, struct delivery *delivery)
 			v_text(delivery->thread));
 }
 
-static void write_condition(struct tx *tx, const struct condition *condition)
-{
-	if (condition->over)
-		RUN(tx, "DELETE FROM conditions WHERE subject = ?1", v_text(condition->subject));
-	else
-		row_run(sql_query_of(tx, "@=conditions"), condition_columns, condition);
-}
-
-static void write_vanished(struct tx *tx, const struct vanished *vanished)
-{
-	if (vanished->back)
-		RUN(tx, "DELETE FROM vanished WHERE test = ?1 AND series = ?2",
-			v_text(vanished->test), v_text(vanished->series));
-	else
-		row_run(sql_query_of(tx, "@=vanished"), vanished_columns, vanished);
-}
-
 static void write_member(struct tx *tx, const struct store_member *member)
 {
-	struct value change = v_id(member->change), event = v_id(member->event);
+	struct value change = v_int(member->change), event = v_int(member->event);
 
 	RUN(tx,
 		"UPDATE changes SET incident = (SELECT id FROM incidents WHERE id = ?3),"
 		" environment_event = (SELECT id FROM environments WHERE id = ?2) WHERE id = ?1",
-		change, event, v_id(member->incident));
+		change, event, v_int(member->incident));
 	if (member->silent) {
 		RUN(tx,
 			/* By the first message to each destination about the other changes. */
@@ -110,18 +93,32 @@ static void write_member(struct tx *tx, const struct store_member *member)
 			" ?2 AND deliveries.state != @delivery{abandoned} GROUP BY receiver,"
 			" destination ON CONFLICT (change, delivery) DO NOTHING",
 			change, event);
-		triage_amend(tx, rows_id(tx, member->change));
+		triage_amend(tx, v_one(tx, member->change));
 	}
 }
 
 static void write_health(struct tx *tx, const struct health_rows *health)
 {
-	for (size_t i = 0; i < health->condition_count; i++)
-		write_condition(tx, &health->conditions[i]);
+	for (size_t i = 0; i < health->condition_count; i++) {
+		const struct condition *condition = &health->conditions[i];
+
+		if (condition->over)
+			RUN(tx, "DELETE FROM conditions WHERE subject = ?1",
+				v_text(condition->subject));
+		else
+			row_run(sql_query_of(tx, "@=conditions"), condition_columns, condition);
+	}
 	for (size_t i = 0; i < health->moment_count; i++)
 		row_run(sql_query_of(tx, "@=moments"), moment_columns, &health->moments[i]);
-	for (size_t i = 0; i < health->vanished_count; i++)
-		write_vanished(tx, &health->vanished[i]);
+	for (size_t i = 0; i < health->vanished_count; i++) {
+		const struct vanished *vanished = &health->vanished[i];
+
+		if (vanished->back)
+			RUN(tx, "DELETE FROM vanished WHERE test = ?1 AND series = ?2",
+				v_text(vanished->test), v_text(vanished->series));
+		else
+			row_run(sql_query_of(tx, "@=vanished"), vanished_columns, vanished);
+	}
 }
 
 static void said(struct tx *tx, const struct said *at)
@@ -133,16 +130,8 @@ static void said(struct tx *tx, const struct said *at)
 		"UPDATE announced SET said = nullif(said & ~?3, 0) WHERE change = ?1 AND delivery"
 		" = ?2 AND said IS NOT NULL AND coalesce((SELECT version FROM triage WHERE change"
 		" = ?1), 0) = ?4 AND (SELECT time FROM changes WHERE id = ?1) = ?5",
-		v_id(record->item.id), v_id(at->message.id), v_id(at->what),
-		v_count(record->triage.version), v_time(record->item.time));
-}
-
-static bool is_health_alone(const struct store_queue *call)
-{
-	return call->deliveries.count + call->told_count + call->retracted.count +
-		       call->said.count + call->environments.count + call->member_count +
-		       call->reminded_count ==
-	       0;
+		v_int(record->item.id), v_int(at->message.id), v_int(at->what),
+		v_int(record->triage.version), v_int(record->item.time));
 }
 
 /* Members come after the messages, as silent changes count as announced by them. */
@@ -157,14 +146,14 @@ static void queue(struct tx *tx, struct store_queue *call)
 			"UPDATE changes SET news = CASE WHEN state = @state{recovered} AND news ="
 			" @news{held} THEN @news{recovery} ELSE @news{queued} END, reason = ?2"
 			" WHERE id = ?1",
-			v_id(call->told[i]), v_text(call->reasons ? call->reasons[i] : NULL));
+			v_int(call->told[i]), v_text(call->reasons ? call->reasons[i] : NULL));
 	for (size_t i = 0; i < call->retracted.count; i++)
 		RUN(tx,
 			"UPDATE announced SET retraction = NULL WHERE change = ?1 AND delivery ="
 			" ?2 AND retraction = ?3",
-			v_id(call->retracted.items[i].message.records[0].item.id),
-			v_id(call->retracted.items[i].message.id),
-			v_id(call->retracted.items[i].what));
+			v_int(call->retracted.items[i].message.records[0].item.id),
+			v_int(call->retracted.items[i].message.id),
+			v_int(call->retracted.items[i].what));
 	for (size_t i = 0; i < call->said.count; i++)
 		said(tx, &call->said.items[i]);
 	for (size_t i = 0; i < call->environments.count; i++)
@@ -176,28 +165,15 @@ static void queue(struct tx *tx, struct store_queue *call)
 		write_member(tx, &call->members[i]);
 	for (size_t i = 0; i < call->reminded_count; i++)
 		RUN(tx, "UPDATE deliveries SET reminded = ?2 WHERE id = ?1",
-			v_id(call->reminded[i]), v_time(call->now));
+			v_int(call->reminded[i]), v_int(call->now));
 	write_health(tx, &call->health);
-	if (!is_health_alone(call))
+	if (call->deliveries.count + call->told_count + call->retracted.count + call->said.count +
+			call->environments.count + call->member_count + call->reminded_count >
+		0)
 		store_due(tx, &call->due);
 }
 
 STORE_DEFINE(queue, queue, .writes = true);
-
-static void load_payload(struct tx *tx, struct delivery *delivery)
-{
-	struct sql_query query = QUERY(tx,
-		"SELECT payload, " THREAD_RECEIPT " FROM deliveries WHERE id = ?1 AND state ="
-		" @delivery{queued}",
-		v_id(delivery->id));
-
-	delivery->payload = delivery->thread_receipt = NULL;
-	while (query_next(&query)) {
-		delivery->payload = read_text(&query);
-		delivery->thread_receipt = read_text(&query);
-	}
-	store_members(tx, delivery, 1);
-}
 
 /* Delivery ?1 has no attempt yet, and all its changes are withdrawn or accepted, or have outgrown
  * the size in it. */
@@ -211,12 +187,13 @@ static void load_payload(struct tx *tx, struct delivery *delivery)
 static void attempt(struct tx *tx, struct store_attempt *call)
 {
 	struct delivery *delivery = &call->delivery;
+	struct sql_query query;
 
 	if (CHANGED(tx,
 		    "UPDATE deliveries SET state = @delivery{abandoned}, updated = ?2, problem ="
 		    " 'its changes were withdrawn, accepted or outgrown before it was sent'"
 		    " WHERE" POINTLESS,
-		    v_id(delivery->id), v_time(delivery->now)) > 0) {
+		    v_int(delivery->id), v_int(delivery->now)) > 0) {
 		delivery->state = DELIVERY_ABANDONED;
 		RUN(tx,
 			"UPDATE changes SET news = @news{held} WHERE state = @state{withdrawn} AND"
@@ -224,19 +201,28 @@ static void attempt(struct tx *tx, struct store_attempt *call)
 			" delivery = ?1) AND NOT EXISTS (SELECT 1 FROM announced JOIN deliveries"
 			" ON deliveries.id = delivery WHERE change = changes.id AND"
 			" deliveries.state != @delivery{abandoned})",
-			v_id(delivery->id));
+			v_int(delivery->id));
 		RUN(tx,
 			"UPDATE triage SET owed = 1 WHERE" ACCEPTED
 			" AND change IN (SELECT change FROM announced WHERE delivery = ?1)",
-			v_id(delivery->id));
+			v_int(delivery->id));
 	} else {
 		delivery->state = DELIVERY_QUEUED;
 		RUN(tx,
 			"UPDATE deliveries SET attempt_started = coalesce(attempt_started, ?2),"
 			" not_before = NULL WHERE id = ?1",
-			v_id(delivery->id), v_time(delivery->now));
+			v_int(delivery->id), v_int(delivery->now));
 	}
-	load_payload(tx, delivery);
+	query = QUERY(tx,
+		"SELECT payload, " THREAD_RECEIPT " FROM deliveries WHERE id = ?1 AND state ="
+		" @delivery{queued}",
+		v_int(delivery->id));
+	delivery->payload = delivery->thread_receipt = NULL;
+	while (query_next(&query)) {
+		delivery->payload = read_text(&query);
+		delivery->thread_receipt = read_text(&query);
+	}
+	store_members(tx, delivery, 1);
 	if (call->pictured && delivery->state == DELIVERY_QUEUED)
 		store_worst(tx, delivery->records, delivery->record_count, &call->worst);
 }
@@ -249,28 +235,15 @@ static void write_outcome(struct tx *tx, const struct delivery *delivery, enum d
 		"UPDATE deliveries SET state = ?2, receipt = coalesce(?3, receipt), problem = ?4,"
 		" attempts = ?5, updated = ?6, attempt_started = CASE WHEN ?7 != 0 THEN"
 		" attempt_started ELSE NULL END, not_before = nullif(?8, 0) WHERE id = ?1",
-		v_id(delivery->id), v_id(state), v_text(delivery->receipt),
-		v_text(delivery->problem), v_count(delivery->attempts), v_time(delivery->now),
-		v_id(delivery->begun), v_time(delivery->not_before));
-}
-
-/* Its changes that were withdrawn meanwhile are to be retracted. */
-static void retract_late(struct tx *tx, struct store_settle *call)
-{
-	struct store_due due = {0};
-
-	call->retracts =
-		CHANGED(tx,
-			"UPDATE announced SET retraction = 1 WHERE delivery = ?1 AND (SELECT"
-			" state FROM changes WHERE id = change) = @state{withdrawn}",
-			v_id(call->delivery.id)) > 0;
-	store_due(tx, &due);
-	call->retracts |= due.said > 0;
+		v_int(delivery->id), v_int(state), v_text(delivery->receipt),
+		v_text(delivery->problem), v_int(delivery->attempts), v_int(delivery->now),
+		v_int(delivery->begun), v_int(delivery->not_before));
 }
 
 static void settle(struct tx *tx, struct store_settle *call)
 {
 	const struct delivery *delivery = &call->delivery;
+	struct store_due due = {0};
 
 	write_outcome(tx, delivery, delivery->state);
 	if (delivery->state == DELIVERY_SENT) {
@@ -279,8 +252,16 @@ static void settle(struct tx *tx, struct store_settle *call)
 			" ?2, @event{announced}, change, changes.time, receiver, destination FROM"
 			" announced JOIN changes ON changes.id = change JOIN deliveries ON"
 			" deliveries.id = delivery WHERE delivery = ?1 ORDER BY change",
-			v_id(delivery->id), v_time(delivery->now));
-		retract_late(tx, call);
+			v_int(delivery->id), v_int(delivery->now));
+		/* Its changes that were withdrawn meanwhile are to be retracted. */
+		call->retracts =
+			CHANGED(tx,
+				"UPDATE announced SET retraction = 1 WHERE delivery = ?1 AND"
+				" (SELECT state FROM changes WHERE id = change) ="
+				" @state{withdrawn}",
+				v_int(delivery->id)) > 0;
+		store_due(tx, &due);
+		call->retracts |= due.said > 0;
 	}
 }
 
@@ -297,7 +278,7 @@ static void reopen(struct tx *tx, struct store_reopen *call)
 			"UPDATE changes SET news = @news{pending} WHERE news = @news{queued} AND"
 			" state NOT IN (@state{withdrawn}, @state{recovered}) AND id IN (SELECT"
 			" change FROM announced WHERE delivery = ?1)",
-			v_id(given_up->items[i].id));
+			v_int(given_up->items[i].id));
 	}
 	triage_settle(tx, &pending);
 }

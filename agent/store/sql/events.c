@@ -22,44 +22,20 @@ void event_add(struct tx *tx, const struct event *event)
 			"DELETE FROM events WHERE change = ?1 AND kind < @event{triaged} AND kind"
 			" != @event{announced} AND id <= (SELECT id FROM events WHERE change = ?1"
 			" AND kind < @event{triaged} ORDER BY id DESC LIMIT 1 OFFSET ?2)",
-			v_id(event->change), v_id(EVENTS_KEPT));
-}
-
-/* It cannot be taken for more than one text. */
-static bool is_plain(const char *text)
-{
-	if (*text == '"')
-		return false;
-	for (const char *at = text; *at; at++)
-		if (*at == ';' || (unsigned char)*at < ' ' || *at == 0x7f)
-			return false;
-	return true;
+			v_int(event->change), v_int(EVENTS_KEPT));
 }
 
 void event_put_text(struct buf *detail, const char *name, const char *text)
 {
+	bool plain = *text != '"'; /* it cannot be taken for more than one text */
+
+	for (const char *at = text; *at; at++)
+		plain &= *at != ';' && (unsigned char)*at >= ' ' && *at != 0x7f;
 	buf_printf(detail, "; %s: ", name);
-	if (is_plain(text))
+	if (plain)
 		buf_text(detail, text);
 	else
 		buf_json_string(detail, text, strlen(text));
-}
-
-/* The first event is in the record itself. */
-static void load_history(struct owned_query *rows, struct change_record *record)
-{
-	struct tx *tx = rows->query.tx;
-	struct event *events = NULL;
-	size_t count = 0;
-
-	*ADD_ROW(tx, events, count) =
-		(struct event){.kind = EVENT_FOUND, .time = record->first_seen};
-	while (owned_next(rows, record->item.id)) {
-		read_struct(&rows->query, event_columns, ADD_ROW(tx, events, count));
-	}
-	events[0].point = count > 1 ? events[1].point : record->item.time;
-	record->events = events;
-	record->event_count = count;
 }
 
 void events_load(struct tx *tx, struct change_record *records, size_t count)
@@ -78,9 +54,22 @@ void events_load(struct tx *tx, struct change_record *records, size_t count)
 		" @indexed{events_of_change} WHERE change IN @ids{?1} AND kind <"
 		" @event{silenced}) AS last WHERE back <= ?2 OR kind < @event{triaged} ORDER BY"
 		" change, id",
-		v_owners(tx, &owners), v_id(EVENTS_KEPT));
-	for (size_t i = 0; i < count; i++)
-		load_history(&rows, &records[owners.items[i].place]);
+		v_owners(tx, &owners), v_int(EVENTS_KEPT));
+	for (size_t i = 0; i < count; i++) {
+		struct change_record *record = &records[owners.items[i].place];
+		struct event *events = NULL;
+		size_t many = 0;
+
+		/* The first event is in the record itself. */
+		*ADD_ROW(tx, events, many) =
+			(struct event){.kind = EVENT_FOUND, .time = record->first_seen};
+		while (owned_next(&rows, record->item.id)) {
+			read_struct(&rows.query, event_columns, ADD_ROW(tx, events, many));
+		}
+		events[0].point = many > 1 ? events[1].point : record->item.time;
+		record->events = events;
+		record->event_count = many;
+	}
 }
 
 static void audit_list(struct tx *tx, struct store_audit *call)
@@ -93,12 +82,12 @@ static void audit_list(struct tx *tx, struct store_audit *call)
 			  " DESC LIMIT ?3"
 			: "SELECT @events FROM events @indexed{events_audit} WHERE kind >="
 			  " @event{triaged} AND time >= ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3",
-		v_id(call->since != 0 ? call->since : INT64_MIN),
-		v_id(call->before_id > 0 ? call->before_id : INT64_MAX),
-		v_id(limited ? call->limit + 1 : INT64_MAX));
+		v_int(call->since != 0 ? call->since : INT64_MIN),
+		v_int(call->before_id > 0 ? call->before_id : INT64_MAX),
+		v_int(limited ? call->limit + 1 : INT64_MAX));
 
 	if (call->change != 0)
-		query_bind(&query, v_id(call->change));
+		query_bind(&query, v_int(call->change));
 	call->entries =
 		read_structs(&query, event_columns, sizeof *call->entries, &call->entry_count);
 	call->more = limited && (int64_t)call->entry_count > call->limit;

@@ -42,13 +42,12 @@ static void read_followed(struct sql_query *query, struct followed_message *foll
 static void list(struct tx *tx, struct store_follow_ups *call, const char *statement,
 	const struct strings *receivers, int64_t limit)
 {
-	struct sql_query query =
-		QUERY(tx, statement, v_text(rows_names(tx, receivers)), v_id(limit));
+	struct sql_query query = QUERY(tx, statement, v_names(tx, receivers), v_int(limit));
 
 	if (receivers->count == 0)
 		return;
 	if (statement == sql_to_read)
-		query_bind(&query, v_time(call->since));
+		query_bind(&query, v_int(call->since));
 	while (query_next(&query)) {
 		struct followed_message *followed = ADD_ROW(tx, call->messages, call->count);
 
@@ -71,39 +70,16 @@ static size_t read_told(struct sql_query *query, struct told_record **out)
 	return count;
 }
 
-static void read_changes(struct tx *tx, struct followed_message *followed)
-{
-	struct value id = v_id(followed->message.id);
-	struct sql_query told = QUERY(tx,
-		"SELECT " RECORD_COLUMNS
-		", coalesce(told_time, changes.time) FROM announced JOIN changes ON"
-		" announced.change = changes.id" WITH_TRIAGE
-		" WHERE delivery = ?1 ORDER BY announced.change",
-		id);
-	struct sql_query joined = QUERY(tx,
-		"SELECT " RECORD_COLUMNS
-		", changes.time FROM changes @indexed{changes_of_incident}" WITH_TRIAGE
-		" WHERE incident IN (SELECT incident FROM announced JOIN changes ON changes.id ="
-		" announced.change WHERE delivery = ?1) AND changes.state != @state{withdrawn} AND"
-		" EXISTS (SELECT "
-		"1 FROM announced JOIN"
-		" deliveries ON deliveries.id = delivery WHERE announced.change = changes.id AND"
-		" thread = ?2 AND deliveries.state != @delivery{abandoned}) AND NOT EXISTS (SELECT"
-		" 1 FROM announced WHERE announced.change = changes.id AND delivery = ?1) ORDER BY"
-		" changes.id",
-		id, v_text(followed->message.key));
-
-	followed->count = read_told(&told, &followed->told);
-	followed->joined_count = read_told(&joined, &followed->joined);
-}
-
 static void read_one(struct tx *tx, struct store_follow_ups *call)
 {
-	struct sql_query query = QUERY(tx,
-		"SELECT " FOLLOWED_COLUMNS
-		", payload, reaction, coalesce(amended, 0), thread, kind FROM deliveries WHERE id"
-		" = ?1 AND state = @delivery{sent}",
-		v_id(call->delivery));
+	struct value id = v_int(call->delivery);
+	struct followed_message *one;
+	struct sql_query told, joined,
+		query = QUERY(tx,
+			"SELECT " FOLLOWED_COLUMNS ", payload, reaction, coalesce(amended, 0), "
+			"thread, kind FROM deliveries WHERE id"
+			" = ?1 AND state = @delivery{sent}",
+			id);
 
 	while (query_next(&query)) {
 		struct followed_message *followed = ADD_ROW(tx, call->messages, call->count);
@@ -115,28 +91,33 @@ static void read_one(struct tx *tx, struct store_follow_ups *call)
 		followed->message.thread = read_text(&query);
 		followed->message.kind = read_text(&query);
 	}
-	if (call->count != 0)
-		read_changes(tx, &call->messages[0]);
-}
-
-static void count_left(struct tx *tx, struct store_follow_ups *call)
-{
-	struct sql_query query = sql_query_of(tx,
-		/* Of all receivers, how many messages of each they are. */
-		"SELECT receiver, count(*) FROM deliveries @indexed{deliveries_kept} WHERE state ="
-		" @delivery{sent} AND receipt IS NOT NULL AND" AWAITED
-		" GROUP BY receiver ORDER BY receiver");
-
-	while (query_next(&query)) {
-		struct standing_messages *at = ADD_ROW(tx, call->standing, call->standing_count);
-
-		at->receiver = read_name(&query);
-		at->count = read_count(&query);
-	}
+	if (call->count == 0)
+		return;
+	one = &call->messages[0];
+	told = QUERY(tx,
+		"SELECT " RECORD_COLUMNS
+		", coalesce(told_time, changes.time) FROM announced JOIN changes ON"
+		" announced.change = changes.id" WITH_TRIAGE
+		" WHERE delivery = ?1 ORDER BY announced.change",
+		id);
+	one->count = read_told(&told, &one->told);
+	joined = QUERY(tx,
+		"SELECT " RECORD_COLUMNS
+		", changes.time FROM changes @indexed{changes_of_incident}" WITH_TRIAGE
+		" WHERE incident IN (SELECT incident FROM announced JOIN changes ON changes.id ="
+		" announced.change WHERE delivery = ?1) AND changes.state != @state{withdrawn} AND"
+		" EXISTS (SELECT 1 FROM announced JOIN deliveries ON deliveries.id = delivery"
+		" WHERE announced.change = changes.id AND thread = ?2 AND deliveries.state !="
+		" @delivery{abandoned}) AND NOT EXISTS (SELECT 1 FROM announced WHERE"
+		" announced.change = changes.id AND delivery = ?1) ORDER BY changes.id",
+		id, v_text(one->message.key));
+	one->joined_count = read_told(&joined, &one->joined);
 }
 
 static void follow_ups_read(struct tx *tx, struct store_follow_ups *call)
 {
+	struct sql_query query;
+
 	if (call->delivery != 0) {
 		read_one(tx, call);
 		return;
@@ -149,8 +130,19 @@ static void follow_ups_read(struct tx *tx, struct store_follow_ups *call)
 		&call->amending, STORE_AMENDMENTS);
 	list(tx, call, sql_to_read, &call->listening, STORE_ANSWERS);
 	list(tx, call, sql_to_refresh, &call->refreshing, STORE_STANDING);
-	if (call->count_standing)
-		count_left(tx, call);
+	if (!call->count_standing)
+		return;
+	query = sql_query_of(tx,
+		/* Of all receivers, how many messages of each they are. */
+		"SELECT receiver, count(*) FROM deliveries @indexed{deliveries_kept} WHERE state ="
+		" @delivery{sent} AND receipt IS NOT NULL AND" AWAITED
+		" GROUP BY receiver ORDER BY receiver");
+	while (query_next(&query)) {
+		struct standing_messages *at = ADD_ROW(tx, call->standing, call->standing_count);
+
+		at->receiver = read_name(&query);
+		at->count = read_count(&query);
+	}
 }
 
 STORE_DEFINE(follow_ups, follow_ups_read);
@@ -161,10 +153,10 @@ static void follow_ups_amended(struct tx *tx, struct store_amended *call)
 		"UPDATE deliveries SET amend = CASE WHEN amend = ?2 THEN NULL ELSE amend END,"
 		" amended = coalesce(amended, 0) + 1, receipt = coalesce(?3, receipt) WHERE id ="
 		" ?1 AND state = @delivery{sent}",
-		v_id(call->delivery), v_count(call->mark), v_text(call->receipt));
+		v_int(call->delivery), v_int(call->mark), v_text(call->receipt));
 	call->marked =
 		query_ask(QUERY(tx, "SELECT coalesce(amend, 0) FROM deliveries WHERE id = ?1",
-			v_id(call->delivery))) > 0;
+			v_int(call->delivery))) > 0;
 }
 
 STORE_DEFINE(amended, follow_ups_amended, .writes = true);
@@ -178,7 +170,7 @@ static void follow_ups_send_anew(struct tx *tx, struct store_send_anew *call)
 			" = NULL, attempts = 0, attempt_started = NULL, not_before = NULL,"
 			" reaction = NULL, @to_amend WHERE id = ?1 AND state"
 			" = @delivery{sent}",
-			v_id(call->delivery)) > 0;
+			v_int(call->delivery)) > 0;
 }
 
 STORE_DEFINE(send_anew, follow_ups_send_anew, .writes = true);

@@ -3,7 +3,6 @@
  * their limit.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,53 +15,26 @@ enum { MOST_LISTED = 1000000, PAGE_MOST = 50000 };
 /* Of more tests than this that match a pattern, a scan of all changes finds enough soon. */
 enum { NAMES_MOST = 100 };
 
-/* The tests that match; NULL: many do. */
-static const char *matching_names(struct tx *tx, const char *pattern)
+/* The tests as a JSON array; NULL: all, or those of a pattern that many match. */
+static struct value names_of(struct tx *tx, const struct change_filter *filter, const char *pattern)
 {
 	const char *names[NAMES_MOST];
-	struct sql_query query = QUERY(tx,
-		TESTS_OF_CHANGES " SELECT name FROM tests WHERE @matches{?1,name} LIMIT ?2",
-		v_text(pattern), v_id(NAMES_MOST + 1));
+	struct sql_query query;
 	size_t count = 0;
 
+	if (filter->names.count > 0)
+		return v_names(tx, &filter->names);
+	if (!pattern)
+		return v_text(NULL);
+	if (pattern != filter->test || !strpbrk(pattern, "*?[\\"))
+		return v_names(tx, &(struct strings){&filter->test, 1});
+	query = QUERY(tx,
+		TESTS_OF_CHANGES " SELECT name FROM tests WHERE @matches{?1,name} LIMIT ?2",
+		v_text(pattern), v_int(NAMES_MOST + 1));
 	for (; query_next(&query); count++)
 		if (count < NAMES_MOST)
 			names[count] = read_name(&query);
-	return count > NAMES_MOST ? NULL : rows_names(tx, &(struct strings){names, count});
-}
-
-/* The tests as a JSON array; NULL: all, or those of a pattern that many match. */
-static const char *json_of_names(
-	struct tx *tx, const struct change_filter *filter, const char *pattern)
-{
-	if (filter->names.count > 0)
-		return rows_names(tx, &filter->names);
-	if (!pattern)
-		return NULL;
-	return pattern == filter->test && strpbrk(pattern, "*?[\\")
-		       ? matching_names(tx, pattern)
-		       : rows_names(tx, &(struct strings){&filter->test, 1});
-}
-
-/* As LIST_OPEN has it. */
-static bool is_open(const struct change_record *record)
-{
-	return record->ends == 0 && announcement_verdict(&record->item) >= 0;
-}
-
-/* The conditions of a list, with that of the filter's `open`. */
-static void restrict_states(const struct change_filter *filter, unsigned *states, unsigned *triage)
-{
-	unsigned waiting = 1U << TRIAGE_OPEN | 1U << TRIAGE_ACKNOWLEDGED;
-
-	*states = filter->states ? filter->states : (1U << CHANGE_STATES) - 1;
-	*triage = filter->triage;
-	if (!filter->open)
-		return;
-	*states &= 1U << CHANGE_CONFIRMED | 1U << CHANGE_MOVED;
-	*triage = *triage ? *triage & waiting : waiting;
-	if (*triage == 0)
-		*triage = 1U << TRIAGE_STATES; /* none */
+	return count > NAMES_MOST ? v_text(NULL) : v_names(tx, &(struct strings){names, count});
 }
 
 /* A list in its order. Where an answer is held whole it comes in pages, small ones first: as much
@@ -72,7 +44,7 @@ struct pages {
 	const struct store_list *call;
 	unsigned states, triage;
 	const char *test;     /* a pattern, or NULL */
-	const char *names;    /* of the only tests, as a JSON array; or NULL */
+	struct value names;   /* of the only tests, as a JSON array; or NULL */
 	int64_t left;         /* rows that may still be read */
 	int64_t size, unread; /* rows of the page, and the remaining ones */
 	int64_t before;       /* the next rows are after it: the reader of rows sets it */
@@ -123,10 +95,10 @@ static const char *statement_of_page(const struct pages *pages)
 	bool triaged = pages->triage != 0 && !(pages->triage & 1U << TRIAGE_OPEN);
 
 	if (filter->open && !pages->call->take)
-		return pages->names ? LIST_OPEN(" @changes_of_tests", "true")
-				    : LIST_OPEN(" changes @indexed{changes_open}",
-					      "state @standing") " @in_order";
-	if (pages->names)
+		return pages->names.text ? LIST_OPEN(" @changes_of_tests", "true")
+					 : LIST_OPEN(" changes @indexed{changes_open}",
+						   "state @standing") " @in_order";
+	if (pages->names.text)
 		return LIST_SORTED(" @changes_of_tests", "true", "+time");
 	if (filter->incident != 0)
 		return LIST_SORTED(
@@ -150,13 +122,13 @@ static void open_page(struct pages *pages)
 
 	pages->unread = pages->size < pages->left ? pages->size : pages->left;
 	pages->query = QUERY(pages->tx, statement_of_page(pages),
-		pages->names ? v_text(pages->names) : v_id(states ? __builtin_ctz(states) : 0),
-		v_id(filter->since != 0 ? filter->since : INT64_MIN),
-		v_id(filter->until != 0 ? filter->until : INT64_MAX), v_id(states),
-		v_id(pages->before), v_id(pages->unread),
-		v_text(pages->names && filter->names.count == 0 ? NULL : pages->test),
-		v_id(filter->updated != 0 ? filter->updated : INT64_MIN), v_id(pages->triage),
-		v_id(filter->now), v_id(filter->incident));
+		pages->names.text ? pages->names : v_int(states ? __builtin_ctz(states) : 0),
+		v_int(filter->since != 0 ? filter->since : INT64_MIN),
+		v_int(filter->until != 0 ? filter->until : INT64_MAX), v_int(states),
+		v_int(pages->before), v_int(pages->unread),
+		v_text(pages->names.text && filter->names.count == 0 ? NULL : pages->test),
+		v_int(filter->updated != 0 ? filter->updated : INT64_MIN), v_int(pages->triage),
+		v_int(filter->now), v_int(filter->incident));
 }
 
 /* `expected` rows are likely to do. */
@@ -170,7 +142,7 @@ static struct pages open_pages(struct tx *tx, const struct store_list *call, uns
 		.states = states,
 		.triage = triage,
 		.test = test,
-		.names = json_of_names(tx, &call->filter, test),
+		.names = names_of(tx, &call->filter, test),
 		.left = most,
 		.size = tx->backend->answers_whole ? expected : most,
 		.before = before > 0 ? before : INT64_MAX};
@@ -198,96 +170,80 @@ static int64_t limit_of(const struct change_filter *filter)
 	return filter->limit > 0 && filter->limit < MOST_LISTED ? filter->limit : MOST_LISTED;
 }
 
-/* True if there are more than the limit. */
-static bool show_next(struct store_list *call, struct pages *pages, int64_t *count)
-{
-	struct change_record record = {0};
-
-	read_record(&pages->query, &record);
-	pages->before = record.item.id;
-	record_by_clock(&record, call->filter.now);
-	if (pages->query.damaged || (call->filter.open && !is_open(&record)))
-		return false;
-	if (*count == limit_of(&call->filter))
-		return true;
-	*count += call->take(call, &record);
-	return false;
-}
-
 /* Each record has an arena of its own. */
 static void show_state(struct tx *tx, struct store_list *call, unsigned states, unsigned triage)
 {
+	const struct change_filter *filter = &call->filter;
 	int64_t count = 0, looked = 0, most = call->looks > 0 ? call->looks : INT64_MAX - 1;
-	struct pages pages =
-		open_pages(tx, call, states, triage, most + 1, limit_of(&call->filter) + 1);
+	struct pages pages = open_pages(tx, call, states, triage, most + 1, limit_of(filter) + 1);
 	struct arena *arena = tx->arena;
 	bool more = false;
 
 	while (!more && pages_next(&pages)) {
+		struct change_record record = {0};
+		bool shown;
+
+		more = looked++ == most;
+		if (more)
+			break;
 		tx->arena = arena_new();
-		more = looked++ == most || show_next(call, &pages, &count);
+		read_record(&pages.query, &record);
+		pages.before = record.item.id;
+		record_by_clock(&record, filter->now);
+		/* What is open as LIST_OPEN has it. */
+		shown = !pages.query.damaged &&
+			(!filter->open ||
+				(record.ends == 0 && announcement_verdict(&record.item) >= 0));
+		more = shown && count == limit_of(filter);
+		if (shown && !more)
+			count += call->take(call, &record);
 		arena_free(tx->arena);
 		tx->arena = arena;
 	}
 	call->more |= more;
 }
 
-/* State by state, as each has its index. */
-static void show_all(struct tx *tx, struct store_list *call)
-{
-	unsigned states, triage;
-
-	(void)call->take(call, NULL);
-	restrict_states(&call->filter, &states, &triage);
-	for (unsigned state = 1; state < CHANGE_STATES; state++)
-		if (states >> state & 1)
-			show_state(tx, call, 1U << state, triage);
-	if (call->taken && !tx->failed)
-		call->taken(call);
-}
-
-/* Up to one more than are wanted. */
-static void read_list(struct tx *tx, struct store_list *call)
-{
-	struct record_rows *out = &call->records;
-	int64_t most = limit_of(&call->filter) + 1;
-	unsigned states, triage;
-	struct growing growing = {0};
-	struct pages pages;
-
-	restrict_states(&call->filter, &states, &triage);
-	pages = open_pages(tx, call, states, triage, most, most);
-	*out = (struct record_rows){0};
-	while (pages_next(&pages)) {
-		struct change_record *record = growing_next(&growing, out->count++);
-
-		read_record(&pages.query, record);
-		pages.before = record->item.id;
-	}
-	growing_keep(&growing, tx, out);
-}
-
 static void list(struct tx *tx, struct store_list *call)
 {
 	const struct change_filter *filter = &call->filter;
+	unsigned states = filter->states ? filter->states : (1U << CHANGE_STATES) - 1;
+	unsigned triage = filter->triage, waiting = 1U << TRIAGE_OPEN | 1U << TRIAGE_ACKNOWLEDGED;
+	struct record_rows *out = &call->records;
 	int64_t limit = limit_of(filter);
+	struct growing growing = {0};
+	struct pages pages;
 
 	if (filter->incident != 0 &&
 		query_ask(QUERY(tx,
 			"SELECT EXISTS (SELECT 1 FROM changes @indexed{changes_of_incident}"
 			" WHERE incident = ?1)",
-			v_id(filter->incident))) == 0)
+			v_int(filter->incident))) == 0)
 		tx_fail(tx, ERROR_USAGE, "there is no incident i%" PRId64, filter->incident);
+	if (filter->open) {
+		states &= 1U << CHANGE_CONFIRMED | 1U << CHANGE_MOVED;
+		triage = triage ? triage & waiting : waiting;
+		triage = triage ? triage : 1U << TRIAGE_STATES; /* none */
+	}
 	if (call->take) {
-		show_all(tx, call);
+		(void)call->take(call, NULL);
+		for (unsigned state = 1; state < CHANGE_STATES; state++) /* each has its index */
+			if (states >> state & 1)
+				show_state(tx, call, 1U << state, triage);
+		if (call->taken && !tx->failed)
+			call->taken(call);
 		return;
 	}
-	read_list(tx, call);
-	call->more = call->records.count > (size_t)limit;
-	if (call->more)
-		call->records.count = (size_t)limit;
-	for (size_t i = 0; i < call->records.count; i++)
-		record_by_clock(&call->records.items[i], filter->now);
+	pages = open_pages(tx, call, states, triage, limit + 1, limit + 1);
+	while (pages_next(&pages)) {
+		struct change_record *record = growing_next(&growing, out->count++);
+
+		read_record(&pages.query, record);
+		record_by_clock(record, filter->now);
+		pages.before = record->item.id;
+	}
+	call->more = out->count > (size_t)limit;
+	out->count -= call->more;
+	growing_keep(&growing, tx, out);
 	events_load(tx, call->records.items, call->records.count);
 	store_load_environments(tx, &call->environments);
 	if (call->about) {

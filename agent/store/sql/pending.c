@@ -2,47 +2,10 @@
  * Pending announcements: the state that an agent resumes from, and the input of a round of the
  * dispatcher.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/store/sql/read.h"
-
-static const char sql_queued[] =
-	"SELECT @message{created} FROM deliveries WHERE state = @delivery{queued} ORDER BY id";
-
-enum { MOST_MEMBERS = 1000 };
-
-static int compare_down(const void *a, const void *b)
-{
-	const double *left = a, *right = b;
-
-	return (*left < *right) - (*left > *right);
-}
-
-/* The size of a change for comparison; those without one come first. */
-static double size_of(const struct change_record *record)
-{
-	double size = fabs(record->item.change.size);
-
-	return isnan(size) ? HUGE_VAL : size;
-}
-
-/* At least as large as this are the STORE_PICTURED largest. */
-static double least_pictured(const struct record_rows *records)
-{
-	double *sizes, least;
-
-	if (records->count <= STORE_PICTURED)
-		return 0;
-	sizes = memory_new(records->count, sizeof *sizes);
-	for (size_t i = 0; i < records->count; i++)
-		sizes[i] = size_of(&records->items[i]);
-	qsort(sizes, records->count, sizeof *sizes, compare_down);
-	least = sizes[STORE_PICTURED - 1];
-	free(sizes);
-	return least;
-}
 
 static struct packed_excerpt read_packed(struct owned_query *rows, int64_t change)
 {
@@ -77,24 +40,6 @@ void store_load_packed(struct tx *tx, struct owners *changes, struct packed_exce
 					      : read_packed(&rows, owner[i].id);
 }
 
-/* For pictures: of so many, a message shows the largest. */
-static void load_excerpts(struct tx *tx, struct store_pending *call)
-{
-	double least = least_pictured(&call->records);
-	struct packed_excerpt packed[STORE_PICTURED];
-	struct owners owners = {0};
-	size_t places[STORE_PICTURED];
-
-	for (size_t i = 0; i < call->records.count && owners.count < STORE_PICTURED; i++)
-		if (size_of(&call->records.items[i]) >= least) {
-			places[owners.count] = i;
-			owners_add(&owners, tx, call->records.items[i].item.id, owners.count);
-		}
-	store_load_packed(tx, &owners, packed);
-	for (size_t i = 0; i < owners.count; i++)
-		call->records.items[places[i]].item.excerpt = packed[i];
-}
-
 static void load_changes(struct tx *tx, struct store_pending *call)
 {
 	struct sql_query changes =
@@ -107,6 +52,14 @@ static void load_changes(struct tx *tx, struct store_pending *call)
 		"deliveries.id" WITH_TRIAGE
 		" WHERE news = @news{pending} AND deliveries.state != @delivery{abandoned} AND"
 		" deliveries.id > coalesce(told_after, 0) ORDER BY changes.id, receiver");
+	struct owned_query pictured = {.query = QUERY(tx,
+					       /* Of so many, a message shows the largest. */
+					       "SELECT change, points FROM excerpts WHERE change "
+					       "IN (SELECT id FROM changes WHERE"
+					       " news = @news{pending} AND state != "
+					       "@state{withdrawn} ORDER BY abs(size) DESC"
+					       " NULLS FIRST LIMIT ?1) ORDER BY change",
+					       v_int(STORE_PICTURED))};
 	size_t i = 0;
 
 	read_records(&changes, &call->records);
@@ -119,7 +72,9 @@ static void load_changes(struct tx *tx, struct store_pending *call)
 		if (i < call->records.count && records[i].item.id == id)
 			record_told(tx->arena, &records[i], read_name(&told));
 	}
-	load_excerpts(tx, call);
+	for (i = 0; i < call->records.count; i++)
+		call->records.items[i].item.excerpt =
+			read_packed(&pictured, call->records.items[i].item.id);
 }
 
 static void read_delivery(struct sql_query *query, struct delivery *delivery)
@@ -146,18 +101,6 @@ static void read_deliveries(struct sql_query *query, struct delivery_rows *out)
 	}
 }
 
-static void read_members(struct owned_query *rows, struct delivery *delivery)
-{
-	struct growing growing = {0};
-	struct record_rows records = {0};
-
-	while (owned_next(rows, delivery->id))
-		read_record(&rows->query, growing_next(&growing, records.count++));
-	growing_keep(&growing, rows->query.tx, &records);
-	delivery->records = records.items;
-	delivery->record_count = records.count;
-}
-
 void store_members(struct tx *tx, struct delivery *deliveries, size_t count)
 {
 	struct owned_query rows = {0};
@@ -174,40 +117,31 @@ void store_members(struct tx *tx, struct delivery *deliveries, size_t count)
 		" changes.id" WITH_TRIAGE
 		" WHERE delivery IN @ids{?1} ORDER BY delivery, announced.change",
 		v_owners(tx, &owners));
-	for (size_t i = 0; i < count; i++)
-		read_members(&rows, &deliveries[owners.items[i].place]);
+	for (size_t i = 0; i < count; i++) {
+		struct delivery *delivery = &deliveries[owners.items[i].place];
+		struct growing growing = {0};
+		struct record_rows records = {0};
+
+		while (owned_next(&rows, delivery->id))
+			read_record(&rows.query, growing_next(&growing, records.count++));
+		growing_keep(&growing, tx, &records);
+		delivery->records = records.items;
+		delivery->record_count = records.count;
+	}
 }
 
-/* With the changes of the last, which are named in the log. */
-static void load_deliveries(struct tx *tx, struct store_restore *call)
+/* In the order of their ids, with the messages about them. */
+static void load_recoveries(struct tx *tx, struct store_pending *call)
 {
-	struct sql_query query = sql_query_of(tx, sql_queued);
-	struct delivery_rows *deliveries = &call->deliveries;
-	size_t most;
-
-	read_deliveries(&query, deliveries);
-	most = deliveries->count < MOST_MEMBERS ? deliveries->count : MOST_MEMBERS;
-	if (most != 0)
-		store_members(tx, deliveries->items + deliveries->count - most, most);
-}
-
-/* Adds the delivery with that one record. */
-static void add_with(struct tx *tx, struct delivery_rows *out, const struct delivery *delivery,
-	const struct change_record *record)
-{
-	struct delivery *added = ADD_ROW(tx, out->items, out->count);
-
-	*added = *delivery;
-	added->records = record;
-	added->record_count = 1;
-}
-
-/* The messages about the recoveries, which are in the order of their ids. */
-static void told_by(struct tx *tx, struct store_pending *call)
-{
+	struct sql_query query = QUERY(tx,
+		"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
+		" WHERE news = @news{recovery} ORDER BY id LIMIT ?1",
+		v_int(STORE_RECOVERIES));
 	struct owned_query rows = {0};
 	struct owners owners = {0};
 
+	read_records(&query, &call->recoveries);
+	store_load_environments(tx, &call->environments);
 	for (size_t i = 0; i < call->recoveries.count; i++)
 		owners_add(&owners, tx, call->recoveries.items[i].item.id, i);
 	rows.query = QUERY(tx,
@@ -226,11 +160,13 @@ static void told_by(struct tx *tx, struct store_pending *call)
 		v_owners(tx, &owners));
 	for (size_t i = 0; i < owners.count; i++)
 		while (owned_next(&rows, owners.items[i].id)) {
-			struct delivery delivery = {0};
+			struct delivery *delivery =
+				ADD_ROW(tx, call->messages.items, call->messages.count);
 
 			(void)read_flag(&rows.query); /* pruned */
-			read_delivery(&rows.query, &delivery);
-			add_with(tx, &call->messages, &delivery, &call->recoveries.items[i]);
+			read_delivery(&rows.query, delivery);
+			delivery->records = &call->recoveries.items[i];
+			delivery->record_count = 1;
 		}
 }
 
@@ -251,26 +187,12 @@ void store_load_environments(struct tx *tx, struct environment_rows *out)
 	}
 }
 
-static void load_recoveries(struct tx *tx, struct store_pending *call)
-{
-	struct sql_query query = QUERY(tx,
-		"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
-		" WHERE news = @news{recovery} ORDER BY id LIMIT ?1",
-		v_id(STORE_RECOVERIES));
-
-	read_records(&query, &call->recoveries);
-	if (call->recoveries.count != 0) {
-		told_by(tx, call);
-		store_load_environments(tx, &call->environments);
-	}
-}
-
-void store_load_records(struct tx *tx, const char *ids, struct record_rows *out)
+void store_load_records(struct tx *tx, struct value ids, struct record_rows *out)
 {
 	struct sql_query query = QUERY(tx,
 		"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
 		" WHERE changes.id IN @ids{?1} ORDER BY changes.id",
-		v_text(ids));
+		ids);
 
 	read_records(&query, out);
 }
@@ -284,7 +206,7 @@ void store_load_records_of(struct tx *tx, struct owners *owners, struct change_r
 	if (owners->count == 0)
 		return;
 	owners_sort(owners, false);
-	store_load_records(tx, owners_json(tx, owners, 0, owners->count), &records);
+	store_load_records(tx, v_owners(tx, owners), &records);
 	for (size_t i = 0; i < owners->count; i++) {
 		const struct owner *owner = &owners->items[i];
 
@@ -293,25 +215,6 @@ void store_load_records_of(struct tx *tx, struct owners *owners, struct change_r
 		out[owner->place] = at < records.count && records.items[at].item.id == owner->id
 					    ? &records.items[at]
 					    : NULL;
-	}
-}
-
-static void load_sample(struct tx *tx, const struct owners *incidents, struct store_incidents *call)
-{
-	int64_t count = query_ask(sql_query_of(tx, "SELECT count(*) FROM series"));
-	struct sql_query sample = QUERY(tx,
-		/* Of so many series one, by their names; none that the incidents have. */
-		"SELECT test, series FROM (SELECT test, series, row_number() OVER (ORDER"
-		" BY test, series, branch) AS number FROM series) AS numbered WHERE"
-		" number % ?1 = 0 AND (test, series) NOT IN (SELECT test, series FROM changes"
-		" @indexed{changes_of_incident} WHERE incident IN @ids{?2})",
-		v_id(1 + count / STORE_SAMPLE), v_owners(tx, incidents));
-
-	while (query_next(&sample)) {
-		struct series_name *name = ADD_ROW(tx, call->series, call->series_count);
-
-		name->test = read_name(&sample);
-		name->series = read_name(&sample);
 	}
 }
 
@@ -359,7 +262,7 @@ static void load_early(struct tx *tx, struct event_told *event)
 		" AND NOT EXISTS (SELECT 1 FROM changes AS other @indexed{changes_of_incident}"
 		" WHERE other.incident = changes.incident AND other.environment IS DISTINCT FROM"
 		" changes.environment) GROUP BY receiver, destination",
-		v_text(event->environment), v_time(event->from), v_time(event->to));
+		v_text(event->environment), v_int(event->from), v_int(event->to));
 
 	event->early = NULL;
 	event->early_count = 0;
@@ -379,9 +282,10 @@ static void incidents(struct tx *tx, struct store_incidents *call)
 		"SELECT @incidents FROM incidents WHERE (until >= ?1 OR EXISTS (SELECT 1 FROM"
 		" environments WHERE environments.id = incidents.id)) AND EXISTS (SELECT 1 FROM"
 		" changes WHERE changes.id = incidents.id) ORDER BY joined DESC, id DESC LIMIT ?2",
-		v_time(call->now), v_id(STORE_INCIDENTS));
+		v_int(call->now), v_int(STORE_INCIDENTS));
 	struct change_record *records[STORE_INCIDENTS];
 	struct owners firsts = {0};
+	struct sql_query sample;
 
 	while (query_next(&open)) {
 		struct opened_incident *at =
@@ -397,8 +301,23 @@ static void incidents(struct tx *tx, struct store_incidents *call)
 		load_incident_messages(tx, &firsts, &call->messages);
 	for (size_t i = 0; i < call->event_count; i++)
 		load_early(tx, &call->events[i]);
-	if (call->sampled)
-		load_sample(tx, &firsts, call);
+	if (!call->sampled)
+		return;
+	sample = QUERY(tx,
+		/* Of so many series one, by their names; none that the incidents have. */
+		"SELECT test, series FROM (SELECT test, series, row_number() OVER (ORDER"
+		" BY test, series, branch) AS number FROM series) AS numbered WHERE"
+		" number % ?1 = 0 AND (test, series) NOT IN (SELECT test, series FROM changes"
+		" @indexed{changes_of_incident} WHERE incident IN @ids{?2})",
+		v_int(1 +
+			query_ask(sql_query_of(tx, "SELECT count(*) FROM series")) / STORE_SAMPLE),
+		v_owners(tx, &firsts));
+	while (query_next(&sample)) {
+		struct series_name *name = ADD_ROW(tx, call->series, call->series_count);
+
+		name->test = read_name(&sample);
+		name->series = read_name(&sample);
+	}
 }
 
 STORE_DEFINE(incidents, incidents);
@@ -406,7 +325,7 @@ STORE_DEFINE(incidents, incidents);
 /* Messages with pending updates, each with its one record; `most`: of `what`. */
 static void load_said(struct tx *tx, const char *statement, int64_t most, struct said_rows *out)
 {
-	struct sql_query query = QUERY(tx, statement, v_id(STORE_RETRACTIONS));
+	struct sql_query query = QUERY(tx, statement, v_int(STORE_RETRACTIONS));
 	struct change_record *records[STORE_RETRACTIONS];
 	struct owners changes = {0};
 
@@ -465,8 +384,8 @@ static void reminders(struct tx *tx, struct store_reminders *call)
 		" WHERE again.change = changes.id AND later.id > deliveries.id AND later.state ="
 		" @delivery{sent} AND later.receiver = deliveries.receiver AND later.destination ="
 		" deliveries.destination)) ORDER BY id LIMIT ?3",
-		v_text(call->receiver), v_time(call->before), v_id(STORE_REMINDERS_MOST),
-		v_id(call->after));
+		v_text(call->receiver), v_int(call->before), v_int(STORE_REMINDERS_MOST),
+		v_int(call->after));
 
 	read_deliveries(&query, &call->messages);
 	store_members(tx, call->messages.items, call->messages.count);
@@ -521,7 +440,13 @@ void store_load_health(struct tx *tx, struct health_rows *health)
 
 static void restore(struct tx *tx, struct store_restore *call)
 {
-	load_deliveries(tx, call);
+	struct sql_query query = sql_query_of(tx,
+		"SELECT @message{created} FROM deliveries WHERE state = @delivery{queued} ORDER BY"
+		" id");
+
+	read_deliveries(&query, &call->deliveries);
+	if (call->queued)
+		return;
 	store_load_environments(tx, &call->environments);
 	store_load_health(tx, &call->health);
 	silences_load(tx, &call->silences);
@@ -533,15 +458,6 @@ static void restore(struct tx *tx, struct store_restore *call)
 }
 
 STORE_DEFINE(restore, restore, .is_long = true);
-
-static void queued(struct tx *tx, struct store_queued *call)
-{
-	struct sql_query query = sql_query_of(tx, sql_queued);
-
-	read_deliveries(&query, &call->deliveries);
-}
-
-STORE_DEFINE(queued, queued);
 
 static void probe(struct tx *tx, void *context)
 {

@@ -22,7 +22,7 @@ _Static_assert(CHANGE_CONFIRMED < CHANGE_MOVED && CHANGE_MOVED < CHANGE_WITHDRAW
 
 static void doom(struct tx *tx, const struct store_prune *call, struct owners *doomed)
 {
-	struct value before = v_id(call->before);
+	struct value before = v_int(call->before);
 	enum change_state first = call->thorough ? CHANGE_CONFIRMED : CHANGE_WITHDRAWN;
 
 	owners_read(doomed,
@@ -40,7 +40,7 @@ static void doom(struct tx *tx, const struct store_prune *call, struct owners *d
 			" series.test = changes.test AND series.series = changes.series AND"
 			" series.branch = changes.branch) AND EXISTS (SELECT 1 FROM series WHERE"
 			" series.test = changes.test AND last_point >= ?1)" FORGOTTEN,
-			before, v_id(first)));
+			before, v_int(first)));
 	if (call->thorough)
 		owners_read(doomed,
 			QUERY(tx,
@@ -54,7 +54,7 @@ static void doom(struct tx *tx, const struct store_prune *call, struct owners *d
 					    " SELECT id FROM changes WHERE test IN (SELECT name"
 					    " FROM tests WHERE name NOT IN (SELECT value FROM"
 					    " @texts{?2}))" FORGOTTEN,
-					    before, v_text(rows_names(tx, &call->tests))));
+					    before, v_names(tx, &call->tests)));
 	owners_sort(doomed, true);
 }
 
@@ -65,8 +65,8 @@ static void delete_doomed(struct tx *tx, const struct owners *doomed, struct pru
 
 	for (size_t i = 0; i < doomed->count; i += AT_ONCE) {
 		size_t left = doomed->count - i;
-		struct value ids =
-			v_text(owners_json(tx, doomed, i, left < AT_ONCE ? left : AT_ONCE));
+		struct value ids = v_owners(
+			tx, &(struct owners){doomed->items + i, left < AT_ONCE ? left : AT_ONCE});
 
 		RUN(tx, "DELETE FROM triage WHERE change IN @ids{?1}", ids);
 		RUN(tx, "DELETE FROM excerpts WHERE change IN @ids{?1}", ids);
@@ -80,24 +80,6 @@ static void delete_doomed(struct tx *tx, const struct owners *doomed, struct pru
 			ids);
 		pruned->changes += CHANGED(tx, "DELETE FROM changes WHERE id IN @ids{?1}", ids);
 	}
-}
-
-/* Messages of receivers that keep them stay while a change stands, or they are to be edited. */
-static void delete_messages(struct tx *tx, const struct store_prune *call, struct pruned *pruned)
-{
-	RUN(tx,
-		"DELETE FROM announced WHERE delivery IN (SELECT id FROM deliveries"
-		" @indexed{deliveries_settled} WHERE state != @delivery{queued} AND updated < ?1"
-		" AND NOT (state = @delivery{sent} AND receipt IS NOT NULL AND receiver IN (SELECT"
-		" value FROM @texts{?2}) AND (amend IS NOT NULL OR EXISTS (SELECT 1 FROM announced"
-		" AS of JOIN changes ON changes.id = of.change WHERE of.delivery = deliveries.id"
-		" AND changes.state @standing))))",
-		v_id(call->before), v_text(rows_names(tx, &call->keeping)));
-	pruned->deliveries = CHANGED(tx,
-		"DELETE FROM deliveries @indexed{deliveries_settled} WHERE state !="
-		" @delivery{queued} AND updated < ?1 AND NOT EXISTS (SELECT 1 FROM announced WHERE"
-		" delivery = deliveries.id)",
-		v_id(call->before));
 }
 
 static void delete_old(struct tx *tx, struct value before, struct pruned *pruned)
@@ -134,15 +116,29 @@ static void prune(struct tx *tx, struct store_prune *call)
 	struct pruned *pruned = &call->pruned;
 	struct owners doomed = {0};
 
-	delete_messages(tx, call, pruned);
+	/* Messages of receivers that keep them stay while a change stands, or they are to be
+	 * edited. */
+	RUN(tx,
+		"DELETE FROM announced WHERE delivery IN (SELECT id FROM deliveries"
+		" @indexed{deliveries_settled} WHERE state != @delivery{queued} AND updated < ?1"
+		" AND NOT (state = @delivery{sent} AND receipt IS NOT NULL AND receiver IN (SELECT"
+		" value FROM @texts{?2}) AND (amend IS NOT NULL OR EXISTS (SELECT 1 FROM announced"
+		" AS of JOIN changes ON changes.id = of.change WHERE of.delivery = deliveries.id"
+		" AND changes.state @standing))))",
+		v_int(call->before), v_names(tx, &call->keeping));
+	pruned->deliveries = CHANGED(tx,
+		"DELETE FROM deliveries @indexed{deliveries_settled} WHERE state !="
+		" @delivery{queued} AND updated < ?1 AND NOT EXISTS (SELECT 1 FROM announced WHERE"
+		" delivery = deliveries.id)",
+		v_int(call->before));
 	doom(tx, call, &doomed);
 	delete_doomed(tx, &doomed, pruned);
-	delete_old(tx, v_id(call->before), pruned);
+	delete_old(tx, v_int(call->before), pruned);
 	if (call->tests.count != 0)
 		pruned->checkpoints += CHANGED(tx,
 			"DELETE FROM series WHERE last_point < ?1 AND test NOT IN (SELECT value"
 			" FROM @texts{?2})",
-			v_id(call->before), v_text(rows_names(tx, &call->tests)));
+			v_int(call->before), v_names(tx, &call->tests));
 	store_counts(tx);
 }
 

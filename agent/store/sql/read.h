@@ -14,8 +14,8 @@ void store_load_excerpts(struct tx *tx, struct owners *changes, struct excerpt *
 /* The same packed, as they are stored. */
 void store_load_packed(struct tx *tx, struct owners *changes, struct packed_excerpt *out);
 
-/* The records of the ids, a JSON array, in their order. */
-void store_load_records(struct tx *tx, const char *ids, struct record_rows *out);
+/* The records of the ids (v_owners), in their order. */
+void store_load_records(struct tx *tx, struct value ids, struct record_rows *out);
 
 /* The records of the owners, by their places; NULL: there is none. */
 void store_load_records_of(struct tx *tx, struct owners *owners, struct change_record **out);
@@ -59,11 +59,11 @@ void triage_open_outgrown(struct tx *tx, int64_t id, const struct triage *accept
  * After all that can change either. */
 void triage_settle(struct tx *tx, size_t *pending);
 
-/* What messages say of the changes, whose ids are a JSON array, is to be edited. */
-void triage_amend(struct tx *tx, const char *changes);
+/* What messages say of the changes, ids as above, is to be edited. */
+void triage_amend(struct tx *tx, struct value changes);
 
 /* What is new of the changes, the same, is to be shown in their messages, and
  * receivers that have them are to be told it: bits of enum said_kind. */
-void triage_announce(struct tx *tx, const char *changes, unsigned what);
+void triage_announce(struct tx *tx, struct value changes, unsigned what);
 
 #endif

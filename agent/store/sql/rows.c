@@ -50,25 +50,14 @@ struct sql_query sql_query_of(struct tx *tx, const char *statement)
 
 void query_bind(struct sql_query *query, struct value value)
 {
-	query->strange |= value.strange;
 	query->tx->backend->bind(query->statement, ++query->parameter, &value);
-}
-
-/* NULL for an optional 0. */
-static struct value whole_of(const struct stored_column *column, const void *row)
-{
-	int64_t first = 0, last = 0, value = column_integer(column, row);
-
-	if (value == 0 && column->uses & COLUMN_OPTIONAL)
-		return v_null();
-	(void)column_range(column, &first, &last);
-	return (struct value){SQL_INTEGER, value < first || value > last, .integer = value};
 }
 
 void bind_row(struct sql_query *query, const struct stored_column *columns, unsigned uses,
 	const void *row)
 {
 	struct buf text = {0};
+	int64_t whole;
 
 	for (const struct stored_column *column = columns; column->name; column++) {
 		if (uses != 0 && !(column->uses & uses))
@@ -77,7 +66,12 @@ void bind_row(struct sql_query *query, const struct stored_column *columns, unsi
 		case COLUMN_ID:
 		case COLUMN_TIME:
 		case COLUMN_COUNT:
-		case COLUMN_CHOICE: query_bind(query, whole_of(column, row)); break;
+		case COLUMN_CHOICE:
+			whole = column_integer(column, row);
+			query_bind(query, whole == 0 && column->uses & COLUMN_OPTIONAL
+						  ? v_null()
+						  : v_int(whole));
+			break;
 		case COLUMN_NUMBER: query_bind(query, v_number(column_number(column, row))); break;
 		case COLUMN_TEXT: query_bind(query, v_text(column_text(column, row))); break;
 		case COLUMN_BYTES: break;
@@ -109,8 +103,6 @@ int64_t query_insert(struct sql_query *query)
 {
 	int64_t id = 0;
 
-	if (query->strange)
-		tx_fail(query->tx, ERROR_DATA, "time or count out of range");
 	if (step(query, "write to it") == SQL_ROW) {
 		id = query->tx->backend->column(query->statement, 0).integer;
 		(void)step(query, "write to it");
@@ -237,33 +229,19 @@ double read_number(struct sql_query *query)
 	return value.type == SQL_NUMBER ? value.number : (double)NAN;
 }
 
-/* Lasts until the next row. */
-static const char *take_text(struct sql_query *query)
+const char *read_text(struct sql_query *query)
 {
 	struct value value = take(query);
 
-	return value.type == SQL_TEXT ? value.text : NULL;
-}
-
-const char *read_text(struct sql_query *query)
-{
-	return arena_strdup(query->tx->arena, take_text(query));
-}
-
-/* Returns `before` if the text is the same. */
-static const char *read_name_again(struct sql_query *query, const char *before)
-{
-	const char *text = take_text(query);
-
-	query->damaged |= !text;
-	if (!text)
-		return "";
-	return before && strcmp(before, text) == 0 ? before : arena_strdup(query->tx->arena, text);
+	return value.type == SQL_TEXT ? arena_strdup(query->tx->arena, value.text) : NULL;
 }
 
 const char *read_name(struct sql_query *query)
 {
-	return read_name_again(query, NULL);
+	const char *text = read_text(query);
+
+	query->damaged |= !text;
+	return text ? text : "";
 }
 
 const void *read_bytes(struct sql_query *query, size_t *length)
@@ -310,30 +288,12 @@ static void read_triage(struct sql_query *query, struct triage *triage)
 	triage->renewals = read_count(query);
 }
 
-static int64_t read_whole_column(struct sql_query *query, const struct stored_column *column)
+/* The columns of this use, or all: 0. */
+static void read_columns(
+	struct sql_query *query, const struct stored_column *columns, unsigned uses, void *row)
 {
 	int64_t first, last;
 
-	if (column->uses & COLUMN_OPTIONAL && is_null(query)) {
-		query->column++;
-		return 0;
-	}
-	return column_range(column, &first, &last) ? read_choice(query, first, last) : 0;
-}
-
-/* Series and branch repeat from row to row: `last`, or NULL, may have the text already. */
-static const char *read_text_column(
-	struct sql_query *query, const struct stored_column *column, const void *last)
-{
-	if (column->uses & COLUMN_OPTIONAL)
-		return read_text(query);
-	return read_name_again(query, last ? column_text(column, last) : NULL);
-}
-
-/* The columns of this use, or all: 0. */
-static void read_columns(struct sql_query *query, const struct stored_column *columns,
-	unsigned uses, const void *last, void *row)
-{
 	for (const struct stored_column *column = columns; column->name; column++) {
 		void *member = column_member(column, row);
 
@@ -344,11 +304,15 @@ static void read_columns(struct sql_query *query, const struct stored_column *co
 		case COLUMN_TIME:
 		case COLUMN_COUNT:
 		case COLUMN_CHOICE:
-			column_set(column, row, read_whole_column(query, column));
+			if (column->uses & COLUMN_OPTIONAL && is_null(query))
+				query->column++;
+			else if (column_range(column, &first, &last))
+				column_set(column, row, read_choice(query, first, last));
 			break;
 		case COLUMN_NUMBER: *(double *)member = read_number(query); break;
 		case COLUMN_TEXT:
-			*(const char **)member = read_text_column(query, column, last);
+			*(const char **)member = column->uses & COLUMN_OPTIONAL ? read_text(query)
+										: read_name(query);
 			break;
 		case COLUMN_BYTES: break;
 		case COLUMN_ATTRIBUTES:
@@ -363,7 +327,7 @@ static void read_columns(struct sql_query *query, const struct stored_column *co
 
 void read_struct(struct sql_query *query, const struct stored_column *columns, void *row)
 {
-	read_columns(query, columns, 0, NULL, row);
+	read_columns(query, columns, 0, row);
 }
 
 void *read_structs(
@@ -423,11 +387,10 @@ void read_all_known(struct sql_query *query, struct record_rows *out)
 	struct growing growing = {0};
 
 	*out = (struct record_rows){0};
-	for (; query_next(query); out->count++) {
-		struct change_record *record = growing_next(&growing, out->count);
+	while (query_next(query)) {
+		struct change_record *record = growing_next(&growing, out->count++);
 
-		read_columns(query, change_columns, COLUMN_COMPARED,
-			out->count > 0 ? record - 1 : NULL, record);
+		read_columns(query, change_columns, COLUMN_COMPARED, record);
 		read_triage(query, &record->triage);
 	}
 	growing_keep(&growing, query->tx, out);
@@ -465,28 +428,23 @@ void owners_sort(struct owners *owners, bool once)
 	owners->count = count;
 }
 
-const char *owners_json(struct tx *tx, const struct owners *owners, size_t first, size_t count)
+struct value v_owners(struct tx *tx, const struct owners *owners)
 {
 	struct buf text = {0};
 
 	buf_char(&text, '[');
-	for (size_t i = 0; i < count; i++)
-		buf_printf(&text, i > 0 ? ",%" PRId64 : "%" PRId64, owners->items[first + i].id);
+	for (size_t i = 0; i < owners->count; i++)
+		buf_printf(&text, i > 0 ? ",%" PRId64 : "%" PRId64, owners->items[i].id);
 	buf_char(&text, ']');
-	return buf_keep(&text, tx->arena);
+	return v_text(buf_keep(&text, tx->arena));
 }
 
-const char *rows_id(struct tx *tx, int64_t id)
+struct value v_one(struct tx *tx, int64_t id)
 {
-	return owners_json(tx, &(struct owners){&(struct owner){.id = id}, 1}, 0, 1);
+	return v_text(arena_printf(tx->arena, "[%" PRId64 "]", id));
 }
 
-struct value v_owners(struct tx *tx, const struct owners *owners)
-{
-	return v_text(owners_json(tx, owners, 0, owners->count));
-}
-
-const char *rows_names(struct tx *tx, const struct strings *names)
+struct value v_names(struct tx *tx, const struct strings *names)
 {
 	struct buf out = {0};
 
@@ -496,7 +454,7 @@ const char *rows_names(struct tx *tx, const struct strings *names)
 		buf_json_text(&out, names->items[i]);
 	}
 	buf_char(&out, ']');
-	return buf_keep(&out, tx->arena);
+	return v_text(buf_keep(&out, tx->arena));
 }
 
 static void owned_fetch(struct owned_query *rows)

@@ -14,7 +14,6 @@ struct sql_query {
 	struct tx *tx;
 	struct sql_statement *statement;
 	int parameter, column;
-	bool strange; /* a time or count is out of range: the statement is not run */
 	bool damaged; /* a value was invalid or missing: the next row fails */
 };
 
@@ -125,15 +124,10 @@ void owners_read(struct owners *owners, struct sql_query query);
 /* In ascending order; `once`: without those that are there already. */
 void owners_sort(struct owners *owners, bool once);
 
-/* The ids of so many of them from the first on, as a JSON array. */
-const char *owners_json(struct tx *tx, const struct owners *owners, size_t first, size_t count);
-/* Of one. */
-const char *rows_id(struct tx *tx, int64_t id);
-/* Those of all, as a parameter. */
+/* Their ids as a JSON array; one id; names. */
 struct value v_owners(struct tx *tx, const struct owners *owners);
-
-/* The names as a JSON array. */
-const char *rows_names(struct tx *tx, const struct strings *names);
+struct value v_one(struct tx *tx, int64_t id);
+struct value v_names(struct tx *tx, const struct strings *names);
 
 /* A shell pattern of tests; of one that is just the name of a test with changes, a pattern that
  * only this matches. In the transaction's arena, or NULL. */

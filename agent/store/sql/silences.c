@@ -13,7 +13,7 @@ static void read_silences(
 	struct sql_query query = QUERY(tx,
 		"SELECT @silences FROM silences WHERE (?1 = 0 OR id = ?1) AND (?2 != 0 OR summed"
 		" = 0 OR (ended IS NULL AND until > ?3)) ORDER BY id",
-		v_id(id), v_id(all), v_id(now));
+		v_int(id), v_int(all), v_int(now));
 
 	out->items = read_structs(&query, silence_columns, sizeof *out->items, &out->count);
 }
@@ -29,33 +29,6 @@ static void silences_list(struct tx *tx, struct store_silences *call)
 }
 
 STORE_DEFINE(silences, silences_list);
-
-/* With its words and times, as two statements begin; and that time. */
-static struct sql_query query_of(
-	struct tx *tx, const char *statement, const struct silence *silence, int64_t time)
-{
-	return QUERY(tx, statement, v_text(silence->matchers), v_time(silence->from),
-		v_time(silence->until), v_text(silence->owner), v_text(silence->reason),
-		v_text(silence->person), v_time(time));
-}
-
-/* 0: there is none with the same words and times. A request that is repeated, as its answer was
- * lost, begins and ends later. */
-static int64_t find_same(struct tx *tx, const struct silence *silence)
-{
-	struct sql_query query = query_of(tx,
-		"SELECT id FROM silences WHERE matchers = ?1 AND (begins = ?2 AND until = ?3"
-		/* one that begins at once, repeated within two minutes */
-		" OR ?2 = ?7 AND begins = created AND created > ?7 - 120000 AND (until = ?3 OR"
-		" until - begins = ?3 - ?2)) AND owner IS NOT DISTINCT FROM ?4 AND reason IS NOT"
-		" DISTINCT FROM ?5 AND person IS NOT DISTINCT FROM ?6 AND ended IS NULL",
-		silence, silence->created);
-	int64_t id = 0;
-
-	while (query_next(&query))
-		id = read_id(&query);
-	return id;
-}
 
 static void note(struct tx *tx, const struct store_silence *call, enum event_kind kind)
 {
@@ -76,36 +49,45 @@ static void note(struct tx *tx, const struct store_silence *call, enum event_kin
 			      .detail = buf_keep(&detail, tx->arena)});
 }
 
-/* True if it ends by this. */
-static bool change(struct tx *tx, const struct silence *silence)
-{
-	bool ended =
-		silence->ended != 0 &&
-		CHANGED(tx,
-			"UPDATE silences SET ended = ?2, ended_by = ?3 WHERE id = ?1 AND ended IS"
-			" NULL",
-			v_id(silence->id), v_time(silence->ended), v_text(silence->ended_by)) > 0;
-
-	RUN(tx,
-		"UPDATE silences SET reminded = @largest(reminded, ?2), summed = @largest(summed,"
-		" ?3) WHERE id = ?1",
-		v_id(silence->id), v_id(silence->reminded), v_id(silence->summed));
-	return ended;
-}
+/* Without an id: one with the same words and times. A request that is repeated, as its answer was
+ * lost, begins and ends later. */
+static const char sql_same[] =
+	"SELECT id FROM silences WHERE matchers = ?1 AND (begins = ?2 AND until = ?3"
+	/* one that begins at once, repeated within two minutes */
+	" OR ?2 = ?7 AND begins = created AND created > ?7 - 120000 AND (until = ?3 OR until -"
+	" begins = ?3 - ?2)) AND owner IS NOT DISTINCT FROM ?4 AND reason IS NOT DISTINCT FROM ?5"
+	" AND person IS NOT DISTINCT FROM ?6 AND ended IS NULL";
 
 static void silence_write(struct tx *tx, struct store_silence *call)
 {
 	const struct silence *silence = &call->silence;
-	int64_t id = silence->id != 0 ? silence->id : find_same(tx, silence);
-	bool ended = silence->id != 0 && change(tx, silence), added = id == 0;
+	const struct value words[] = {v_text(silence->matchers), v_int(silence->from),
+		v_int(silence->until), v_text(silence->owner), v_text(silence->reason),
+		v_text(silence->person), v_int(call->now)};
+	const size_t count = sizeof words / sizeof *words;
+	int64_t id = silence->id;
+	bool ended = false, added = false;
 	struct sql_query query;
 	struct silence_rows now;
 
+	if (id != 0 && silence->ended != 0)
+		ended = CHANGED(tx,
+				"UPDATE silences SET ended = ?2, ended_by = ?3 WHERE id = ?1 AND"
+				" ended IS NULL",
+				v_int(id), v_int(silence->ended), v_text(silence->ended_by)) > 0;
+	if (id != 0)
+		RUN(tx,
+			"UPDATE silences SET reminded = @largest(reminded, ?2), summed ="
+			" @largest(summed, ?3) WHERE id = ?1",
+			v_int(id), v_int(silence->reminded), v_int(silence->summed));
+	else
+		id = query_ask(rows_query(tx, sql_same, words, count));
+	added = id == 0;
 	if (added) {
-		query = query_of(tx,
+		query = rows_query(tx,
 			"INSERT INTO silences (matchers, begins, until, owner, reason, person,"
 			" created) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
-			silence, call->now);
+			words, count);
 		id = query_insert(&query);
 	}
 	read_silences(tx, id, true, 0, &now);

@@ -42,61 +42,42 @@ static const struct sql_word *word_of(const struct sql_word *words, const char *
 	return words->name ? words : NULL;
 }
 
-static void put_names(struct buf *out, const struct sql_table *table)
-{
-	schema_put_columns(out, table->columns, 0, "", 0);
-}
-
-/* A page of rows after a key, ?1 ...; the next parameter is its length. */
-static void put_read(struct buf *out, const struct sql_table *table)
+/* The names of a table's columns, or a statement of that kind. */
+static void put_table(struct buf *out, char kind, const struct sql_table *table)
 {
 	const struct stored_column *columns = table->columns;
-
-	buf_text(out, "SELECT ");
-	put_names(out, table);
-	buf_printf(out, " FROM %s WHERE (", table->name);
-	schema_put_columns(out, columns, COLUMN_KEY, "", 0);
-	buf_text(out, ") > (");
-	schema_put_columns(out, columns, COLUMN_KEY, "", 1);
-	buf_text(out, ") ORDER BY ");
-	schema_put_columns(out, columns, COLUMN_KEY, "", 0);
-	buf_printf(out, " LIMIT ?%d", schema_keys(table) + 1);
-}
-
-static void put_insert(struct buf *out, const struct sql_table *table)
-{
-	buf_printf(out, "INSERT INTO %s (", table->name);
-	put_names(out, table);
-	buf_text(out, ") VALUES (");
-	schema_put_columns(out, table->columns, 0, "", 1);
-	buf_char(out, ')');
-}
-
-static void put_replace(struct buf *out, const struct sql_table *table)
-{
 	const char *comma = "";
 
-	put_insert(out, table);
+	if (kind ==
+		'<') { /* a page of rows after a key, ?1 ...; the next parameter is its length */
+		buf_text(out, "SELECT ");
+		schema_put_columns(out, columns, 0, "", 0);
+		buf_printf(out, " FROM %s WHERE (", table->name);
+		schema_put_columns(out, columns, COLUMN_KEY, "", 0);
+		buf_text(out, ") > (");
+		schema_put_columns(out, columns, COLUMN_KEY, "", 1);
+		buf_text(out, ") ORDER BY ");
+		schema_put_columns(out, columns, COLUMN_KEY, "", 0);
+		buf_printf(out, " LIMIT ?%d", schema_keys(table) + 1);
+		return;
+	}
+	if (kind)
+		buf_printf(out, "INSERT INTO %s (", table->name);
+	schema_put_columns(out, columns, 0, "", 0);
+	if (!kind)
+		return;
+	buf_text(out, ") VALUES (");
+	schema_put_columns(out, columns, 0, "", 1);
+	buf_char(out, ')');
+	if (kind == '+')
+		return;
 	buf_text(out, " ON CONFLICT (");
-	schema_put_columns(out, table->columns, COLUMN_KEY, "", 0);
+	schema_put_columns(out, columns, COLUMN_KEY, "", 0);
 	buf_text(out, ") DO UPDATE SET ");
-	for (const struct stored_column *at = table->columns + schema_keys(table); at->name; at++) {
-		buf_printf(out, "%s%s = excluded.%s", comma, at->name, at->name);
+	for (columns += schema_keys(table); columns->name; columns++) {
+		buf_printf(out, "%s%s = excluded.%s", comma, columns->name, columns->name);
 		comma = ", ";
 	}
-}
-
-static bool put_table(struct buf *out, char kind, const char *name, size_t length)
-{
-	static void (*const puts[])(struct buf * out, const struct sql_table *table) = {
-		['<'] = put_read, ['+'] = put_insert, ['='] = put_replace};
-
-	for (size_t i = 0; i < STORE_TABLES; i++)
-		if (is_named(schema_tables[i].name, name, length)) {
-			(kind ? puts[(int)kind] : put_names)(out, &schema_tables[i]);
-			return true;
-		}
-	return false;
 }
 
 /* The text of a word, with its arguments from between the braces. */
@@ -154,18 +135,6 @@ static bool put_number(struct buf *out, const char *mark, const char *name, size
 	return true;
 }
 
-/* Columns of a change. */
-static void put_some(struct buf *out, const char *use, size_t length, int first)
-{
-	bool found = is_named("found", use, length), compared = is_named("compared", use, length);
-	unsigned columns = found ? COLUMN_FOUND : 0;
-
-	assert(found || compared || is_named("record", use, length));
-	if (compared)
-		columns = COLUMN_COMPARED;
-	schema_put_columns(out, change_columns, columns, found ? "" : "changes.", first);
-}
-
 /* Returns the position after the mark. */
 static const char *put_mark(struct buf *out, const struct sql_words *words, const char *mark)
 {
@@ -175,12 +144,16 @@ static const char *put_mark(struct buf *out, const struct sql_words *words, cons
 	const char *end = name + length, *arguments = end + (*end == '{');
 	size_t inside = *end == '{' ? strcspn(arguments, "}") : 0;
 	const struct sql_word *word;
+	unsigned columns = 0;
 	int first = 0;
 
 	if (*end == '{' && put_number(out, name, arguments, inside))
 		return arguments + inside + 1;
-	if (put_table(out, kind, name, length))
-		return end;
+	for (size_t i = 0; i < STORE_TABLES; i++)
+		if (is_named(schema_tables[i].name, name, length)) {
+			put_table(out, kind, &schema_tables[i]);
+			return end;
+		}
 	word = word_of(common, name, length);
 	word = word ? word : word_of(words->words, name, length);
 	if (word) {
@@ -191,7 +164,15 @@ static const char *put_mark(struct buf *out, const struct sql_words *words, cons
 		first = atoi(end + 1);
 		end += 1 + strspn(end + 1, "0123456789");
 	}
-	put_some(out, name, length, first);
+	/* Columns of a change. */
+	if (is_named("found", name, length))
+		columns = COLUMN_FOUND;
+	else if (is_named("compared", name, length))
+		columns = COLUMN_COMPARED;
+	else
+		assert(is_named("record", name, length));
+	schema_put_columns(
+		out, change_columns, columns, columns == COLUMN_FOUND ? "" : "changes.", first);
 	return end;
 }
 
@@ -202,24 +183,17 @@ void statement_put(struct buf *out, const struct sql_words *words, const char *t
 	buf_text(out, text);
 }
 
-static struct statement_slot *slot_of(struct tx *tx, const char *text)
+struct sql_statement *statement_of(struct tx *tx, const char *text)
 {
-	size_t at = (uintptr_t)text / 8 % SLOTS;
+	size_t at = (uintptr_t)text / 8 % SLOTS, tries = 0;
+	struct statement_slot *slot;
 
 	if (!tx->slots)
 		tx->slots = memory_new(SLOTS, sizeof *tx->slots);
-	for (size_t tries = 0; tx->slots[at].text && tx->slots[at].text != text; tries++) {
-		if (tries == SLOTS)
+	for (; tx->slots[at].text && tx->slots[at].text != text; at = (at + 1) % SLOTS)
+		if (tries++ == SLOTS)
 			abort();
-		at = (at + 1) % SLOTS;
-	}
-	return &tx->slots[at];
-}
-
-struct sql_statement *statement_of(struct tx *tx, const char *text)
-{
-	struct statement_slot *slot = slot_of(tx, text);
-
+	slot = &tx->slots[at];
 	if (!slot->statement) {
 		struct buf whole = {0};
 

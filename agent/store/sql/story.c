@@ -40,32 +40,6 @@ static const char *json_of_clusters(struct tx *tx, const struct store_story *cal
 	return buf_keep(&text, tx->arena);
 }
 
-static void load_change(struct tx *tx, struct store_story *call)
-{
-	struct owners change = {&(struct owner){call->change, 0}, 1};
-
-	store_load_records(tx, rows_id(tx, call->change), &call->records);
-	for (size_t i = 0; i < call->records.count; i++)
-		record_by_clock(&call->records.items[i], call->now);
-	events_load(tx, call->records.items, call->records.count);
-	if (call->records.count != 0)
-		store_load_excerpts(tx, &change, &call->excerpt);
-}
-
-static void load_series(struct tx *tx, struct store_story *call)
-{
-	const struct change_record *record = &call->records.items[0];
-	struct sql_query query = QUERY(tx,
-		"SELECT (SELECT last_point FROM series WHERE test = ?1 AND series = ?2 AND branch"
-		" = ?3), (SELECT ended FROM vanished WHERE test = ?1 AND series = ?2)",
-		v_text(record->item.test), v_text(record->series), v_text(record->branch));
-
-	while (query_next(&query)) {
-		call->last_point = read_time_or(&query, WHEN_NEVER);
-		call->ended = read_time_or(&query, WHEN_NEVER);
-	}
-}
-
 static void load_cluster(struct tx *tx, const struct store_story *call, const char *clusters,
 	struct cluster_row *out)
 {
@@ -75,9 +49,8 @@ static void load_cluster(struct tx *tx, const struct store_story *call, const ch
 		" changes @indexed{changes_of_series} ON test = pair.value ->> 0 WHERE pair.value"
 		" ->> 1 = ?2 AND sign = ?3 AND members > 0 AND abs(time - ?4) <= ?6 *"
 		" @largest(spacing, ?5) ORDER BY abs(time - ?4), changes.id LIMIT 1",
-		v_text(clusters), v_text(record->item.test), v_id(record->sign),
-		v_time(record->item.time), v_count(record->item.spacing),
-		v_count(CHANGE_TOLERANCE));
+		v_text(clusters), v_text(record->item.test), v_int(record->sign),
+		v_int(record->item.time), v_int(record->item.spacing), v_int(CHANGE_TOLERANCE));
 
 	*out = (struct cluster_row){0};
 	if (record->item.members > 0) {
@@ -132,13 +105,13 @@ static void load_related(struct tx *tx, struct store_story *call, const char *cl
 		" LIMIT ?13) SELECT relations, total, " RECORD_COLUMNS
 		" FROM ranked @ordered_join changes ON changes.id = ranked.id" WITH_TRIAGE
 		" ORDER BY" WORST_FIRST,
-		v_id(item->id), v_id(item->time - reach), v_id(item->time + reach),
+		v_int(item->id), v_int(item->time - reach), v_int(item->time + reach),
 		v_text(item->commit_after ? item->commit_after : item->version_after),
-		v_id(record->environment_event), v_text(clusters), v_text(cluster->name),
-		v_id(cluster->id), v_id(cluster->id != 0 ? cluster->time : item->time),
-		v_id(cluster->id != 0 ? cluster->spacing : record->item.spacing),
-		v_id(CHANGE_TOLERANCE), v_id(record->sign), v_id((int64_t)call->limit),
-		v_id(NEAREST));
+		v_int(record->environment_event), v_text(clusters), v_text(cluster->name),
+		v_int(cluster->id), v_int(cluster->id != 0 ? cluster->time : item->time),
+		v_int(cluster->id != 0 ? cluster->spacing : record->item.spacing),
+		v_int(CHANGE_TOLERANCE), v_int(record->sign), v_int((int64_t)call->limit),
+		v_int(NEAREST));
 	struct owners changes = {0};
 	struct excerpt *excerpts;
 
@@ -159,17 +132,31 @@ static void load_related(struct tx *tx, struct store_story *call, const char *cl
 
 static void story_load(struct tx *tx, struct store_story *call)
 {
+	struct owners change = {&(struct owner){call->change, 0}, 1};
 	struct cluster_row cluster;
+	const struct change_record *record;
+	struct sql_query query;
 	const char *clusters;
 
 	call->last_point = call->ended = WHEN_NEVER;
-	load_change(tx, call);
+	store_load_records(tx, v_one(tx, call->change), &call->records);
 	if (call->records.count == 0) { /* ids are never used again */
 		call->pruned = call->change <= query_ask(QUERY(tx, "SELECT @last_id{changes}"));
 		return;
 	}
+	record_by_clock(&call->records.items[0], call->now);
+	events_load(tx, call->records.items, 1);
+	store_load_excerpts(tx, &change, &call->excerpt);
+	record = &call->records.items[0];
+	query = QUERY(tx,
+		"SELECT (SELECT last_point FROM series WHERE test = ?1 AND series = ?2 AND branch"
+		" = ?3), (SELECT ended FROM vanished WHERE test = ?1 AND series = ?2)",
+		v_text(record->item.test), v_text(record->series), v_text(record->branch));
+	while (query_next(&query)) {
+		call->last_point = read_time_or(&query, WHEN_NEVER);
+		call->ended = read_time_or(&query, WHEN_NEVER);
+	}
 	clusters = json_of_clusters(tx, call);
-	load_series(tx, call);
 	load_cluster(tx, call, clusters, &cluster);
 	call->cluster = cluster.id != call->change ? cluster.id : 0;
 	load_related(tx, call, clusters, &cluster);

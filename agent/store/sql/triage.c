@@ -4,13 +4,10 @@
  */
 #include "agent/store/sql/read.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "agent/base/order.h"
 #include "agent/base/when.h"
+#include <inttypes.h>
+#include <math.h>
 
 /* In the audit log, without a person. */
 static const struct actor itself = {"hunter-c", "agent"};
@@ -33,7 +30,7 @@ void triage_settle(struct tx *tx, size_t *pending)
 		" @news{pending}");
 }
 
-void triage_amend(struct tx *tx, const char *changes)
+void triage_amend(struct tx *tx, struct value changes)
 {
 	RUN(tx,
 		"UPDATE deliveries SET @to_amend WHERE" AMENDABLE " AND id"
@@ -41,16 +38,16 @@ void triage_amend(struct tx *tx, const char *changes)
 		/* Those whose headline counts what their threads say. */
 		" SELECT first.id FROM announced JOIN deliveries AS more ON more.id = delivery"
 		" JOIN deliveries AS first ON first.key = more.thread WHERE change IN @ids{?1})",
-		v_text(changes));
+		changes);
 }
 
-void triage_announce(struct tx *tx, const char *changes, unsigned what)
+void triage_announce(struct tx *tx, struct value changes, unsigned what)
 {
 	triage_amend(tx, changes);
 	RUN(tx,
 		"UPDATE announced SET said = coalesce(said, 0) | ?2 WHERE change IN @ids{?1} AND"
 		" (SELECT state FROM deliveries WHERE id = delivery) != @delivery{abandoned}",
-		v_text(changes), v_id(what));
+		changes, v_int(what));
 }
 
 /* ?1 and ?4: ids from and to, ?2 test, ?3 commit, ?5 further criteria. */
@@ -78,26 +75,12 @@ static void select_range(struct tx *tx, const struct store_triage *call,
 			  " @state{moved}, @state{candidate})) "
 			  "AND" SELECTED;
 	struct value last = call->message    ? v_text(call->message)
-			    : call->incident ? v_id(call->incident)
-					     : v_id(call->range_count > 0);
+			    : call->incident ? v_int(call->incident)
+					     : v_int(call->range_count > 0);
 
 	owners_read(
-		out, QUERY(tx, statement, v_id(range->from), v_text(rows_pattern(tx, call->test)),
-			     v_text(call->commit), v_id(range->to), last));
-}
-
-static void select_all(struct tx *tx, const struct store_triage *call, struct owners *out)
-{
-	static const struct id_range all = {1, ROWS_MOST};
-
-	if (call->range_count == 0 && !call->message && !call->incident && !call->test &&
-		!call->commit)
-		tx_fail(tx, ERROR_USAGE, "no changes are selected");
-	for (size_t i = 0; i < call->range_count; i++)
-		select_range(tx, call, &call->ranges[i], out);
-	if (call->range_count == 0)
-		select_range(tx, call, &all, out);
-	owners_sort(out, true);
+		out, QUERY(tx, statement, v_int(range->from), v_text(rows_pattern(tx, call->test)),
+			     v_text(call->commit), v_int(range->to), last));
 }
 
 static const char *said(const char *before, const char *now)
@@ -129,12 +112,6 @@ static struct triage result_of(const struct store_triage *call, const struct cha
 	out.time = call->now;
 	out.version = was->version + 1;
 	return out;
-}
-
-static bool is_same(const struct triage *a, const struct triage *b)
-{
-	return a->state == b->state && a->until == b->until && order_same(a->owner, b->owner) &&
-	       order_same(a->note, b->note) && order_same(a->link, b->link);
 }
 
 static void put_text(struct buf *out, const char *name, const char *before, const char *now)
@@ -199,7 +176,7 @@ static void write_verdicts(struct tx *tx, const struct store_triage *call,
 {
 	struct owners changes = {0}, foreign = {0};
 	struct buf text = {0};
-	const char *rows;
+	struct value rows;
 
 	for (size_t i = 0; i < count; i++) {
 		enum triage_state state = verdicts[i].result.state;
@@ -212,7 +189,7 @@ static void write_verdicts(struct tx *tx, const struct store_triage *call,
 			owners_add(&foreign, tx, id, i);
 	}
 	buf_char(&text, ']');
-	rows = buf_keep(&text, tx->arena);
+	rows = v_text(buf_keep(&text, tx->arena));
 	RUN(tx,
 		"INSERT INTO triage (change, triage, version, until, owner, note, link,"
 		" accepted_size, accepted_low, accepted_high, person, triaged) SELECT"
@@ -226,8 +203,8 @@ static void write_verdicts(struct tx *tx, const struct store_triage *call,
 		" excluded.person, triaged = excluded.triaged, until = excluded.until,"
 		" accepted_size = excluded.accepted_size, accepted_low = excluded.accepted_low,"
 		" accepted_high = excluded.accepted_high",
-		v_text(rows), v_text(call->actor.person), v_time(call->now));
-	triage_announce(tx, owners_json(tx, &changes, 0, count), SAID_TRIAGED);
+		rows, v_text(call->actor.person), v_int(call->now));
+	triage_announce(tx, v_owners(tx, &changes), SAID_TRIAGED);
 	/* The recovery of a change that was not the program's is not announced. */
 	RUN(tx,
 		"UPDATE changes SET news = @news{queued} WHERE id IN @ids{?1} AND news ="
@@ -238,26 +215,7 @@ static void write_verdicts(struct tx *tx, const struct store_triage *call,
 		" SELECT ?3, @event{triaged}, changes.id, time, ?2, ?4, test || ' ' || metric,"
 		" said.value ->> 10 FROM @pairs{?1,said} @ordered_join changes ON changes.id ="
 		" CAST(said.value ->> 0 AS BIGINT) ORDER BY changes.id",
-		v_text(rows), v_text(call->actor.person), v_time(call->now),
-		v_text(call->actor.origin));
-}
-
-/* Whether the triage changes the record. */
-static bool is_news(const struct store_triage *call, const struct change_record *record,
-	const struct triage *result)
-{
-	return !is_same(result, &record->triage) &&
-	       (call->said == 0 || call->said == record->triage.time);
-}
-
-/* Versions only grow, so that of several changes their sum is as it was only if each is. */
-static bool was_seen(const struct store_triage *call)
-{
-	int64_t sum = 0;
-
-	for (size_t i = 0; i < call->records.count; i++)
-		sum += call->records.items[i].triage.version;
-	return call->version < 0 || call->version == sum;
+		rows, v_text(call->actor.person), v_int(call->now), v_text(call->actor.origin));
 }
 
 enum { AT_ONCE = 1000 }; /* in a statement */
@@ -266,18 +224,25 @@ enum { AT_ONCE = 1000 }; /* in a statement */
 static void say_of_all(struct tx *tx, struct store_triage *call)
 {
 	struct verdict *verdicts = arena_array(tx->arena, call->records.count, sizeof *verdicts);
-	bool seen = was_seen(call);
+	int64_t sum = 0;
 
+	for (size_t i = 0; i < call->records.count; i++)
+		sum += call->records.items[i].triage.version;
 	for (size_t i = 0; i < call->records.count; i++) {
 		const struct change_record *record = &call->records.items[i];
+		const struct triage *was = &record->triage;
 		struct triage result = result_of(call, record);
 
-		if (!is_news(call, record, &result))
+		if ((result.state == was->state && result.until == was->until &&
+			    order_same(result.owner, was->owner) &&
+			    order_same(result.note, was->note) &&
+			    order_same(result.link, was->link)) ||
+			(call->said != 0 && call->said != was->time))
 			continue;
-		if (!seen) {
-			call->conflict = true;
+		/* Versions only grow, so that of several their sum is as it was only if each is. */
+		call->conflict = call->version >= 0 && call->version != sum;
+		if (call->conflict)
 			return;
-		}
 		verdicts[call->changed++] = (struct verdict){record, result};
 	}
 	for (size_t i = 0; !call->dry_run && i < call->changed; i += AT_ONCE)
@@ -285,37 +250,27 @@ static void say_of_all(struct tx *tx, struct store_triage *call)
 			call->changed - i < AT_ONCE ? call->changed - i : AT_ONCE);
 }
 
-static int compare_id(const void *key, const void *element)
-{
-	int64_t id = *(const int64_t *)key;
-	const struct change_record *record = element;
-
-	return (id > record->item.id) - (id < record->item.id);
-}
-
-/* Whether there is a single id without a change. */
-static bool lacks_one(const struct store_triage *call)
-{
-	const struct record_rows *records = &call->records;
-
-	for (size_t i = 0; i < call->range_count; i++)
-		if (call->ranges[i].from == call->ranges[i].to &&
-			(records->count == 0 ||
-				!bsearch(&call->ranges[i].from, records->items, records->count,
-					sizeof *records->items, compare_id)))
-			return true;
-	return false;
-}
-
 static void triage_say(struct tx *tx, struct store_triage *call)
 {
+	static const struct id_range all = {1, ROWS_MOST};
 	struct owners selected = {0};
 
-	select_all(tx, call, &selected);
-	store_load_records(tx, owners_json(tx, &selected, 0, selected.count), &call->records);
+	if (call->range_count == 0 && !call->message && !call->incident && !call->test &&
+		!call->commit)
+		tx_fail(tx, ERROR_USAGE, "no changes are selected");
+	for (size_t i = 0; i < call->range_count; i++) {
+		const struct id_range *range = &call->ranges[i];
+		size_t before = selected.count;
+
+		select_range(tx, call, range, &selected);
+		call->missing |= call->each && range->from == range->to && selected.count == before;
+	}
+	if (call->range_count == 0)
+		select_range(tx, call, &all, &selected);
+	owners_sort(&selected, true);
+	store_load_records(tx, v_owners(tx, &selected), &call->records);
 	for (size_t i = 0; i < call->records.count; i++)
 		record_by_clock(&call->records.items[i], call->now);
-	call->missing = call->each && lacks_one(call);
 	if (call->missing)
 		return;
 	say_of_all(tx, call);
@@ -328,8 +283,7 @@ static void triage_say(struct tx *tx, struct store_triage *call)
 			v_text(call->message), v_text(call->reaction));
 	if (call->changed > 0) {
 		triage_settle(tx, &call->pending);
-		store_load_records(
-			tx, owners_json(tx, &selected, 0, selected.count), &call->records);
+		store_load_records(tx, v_owners(tx, &selected), &call->records);
 	}
 }
 
@@ -341,8 +295,8 @@ static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reaso
 	RUN(tx,
 		"UPDATE triage SET triage = @triage{open}, version = version + 1, person = ?2,"
 		" triaged = ?3, until = NULL, note = NULL WHERE change = ?1",
-		v_id(id), v_text(itself.person), v_time(now));
-	triage_announce(tx, rows_id(tx, id), SAID_TRIAGED);
+		v_int(id), v_text(itself.person), v_int(now));
+	triage_announce(tx, v_one(tx, id), SAID_TRIAGED);
 	event_add(tx, &(struct event){.time = now,
 			      .actor = itself,
 			      .kind = EVENT_REOPENED,
@@ -350,34 +304,29 @@ static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reaso
 			      .detail = buf_keep(reason, tx->arena)});
 }
 
-static void open_expired(struct tx *tx, const struct store_reopen_due *call)
-{
-	for (size_t i = 0; i < call->records.count; i++) {
-		const struct change_record *record = &call->records.items[i];
-		struct buf reason = {0};
-		char until[WHEN_TEXT];
-
-		buf_printf(&reason, "open, was %s until %s",
-			triage_state_names[record->triage.state],
-			when_format_iso(record->triage.until, until));
-		open_again(tx, record->item.id, call->now, &reason);
-	}
-}
-
 static void triage_reopen_due(struct tx *tx, struct store_reopen_due *call)
 {
 	struct sql_query query = QUERY(tx,
 		"SELECT change FROM triage @indexed{triage_until} WHERE until IS NOT NULL AND"
 		" until <= ?1",
-		v_time(call->now));
+		v_int(call->now));
 	struct owners expired = {0};
+	char until[WHEN_TEXT];
 
 	owners_read(&expired, query);
 	if (expired.count > 0) {
-		store_load_records(tx, owners_json(tx, &expired, 0, expired.count), &call->records);
-		open_expired(tx, call);
+		store_load_records(tx, v_owners(tx, &expired), &call->records);
+		for (size_t i = 0; i < call->records.count; i++) {
+			const struct change_record *record = &call->records.items[i];
+			struct buf reason = {0};
+
+			buf_printf(&reason, "open, was %s until %s",
+				triage_state_names[record->triage.state],
+				when_format_iso(record->triage.until, until));
+			open_again(tx, record->item.id, call->now, &reason);
+		}
 		triage_settle(tx, &call->pending);
-		store_load_records(tx, owners_json(tx, &expired, 0, expired.count), &call->records);
+		store_load_records(tx, v_owners(tx, &expired), &call->records);
 	}
 	call->next = query_ask(
 		QUERY(tx, "SELECT coalesce(min(until), 0) FROM triage @indexed{triage_until}"
@@ -409,9 +358,9 @@ void triage_open_outgrown(struct tx *tx, int64_t id, const struct triage *accept
 		/* The change is news again, as if no receiver had it. */
 		"UPDATE triage SET renewals = renewals + 1, owed = 0, told_after ="
 		" @last_id{deliveries} WHERE change = ?1",
-		v_id(id));
+		v_int(id));
 	*pending += (size_t)CHANGED(tx,
 		"UPDATE changes SET news = @news{pending} WHERE id = ?1 AND news IN"
 		" (@news{silent}, @news{queued}) AND state @standing",
-		v_id(id));
+		v_int(id));
 }

@@ -1,63 +1,47 @@
 /*
- * `store backup`: copies the state with SQLite's online backup into a temporary file next to the
- * target, then renames it. A killed backup leaves the temporary file behind; a later one removes
- * it.
+ * `store backup`: copies the state with SQLite's online backup into TARGET.new-backup, then
+ * renames that. A killed backup leaves it behind; the next replaces it.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "agent/base/log.h"
 #include "agent/store/sqlite/file.h"
 
-enum {
-	RANDOM_LENGTH = 6, /* of mkostemp's template */
-	LEFT_AFTER = 3600, /* seconds */
-};
-
-#define RANDOM_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+static const char exists[] = "file exists (--force replaces it)";
 
 static bool fail(const char *target, const char *why, struct error *error)
 {
 	return error_set(error, ERROR_STATE, "backup %s: %s", target, why);
 }
 
-/* Copies all pages in one step, so that they are from one moment; concurrent writers continue in
- * their log. */
-static bool copy(sqlite3 *from, const char *path, struct error *error)
+bool store_file_copy(sqlite3 *from, sqlite3 *to)
 {
-	sqlite3 *to;
-	sqlite3_backup *backup = NULL;
-	bool done = sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK;
+	sqlite3_backup *backup = sqlite3_backup_init(to, "main", from, "main");
 
-	if (done)
-		backup = sqlite3_backup_init(to, "main", from, "main");
-	if (backup) {
+	if (backup)
 		(void)sqlite3_backup_step(backup, -1);
-		done = sqlite3_backup_finish(backup) == SQLITE_OK;
-	}
-	done = done && backup;
-	if (!done)
-		fail(path, sqlite3_errmsg(to), error);
-	sqlite3_close(to);
-	return done;
+	return backup && sqlite3_backup_finish(backup) == SQLITE_OK;
 }
 
-static bool copy_from(const char *path, const char *target, struct error *error)
+static bool copy(const char *path, const char *copied, struct error *error)
 {
 	bool settled = false, done = false;
 
 	for (int i = 0; i < 2; i++) {
-		sqlite3 *from = store_reader_connect(path, &settled, error);
+		sqlite3 *from = store_reader_connect(path, &settled, error), *to = NULL;
 
-		done = from && copy(from, target, error);
+		done = from &&
+		       ((sqlite3_open_v2(copied, &to, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
+				store_file_copy(from, to)) ||
+			       fail(copied, sqlite3_errmsg(to), error));
+		sqlite3_close(to);
 		sqlite3_close(from);
 		if (!store_reader_overtaken(path, settled))
 			break;
@@ -65,56 +49,39 @@ static bool copy_from(const char *path, const char *target, struct error *error)
 	return done;
 }
 
-static bool verify(const char *path, const char *from, struct error *error)
+static bool verify(const char *copied, const char *path, int64_t *size, struct error *error)
 {
 	struct arena *arena = arena_new();
 	struct store_report report;
-	bool whole = store_file_check_copy(path, from, arena, &report, error);
+	bool whole = store_file_check_copy(copied, path, arena, &report, error);
 
 	if (whole && report.problems.count > 0)
 		whole = error_set(error, ERROR_STATE,
 			"the state file is damaged, and so is the copy: %s",
 			report.problems.items[0]);
+	*size = report.size;
 	arena_free(arena);
 	return whole;
 }
 
-static bool sync_path(const char *path, int flags, struct error *error)
+/* link() does not replace an existing file, rename() does. */
+static bool give_name(const char *copied, const char *target, bool force, struct error *error)
 {
-	int file = open(path, flags | O_CLOEXEC);
-	bool done = file >= 0 && fsync(file) == 0;
-
-	if (!done)
-		fail(path, strerror(errno), error);
-	if (file >= 0)
-		close(file);
-	return done;
+	if (force ? rename(copied, target) == 0 : link(copied, target) == 0 && unlink(copied) == 0)
+		return true;
+	return fail(target, errno == EEXIST ? exists : strerror(errno), error);
 }
 
 static bool sync_folder(const char *path, struct error *error)
 {
-	char *folder = store_folder_new(path);
-	bool done = sync_path(folder, O_RDONLY | O_DIRECTORY, error);
-	free(folder);
+	char *name = store_folder_new(path);
+	int folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool done = (folder >= 0 && fsync(folder) == 0) || fail(name, strerror(errno), error);
+
+	if (folder >= 0)
+		close(folder);
+	free(name);
 	return done;
-}
-
-/* link() does not replace an existing file, rename() does. */
-static bool give_name(const char *path, const char *target, bool force, struct error *error)
-{
-	if (force ? rename(path, target) == 0 : link(path, target) == 0)
-		return true;
-	if (errno == EEXIST)
-		return fail(target, "file exists (--force replaces it)", error);
-	return fail(target, strerror(errno), error);
-}
-
-static bool fill(
-	const char *path, const char *copied, const char *target, bool force, struct error *error)
-{
-	return copy_from(path, copied, error) && verify(copied, path, error) &&
-	       sync_path(copied, O_RDWR, error) && give_name(copied, target, force, error) &&
-	       sync_folder(target, error);
 }
 
 static bool are_one(const char *path, const char *other)
@@ -125,18 +92,14 @@ static bool are_one(const char *path, const char *other)
 	       a.st_ino == b.st_ino;
 }
 
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Compares paths, too, as an agent may create the file at any moment. */
 static bool have_one_name(const char *path, const char *other)
 {
+	const char *slash = strrchr(path, '/'), *others_slash = strrchr(other, '/');
 	char *folder = store_folder_new(path), *others = store_folder_new(other);
-	bool same = strcmp(base_of(path), base_of(other)) == 0 && are_one(folder, others);
+	bool same =
+		strcmp(slash ? slash + 1 : path, others_slash ? others_slash + 1 : other) == 0 &&
+		are_one(folder, others);
 
 	free(folder);
 	free(others);
@@ -162,73 +125,43 @@ static bool check_target(const char *path, const char *target, struct error *err
 	       fail(target, "the target is the state file itself or one of its companions", error);
 }
 
-/* BASE.new-XXXXXX, and the files that SQLite keeps next to it. */
-static bool is_leftover(const char *name, const char *base)
+/* An empty file, locked until its descriptor is closed. */
+static int begin(const char *copied, struct error *error)
 {
-	static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
-	static const char mark[] = ".new-";
-	size_t length = strlen(base);
+	int file = open(copied, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct stat own, there;
 
-	if (strncmp(name, base, length) != 0 || strncmp(name + length, mark, strlen(mark)) != 0)
-		return false;
-	name += length + strlen(mark);
-	if (strspn(name, RANDOM_LETTERS) < RANDOM_LENGTH)
-		return false;
-	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-		if (strcmp(name + RANDOM_LENGTH, suffixes[i]) == 0)
-			return true;
-	return false;
-}
-
-/* A backup in progress is written to all the time; a file that was not written to for LEFT_AFTER is
- * left over from a killed one. */
-static void remove_leftover(int folder, const char *name)
-{
-	struct stat status;
-
-	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
-		status.st_mtime > time(NULL) - LEFT_AFTER)
-		return;
-	if (unlinkat(folder, name, 0) == 0)
-		log_event(LEVEL_INFO, "removed incomplete backup", LOG_TEXT("file", name));
-}
-
-static void remove_leftovers(const char *target)
-{
-	char *path = store_folder_new(target);
-	DIR *folder = opendir(path);
-	const struct dirent *entry;
-
-	free(path);
-	if (!folder)
-		return;
-	while ((entry = readdir(folder)))
-		if (is_leftover(entry->d_name, base_of(target)))
-			remove_leftover(dirfd(folder), entry->d_name);
-	closedir(folder);
-}
-
-bool store_file_backup(const char *path, const char *target, bool force, struct error *error)
-{
-	char *copied;
-	int file;
-	bool done;
-
-	if (!check_target(path, target, error))
-		return false;
-	if (!force && access(target, F_OK) == 0)
-		return fail(target, "file exists (--force replaces it)", error);
-	remove_leftovers(target);
-	copied = memory_printf("%s.new-XXXXXX", target);
-	file = mkostemp(copied, O_CLOEXEC);
 	if (file < 0) {
-		fail(target, strerror(errno), error);
-		free(copied);
-		return false;
+		fail(copied, strerror(errno), error);
+		return -1;
 	}
+	/* Another backup may have given it its name meanwhile. */
+	if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &own) == 0 &&
+		stat(copied, &there) == 0 && own.st_ino == there.st_ino && ftruncate(file, 0) == 0)
+		return file;
 	close(file);
-	done = fill(path, copied, target, force, error);
-	(void)unlink(copied);
+	fail(copied, "another backup is being written", error);
+	return -1;
+}
+
+bool store_file_backup(
+	const char *path, const char *target, bool force, int64_t *size, struct error *error)
+{
+	char *copied = memory_printf("%s.new-backup", target);
+	int file = -1;
+	bool done = false;
+
+	if (check_target(path, target, error) && check_target(path, copied, error) &&
+		(force || access(target, F_OK) != 0 || fail(target, exists, error)))
+		file = begin(copied, error);
+	if (file >= 0) {
+		done = copy(path, copied, error) && verify(copied, path, size, error) &&
+		       (fsync(file) == 0 || fail(copied, strerror(errno), error)) &&
+		       give_name(copied, target, force, error);
+		if (!done)
+			(void)unlink(copied);
+		close(file);
+	}
 	free(copied);
-	return done;
+	return done && sync_folder(target, error);
 }

@@ -32,16 +32,20 @@ struct file_id {
 	ino_t inode;
 };
 
+/* The log is SQLite's WAL, with everything since the last checkpoint. */
+enum { FILE_MAIN, FILE_LOCK, FILE_LOG, FILES };
+static const char *const suffixes[FILES] = {"", ".lock", "-wal"};
+
 struct sqlite_file {
 	struct tx tx;
 	char *path, *label;
 	int lock;
 	sqlite3 *database;
-	bool stuck;               /* since the last begin: any call would fail */
-	bool untouched;           /* only read so far */
-	bool settled;             /* it is read while no process has it open */
-	struct file_id main, log; /* log: SQLite's WAL, with everything since the last checkpoint */
-	struct file_id held;      /* the lock file */
+	bool stuck;                /* since the last begin: any call would fail */
+	bool untouched;            /* only read so far */
+	bool settled;              /* it is read while no process has it open */
+	bool copied;               /* a temporary copy is used */
+	struct file_id ids[FILES]; /* of those that this process holds */
 };
 
 static bool look_at(const char *path, const char *suffix, struct stat *status)
@@ -66,21 +70,6 @@ static struct file_id id_of(const char *path, const char *suffix)
 
 	return look_at(path, suffix, &status) ? (struct file_id){status.st_dev, status.st_ino}
 					      : (struct file_id){0};
-}
-
-static struct file_id id_of_open(int file)
-{
-	struct stat status;
-
-	return fstat(file, &status) == 0 ? (struct file_id){status.st_dev, status.st_ino}
-					 : (struct file_id){0};
-}
-
-static bool is_still(const char *path, const char *suffix, struct file_id id)
-{
-	struct file_id now = id_of(path, suffix);
-
-	return now.device == id.device && now.inode == id.inode;
 }
 
 int64_t store_file_size(const char *path)
@@ -236,14 +225,15 @@ static bool damaged(struct sqlite_file *file, const char *what, struct error *er
 
 static bool check_schema(struct sqlite_file *file, struct error *error)
 {
-	if (sqlite3_exec(file->database, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) !=
-		SQLITE_OK)
-		switch (sqlite3_errcode(file->database)) {
-		case SQLITE_NOTADB:
-		case SQLITE_CORRUPT: return damaged(file, sqlite3_errmsg(file->database), error);
-		default: return fail(file, "open it", error);
-		}
-	return true;
+	int64_t tables;
+	int code;
+
+	if (store_file_ask(file->database, "SELECT count(*) FROM sqlite_schema", &tables, NULL, 0))
+		return true;
+	code = sqlite3_errcode(file->database);
+	return code == SQLITE_NOTADB || code == SQLITE_CORRUPT
+		       ? damaged(file, sqlite3_errmsg(file->database), error)
+		       : fail(file, "open it", error);
 }
 
 /* The quick check skips comparing indices with their tables, which takes seconds for a large
@@ -292,25 +282,19 @@ static bool check_version(struct sqlite_file *file, int64_t *version, struct err
  * cleanly. An unlinked lock excludes no process. */
 static bool is_in_place(struct sqlite_file *file, struct error *error)
 {
-	bool main = is_still(file->path, "", file->main);
+	for (size_t i = 0; i < FILES; i++) {
+		struct file_id now = id_of(file->path, suffixes[i]), was = file->ids[i];
 
-	if (file->lock < 0)
-		return true;
-	if (main && !is_still(file->path, ".lock", file->held)) {
+		if (was.inode == 0 || (now.device == was.device && now.inode == was.inode))
+			continue;
 		file->stuck = true;
 		return error_set(error, ERROR_STATE,
-			"the lock file of state file %s was removed or replaced (%s.lock), so "
-			"another"
-			" agent may use the state: restart the agent",
-			file->path, file->path);
+			"state file %s%s was removed or replaced while in use: put it back, or"
+			" restart the agent%s",
+			file->path, suffixes[i],
+			i == FILE_LOCK ? "; meanwhile another may use the state" : "");
 	}
-	if (main && (file->log.inode == 0 || is_still(file->path, "-wal", file->log)))
-		return true;
-	file->stuck = true;
-	return error_set(error, ERROR_STATE,
-		"state file %s%s was removed or replaced while in use: put it back, or restart"
-		" the agent",
-		file->path, main ? "-wal" : "");
+	return true;
 }
 
 /* IMMEDIATE: a transaction that starts as a reader and writes later may fail at once instead of
@@ -384,11 +368,21 @@ static bool set_up(struct sqlite_file *file, struct error *error)
 	return execute(file, "PRAGMA foreign_keys = ON", "use it", error);
 }
 
-/* Decides before any write whether to refuse the file: it must have the tables of this build. */
-static bool take_into_use(struct sqlite_file *file, struct error *error)
+static bool open_database(struct sqlite_file *file, struct error *error)
 {
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
 	int64_t version;
 
+	if (!store_claim(file->path, error))
+		return false;
+	file->untouched = store_file_beside(file->path, "-wal") > 0;
+	if (sqlite3_open_v2(file->path, &file->database, flags, NULL) != SQLITE_OK)
+		return fail(file, "open it", error);
+	sqlite3_busy_timeout(file->database, BUSY_MS);
+	if (sqlite3_db_readonly(file->database, "main"))
+		return error_set(error, ERROR_STATE, "state file %s is not writable", file->path);
+	/* Decides before any write whether to refuse the file: it must have the tables of this
+	 * build. */
 	if (!check_pages(file, error) || !check_version(file, &version, error) ||
 		!execute(file, settings, "use it", error) ||
 		(version == 0 && !make_tables(file, error)) || !check_parts(file, error) ||
@@ -399,25 +393,8 @@ static bool take_into_use(struct sqlite_file *file, struct error *error)
 		    error))
 		return false;
 	store_tighten(file->path);
-	return true;
-}
-
-static bool open_database(struct sqlite_file *file, struct error *error)
-{
-	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-
-	if (!store_claim(file->path, error))
-		return false;
-	file->untouched = store_file_beside(file->path, "-wal") > 0;
-	if (sqlite3_open_v2(file->path, &file->database, flags, NULL) != SQLITE_OK)
-		return fail(file, "open it", error);
-	file->main = id_of(file->path, "");
-	sqlite3_busy_timeout(file->database, BUSY_MS);
-	if (sqlite3_db_readonly(file->database, "main"))
-		return error_set(error, ERROR_STATE, "state file %s is not writable", file->path);
-	if (!take_into_use(file, error))
-		return false;
-	file->log = id_of(file->path, "-wal");
+	for (size_t i = 0; i < FILES; i++)
+		file->ids[i] = id_of(file->path, suffixes[i]);
 	return true;
 }
 
@@ -454,24 +431,19 @@ static void close_file(struct tx *tx)
 	free(file);
 }
 
-/* The agent never leaves an empty file behind, so this one has lost its content. */
-static void warn_of_loss(const char *path)
-{
-	if (store_file_beside(path, "") == 0 &&
-		(store_file_beside(path, ".lock") >= 0 || store_file_beside(path, "-wal") >= 0))
-		log_event(LEVEL_WARN, "state file was emptied: starting with no state",
-			LOG_TEXT("file", path));
-}
-
 static struct tx *open_own(const char *path, struct error *error)
 {
 	struct sqlite_file *file = file_new(store_path_new(path, error));
 	bool is_new = file->path && store_file_beside(file->path, "") < 0;
 
 	if (file->path) {
-		warn_of_loss(file->path);
+		/* The agent never leaves an empty file behind, so this one has lost its content. */
+		if (store_file_beside(file->path, "") == 0 &&
+			(store_file_beside(file->path, ".lock") >= 0 ||
+				store_file_beside(file->path, "-wal") >= 0))
+			log_event(LEVEL_WARN, "state file was emptied: starting with no state",
+				LOG_TEXT("file", file->path));
 		file->lock = store_lock(file->path, error);
-		file->held = id_of_open(file->lock);
 	}
 	if (file->lock >= 0 && open_database(file, error))
 		return &file->tx;
@@ -483,13 +455,25 @@ static struct tx *open_own(const char *path, struct error *error)
 
 static bool check_reader(struct sqlite_file *file, struct error *error)
 {
+	sqlite3 *from = file->database;
 	int64_t version;
+	bool done = true;
 
 	if (!check_schema(file, error) || !check_version(file, &version, error))
 		return false;
 	if (version == 0)
 		return error_set(error, ERROR_STATE, "state file %s has no tables yet", file->path);
-	return execute(file, "PRAGMA temp_store = MEMORY", "read it", error) && set_up(file, error);
+	if (file->copied) {
+		done = sqlite3_open_v2("", &file->database,
+			       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+			       NULL) == SQLITE_OK &&
+		       store_file_copy(from, file->database);
+		sqlite3_close(from);
+		done = (done || fail(file, "copy it", error)) && check_pages(file, error) &&
+		       check_parts(file, error);
+	}
+	return done && execute(file, "PRAGMA temp_store = MEMORY", "read it", error) &&
+	       set_up(file, error);
 }
 
 /* Begins the handle's read transaction; `settled` is as of store_reader_connect. */
@@ -505,71 +489,17 @@ static bool connect_reader(struct sqlite_file *file, struct error *error)
 	return done;
 }
 
-static struct tx *open_reader(const char *path, struct error *error)
+static struct tx *open_file(const char *path, enum store_use use, struct error *error)
 {
-	struct sqlite_file *file = file_new(memory_strdup(path));
+	struct sqlite_file *file;
 
+	if (use == STORE_OWN)
+		return open_own(path, error);
+	file = file_new(memory_strdup(path));
+	file->copied = use == STORE_TRY;
 	if (connect_reader(file, error))
 		return &file->tx;
 	close_file(&file->tx);
-	return NULL;
-}
-
-static bool copy_into(struct sqlite_file *file, sqlite3 *from, struct error *error)
-{
-	sqlite3_backup *backup;
-
-	if (sqlite3_open_v2("", &file->database,
-		    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-		    NULL) != SQLITE_OK)
-		return fail(file, "copy it", error);
-	backup = sqlite3_backup_init(file->database, "main", from, "main");
-	if (backup)
-		(void)sqlite3_backup_step(backup, -1);
-	if (!backup || sqlite3_backup_finish(backup) != SQLITE_OK)
-		return fail(file, "copy it", error);
-	return true;
-}
-
-static struct tx *copy_once(const char *path, bool *settled, struct error *error)
-{
-	sqlite3 *from = store_reader_connect(path, settled, error);
-	struct sqlite_file *file = from ? file_new(memory_strdup(path)) : NULL;
-	int64_t version;
-
-	if (!file)
-		return NULL;
-	if (copy_into(file, from, error) && check_pages(file, error) &&
-		check_version(file, &version, error) &&
-		(version != 0 || make_tables(file, error)) && check_parts(file, error) &&
-		set_up(file, error)) {
-		sqlite3_close(from);
-		return &file->tx;
-	}
-	sqlite3_close(from);
-	close_file(&file->tx);
-	return NULL;
-}
-
-static struct tx *open_copy(const char *path, struct error *error)
-{
-	bool settled = false;
-	struct tx *tx = copy_once(path, &settled, error);
-
-	if (!store_reader_overtaken(path, settled))
-		return tx;
-	if (tx)
-		close_file(tx);
-	return copy_once(path, &settled, error);
-}
-
-static struct tx *open_file(const char *path, enum store_use use, struct error *error)
-{
-	switch (use) {
-	case STORE_OWN: return open_own(path, error);
-	case STORE_READ: return open_reader(path, error);
-	case STORE_TRY: return open_copy(path, error);
-	}
 	return NULL;
 }
 
@@ -590,6 +520,11 @@ static bool enter(struct tx *tx, struct store_call *call)
 {
 	return call->work->lane < STORE_TURNS ||
 	       tx_fail(tx, ERROR_STATE, "a state file serves a single agent");
+}
+
+static int64_t size(const struct tx *tx)
+{
+	return store_file_size(tx->path);
 }
 
 static bool is_there(const char *path)
@@ -634,5 +569,5 @@ const struct store_backend sqlite_backend = {
 	.hold = hold,
 	.is_held = store_is_locked,
 	.is_there = is_there,
-	.size = store_file_size,
+	.size = size,
 };

@@ -27,8 +27,12 @@ bool store_file_check(const char *path, struct arena *arena, struct store_report
 /* The same for a copy; errors name its original. */
 bool store_file_check_copy(const char *path, const char *shown, struct arena *arena,
 	struct store_report *report, struct error *error) MUST_USE;
-bool store_file_backup(
-	const char *path, const char *target, bool force, struct error *error) MUST_USE;
+bool store_file_backup(const char *path, const char *target, bool force, int64_t *size,
+	struct error *error) MUST_USE;
+
+/* Copies all pages in one step, so that they are from one moment; concurrent writers continue in
+ * their log. */
+bool store_file_copy(struct sqlite3 *from, struct sqlite3 *to) MUST_USE;
 
 /*
  * Returns a read-only connection, to be closed with sqlite3_close. Sets `settled` if no agent has
@@ -65,8 +69,8 @@ bool store_is_locked(const char *path);
  */
 bool store_claim(const char *path, struct error *error) MUST_USE;
 
-/* The size check of store_claim, for reading. */
-bool store_check_size(const char *path, struct error *error) MUST_USE;
+/* The check of the size of store_claim. */
+bool store_check_size(const char *path, int64_t size, struct error *error) MUST_USE;
 
 /* Restricts the permissions of the file, and of SQLite's files next to it, to 0640. */
 void store_tighten(const char *path);

@@ -36,71 +36,31 @@ char *store_folder_new(const char *path)
 	return memory_printf("%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
-/* Resolves the path of a file that does not exist yet. */
-static char *future_path(const char *path, struct error *error)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	char *folder = store_folder_new(path), *real, *whole = NULL;
-
-	(void)mkdir(folder, 0750);
-	real = realpath(folder, NULL);
-	if (!real)
-		error_set(error, ERROR_STATE, "state file %s: folder %s: %s", path, folder,
-			strerror(errno));
-	else
-		whole = memory_printf("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
-	free(real);
-	free(folder);
-	return whole;
-}
-
 char *store_path_new(const char *path, struct error *error)
 {
-	char *real = realpath(path, NULL);
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char *real = realpath(path, NULL), *folder, *whole = NULL;
 	struct stat status;
 
 	if (real)
 		return real;
-	if (errno == ENOENT && lstat(path, &status) != 0)
-		return future_path(path, error);
-	if (errno == ENOENT)
-		error_set(error, ERROR_STATE, "state file %s is a dangling symbolic link", path);
+	if (errno != ENOENT || lstat(path, &status) == 0) {
+		error_set(error, ERROR_STATE, "state file %s%s%s", path,
+			errno == ENOENT ? " is a dangling symbolic link" : ": ",
+			errno == ENOENT ? "" : strerror(errno));
+		return NULL;
+	}
+	folder = store_folder_new(path);
+	(void)mkdir(folder, 0750);
+	real = realpath(folder, NULL);
+	if (real)
+		whole = memory_printf("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
 	else
-		error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
-	return NULL;
-}
-
-static bool write_owner(int lock, const char *path, struct error *error)
-{
-	char owner[32];
-	int length = snprintf(owner, sizeof owner, "%ld\n", (long)getpid());
-
-	if (ftruncate(lock, 0) == 0 && pwrite(lock, owner, (size_t)length, 0) == length)
-		return true;
-	return error_set(error, ERROR_STATE, "state file %s: cannot write the lock file: %s", path,
-		strerror(errno));
-}
-
-static bool in_use(int lock, const char *path, struct error *error)
-{
-	char owner[32] = "";
-	ssize_t length = pread(lock, owner, sizeof owner - 1, 0);
-
-	owner[length > 0 ? strcspn(owner, "\n") : 0] = '\0';
-	return error_set(error, ERROR_STATE,
-		"state file %s is in use by another hunter-c%s%s%s: stop that one, or configure"
-		" another state file (agent.state)",
-		path, *owner ? " (process " : "", owner, *owner ? ")" : "");
-}
-
-static bool take(int lock, const char *path, struct error *error)
-{
-	if (flock(lock, LOCK_EX | LOCK_NB) == 0)
-		return write_owner(lock, path, error);
-	if (errno == EWOULDBLOCK)
-		return in_use(lock, path, error);
-	return error_set(error, ERROR_STATE,
-		"state file %s: its file system does not support locks: %s", path, strerror(errno));
+		error_set(error, ERROR_STATE, "state file %s: folder %s: %s", path, folder,
+			strerror(errno));
+	free(real);
+	free(folder);
+	return whole;
 }
 
 /* Files of an earlier version, or restored ones, may be readable by other users. */
@@ -133,46 +93,55 @@ static void give(int file, const char *path)
 	free(folder);
 }
 
-/* The content is overwritten, so it must not be a hard link to another file. */
-static bool is_own(int lock, const char *name, struct error *error)
+static bool take(int lock, const char *name, const char *path, struct error *error)
 {
+	char owner[32] = "";
 	struct stat status;
+	ssize_t length;
 
-	if (fstat(lock, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1) {
-		if (status.st_size == 0)
-			give(lock, name);
-		return true;
+	/* The content is overwritten, so it must not be a hard link to another file. */
+	if (fstat(lock, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1)
+		return error_set(error, ERROR_STATE,
+			"%s is not a regular file, or has hard links: remove it", name);
+	if (status.st_size == 0)
+		give(lock, name);
+	if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+		length = snprintf(owner, sizeof owner, "%ld\n", (long)getpid());
+		return (ftruncate(lock, 0) == 0 &&
+			       pwrite(lock, owner, (size_t)length, 0) == length) ||
+		       error_set(error, ERROR_STATE,
+			       "state file %s: cannot write the lock file: %s", path,
+			       strerror(errno));
 	}
-	return error_set(
-		error, ERROR_STATE, "%s is not a regular file, or has hard links: remove it", name);
-}
-
-static int open_lock(const char *name, const char *path, struct error *error)
-{
-	int lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, MODE);
-
-	if (lock < 0 && errno == ELOOP)
-		error_set(error, ERROR_STATE,
-			"state file %s: the lock file is a symbolic link: remove "
-			"%s",
-			path, name);
-	else if (lock < 0)
-		error_set(error, ERROR_STATE, "state file %s: cannot create the lock file: %s",
-			path, strerror(errno));
-	return lock;
+	if (errno != EWOULDBLOCK)
+		return error_set(error, ERROR_STATE,
+			"state file %s: its file system does not support locks: %s", path,
+			strerror(errno));
+	length = pread(lock, owner, sizeof owner - 1, 0);
+	owner[length > 0 ? strcspn(owner, "\n") : 0] = '\0';
+	return error_set(error, ERROR_STATE,
+		"state file %s is in use by another hunter-c%s%s%s: stop that one, or configure"
+		" another state file (agent.state)",
+		path, *owner ? " (process " : "", owner, *owner ? ")" : "");
 }
 
 int store_lock(const char *path, struct error *error)
 {
 	char *name = memory_printf("%s.lock", path);
-	int lock = open_lock(name, path, error);
+	int lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, MODE);
 
-	if (lock >= 0 && !(is_own(lock, name, error) && take(lock, path, error))) {
+	if (lock < 0 && errno == ELOOP)
+		error_set(error, ERROR_STATE,
+			"state file %s: the lock file is a symbolic link: remove %s", path, name);
+	else if (lock < 0)
+		error_set(error, ERROR_STATE, "state file %s: cannot create the lock file: %s",
+			path, strerror(errno));
+	else if (take(lock, name, path, error)) {
+		tighten(name);
+	} else {
 		close(lock);
 		lock = -1;
 	}
-	if (lock >= 0)
-		tighten(name);
 	free(name);
 	return lock;
 }
@@ -195,23 +164,13 @@ bool store_is_locked(const char *path)
 	return locked;
 }
 
-static bool check_size(const char *path, const struct stat *status, struct error *error)
+bool store_check_size(const char *path, int64_t size, struct error *error)
 {
-	if (status->st_size == 0 || status->st_size >= SMALLEST)
-		return true;
-	return error_set(error, ERROR_STATE,
-		"state file %s is damaged (not a database, %lld bytes) and was not changed:"
-		" restore a backup, or move the file away to start afresh",
-		path, (long long)status->st_size);
-}
-
-bool store_check_size(const char *path, struct error *error)
-{
-	struct stat status;
-
-	if (stat(path, &status) != 0)
-		return error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
-	return check_size(path, &status, error);
+	return size == 0 || size >= SMALLEST ||
+	       error_set(error, ERROR_STATE,
+		       "state file %s is damaged (not a database, %lld bytes) and was not changed:"
+		       " restore a backup, or move the file away to start afresh",
+		       path, (long long)size);
 }
 
 bool store_claim(const char *path, struct error *error)
@@ -232,7 +191,7 @@ bool store_claim(const char *path, struct error *error)
 			"state file %s has a hard link through which a second agent could use it: "
 			"remove the link, or copy the file",
 			path);
-	return check_size(path, &status, error);
+	return store_check_size(path, status.st_size, error);
 }
 
 void store_tighten(const char *path)

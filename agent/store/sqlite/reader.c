@@ -55,7 +55,7 @@ struct sqlite3 *store_reader_connect(const char *path, bool *settled, struct err
 		error_set(error, ERROR_STATE, "state file %s is not a regular file", path);
 		return NULL;
 	}
-	if (!store_check_size(path, error))
+	if (!store_check_size(path, status.st_size, error))
 		return NULL;
 	*settled = is_settled(path);
 	if (*settled && store_file_beside(path, "-wal") > 0) {
