@@ -92,7 +92,6 @@ struct store_backend {
 	/* The same until the end of the transaction; NULL: nothing is to be done. */
 	void (*reserve)(struct tx *tx);
 
-	bool (*is_held)(const char *path);  /* see store_is_held */
 	bool (*is_there)(const char *path); /* see store_is_there */
 	/* Of all connections of this process, which has one state open. For any thread; NULL: the
 	 * state is a file. */

@@ -20,6 +20,8 @@
 #include "agent/base/database.h"
 #include "agent/store/backend.h"
 
+static const int64_t FOREVER = INT64_C(1) << 40; /* ms */
+
 /* Requests queued for a thread. */
 struct call_queue {
 	struct store *store;
@@ -256,7 +258,7 @@ struct store *store_open(const char *path, store_post *post, void *loop, struct 
 /* Until all queues have ended; for a database not longer than STORE_CLOSING. */
 static bool wait_for_queues(struct store *store)
 {
-	int64_t until = clock_monotonic() + STORE_CLOSING;
+	int64_t until = clock_monotonic() + (store_is_shared(store) ? STORE_CLOSING : FOREVER);
 	const struct timespec limit = {until / 1000, until % 1000 * 1000000};
 	bool waits = true;
 
@@ -265,10 +267,7 @@ static bool wait_for_queues(struct store *store)
 	for (size_t i = 0; i < store->started; i++)
 		pthread_cond_signal(&store->queues[i].filled);
 	while (waits && store->ended < store->started)
-		if (store_is_shared(store))
-			waits = pthread_cond_timedwait(&store->end, &store->mutex, &limit) == 0;
-		else
-			pthread_cond_wait(&store->end, &store->mutex);
+		waits = pthread_cond_timedwait(&store->end, &store->mutex, &limit) == 0;
 	waits = store->ended == store->started;
 	pthread_mutex_unlock(&store->mutex);
 	return waits;
@@ -369,11 +368,6 @@ bool store_tx(const char *path, enum store_use use, struct store_call *call, str
 	if (tx)
 		tx->backend->close(tx);
 	return done;
-}
-
-bool store_is_held(const char *path)
-{
-	return backend_of(path)->is_held(path);
 }
 
 bool store_is_there(const char *path)

@@ -110,7 +110,7 @@ struct store_copied {
 bool store_copy(const char *from, const char *to, struct store_copied *copied,
 	struct error *error) MUST_USE;
 
-/* Whether another process has the file open, as far as this user can tell: true if it may not
+/* Of a file: whether another process has it open, as far as this user can tell: true if it may not
  * look. */
 bool store_is_held(const char *path);
 

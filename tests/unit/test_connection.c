@@ -275,7 +275,7 @@ static bool write_mark(struct connection *connection, int64_t mark)
 	struct parameters parameters = {0};
 
 	parameter_add(&parameters, v_int(mark));
-	return connection_begin(connection, true) &&
+	return connection_begin(connection, TRANSACTION_WRITES) &&
 	       connection_send(connection, "INSERT INTO marks VALUES ($1)", &parameters) &&
 	       connection_commit(connection);
 }
@@ -411,7 +411,7 @@ static void test_a_transaction_ends_with_its_connection(void **state)
 	char end[80];
 
 	SERVER_IS_NEEDED(f);
-	assert_true(connection_begin(f->connection, true));
+	assert_true(connection_begin(f->connection, TRANSACTION_WRITES));
 	assert_true(connection_run(f->connection, sql, NULL));
 	snprintf(end, sizeof end, "SELECT pg_terminate_backend(%lld)",
 		(long long)number(f->connection, "SELECT pg_backend_pid()"));
@@ -478,7 +478,7 @@ static void test_doubt_lasts_until_somebody_can_be_asked(void **state)
 	SERVER_IS_NEEDED(f);
 	must_write(f, 1);
 	f->proxy.loses = NEWCOMERS;
-	assert_true(connection_begin(f->connection, true));
+	assert_true(connection_begin(f->connection, TRANSACTION_WRITES));
 	doubtful = connection_transaction(f->connection);
 	assert_true(connection_send(f->connection, "INSERT INTO marks VALUES (2)", NULL));
 	assert_false(connection_commit(f->connection));
@@ -516,7 +516,7 @@ static void test_nothing_is_left_waiting(void **state)
 	SERVER_IS_NEEDED(f);
 	watcher = connected(f->state);
 	connection_patience(f->direct, 60000);
-	assert_true(connection_begin_plain(f->direct));
+	assert_true(connection_begin(f->direct, TRANSACTION_PLAIN));
 	run(f->direct, "LOCK TABLE marks");
 	connection_patience(f->connection, 200);
 	for (int i = 0; i < 3; i++) {
@@ -547,7 +547,7 @@ static void test_a_statement_that_is_sent_again(void **state)
 	parameter_add(&text, v_text("four"));
 	parameter_add(&whole, v_int(123456));
 	parameter_add(&missing, v_text(NULL));
-	assert_true(connection_begin(f->connection, true));
+	assert_true(connection_begin(f->connection, TRANSACTION_WRITES));
 	for (int i = 0; i < 20; i++)
 		assert_true(connection_send(f->connection, sql, &text));
 	assert_true(connection_send(f->connection, sql, &missing));
@@ -556,7 +556,7 @@ static void test_a_statement_that_is_sent_again(void **state)
 		number(f->connection, "SELECT CAST(sum(mark) AS BIGINT) FROM marks"), 20 * 4 + 6);
 	assert_true(connection_send(f->connection, sql, &whole));
 	assert_true(connection_commit(f->connection));
-	assert_true(connection_begin(f->connection, true));
+	assert_true(connection_begin(f->connection, TRANSACTION_WRITES));
 	assert_true(connection_send(f->connection, sql, &whole));
 	assert_true(connection_commit(f->connection));
 	assert_int_equal(
@@ -576,7 +576,7 @@ static void load_marks(struct fixture *f, int64_t count)
 			parameter_add(&row, v_null());
 		else
 			parameter_add(&row, v_int(i));
-		assert_true(connection_load_row(f->connection, &row));
+		assert_true(connection_send(f->connection, "", &row));
 	}
 }
 
@@ -586,7 +586,7 @@ static void test_rows_are_loaded(void **state)
 	struct fixture *f = *state;
 
 	SERVER_IS_NEEDED(f);
-	assert_true(connection_begin(f->connection, true));
+	assert_true(connection_begin(f->connection, TRANSACTION_WRITES));
 	run(f->connection, "INSERT INTO marks VALUES (-1)");
 	load_marks(f, ROWS);
 	assert_true(connection_load_end(f->connection));
@@ -599,25 +599,25 @@ static void test_rows_are_loaded(void **state)
 		(int64_t)ROWS * (ROWS - 1) / 2 - 3 + 1);
 
 	/* Given up in the middle. */
-	assert_true(connection_begin(f->connection, true));
+	assert_true(connection_begin(f->connection, TRANSACTION_WRITES));
 	load_marks(f, 100);
 	connection_rollback(f->connection);
 	must_write(f, 7);
 	/* Refused in the middle, and at the beginning. */
 	run(f->direct, "ALTER TABLE marks ADD CHECK (mark < 1000000)");
-	assert_true(connection_begin(f->connection, true));
+	assert_true(connection_begin(f->connection, TRANSACTION_WRITES));
 	load_marks(f, 3);
 	for (int64_t i = 0; i < ROWS; i++) {
 		struct parameters row = {0};
 
 		parameter_add(&row, v_int(2000000));
-		if (!connection_load_row(f->connection, &row))
+		if (!connection_send(f->connection, "", &row))
 			break;
 	}
 	assert_false(connection_load_end(f->connection));
 	assert_non_null(strstr(connection_problem(f->connection), "check constraint"));
 	connection_rollback(f->connection);
-	assert_true(connection_begin(f->connection, true));
+	assert_true(connection_begin(f->connection, TRANSACTION_WRITES));
 	assert_false(
 		connection_load_begin(f->connection, "COPY nothing FROM STDIN (FORMAT binary)"));
 	assert_non_null(strstr(connection_problem(f->connection), "SQLSTATE 42P01"));
@@ -631,8 +631,8 @@ static void test_conflicts_are_told_from_mistakes(void **state)
 	struct fixture *f = *state;
 
 	SERVER_IS_NEEDED(f);
-	assert_true(connection_begin(f->direct, true));
-	assert_true(connection_begin(f->connection, true));
+	assert_true(connection_begin(f->direct, TRANSACTION_WRITES));
+	assert_true(connection_begin(f->connection, TRANSACTION_WRITES));
 	assert_int_equal(number(f->direct, "SELECT count(*) FROM marks"), 0);
 	assert_int_equal(number(f->connection, "SELECT count(*) FROM marks"), 0);
 	run(f->direct, "INSERT INTO marks VALUES (1)");
@@ -645,7 +645,7 @@ static void test_conflicts_are_told_from_mistakes(void **state)
 	assert_int_equal(connection_trouble(f->connection), TROUBLE_STATEMENT);
 	assert_non_null(strstr(connection_problem(f->connection), "SQLSTATE 42703"));
 	/* An error of a statement that nobody waited for. */
-	assert_true(connection_begin(f->connection, true));
+	assert_true(connection_begin(f->connection, TRANSACTION_WRITES));
 	assert_true(connection_send(f->connection, "SELECT 1 / 0", NULL));
 	assert_true(connection_send(f->connection, "INSERT INTO marks VALUES (3)", NULL));
 	assert_false(connection_commit(f->connection));
@@ -665,13 +665,13 @@ static void test_the_end_of_reading_is_not_waited_for(void **state)
 	assert_true(write_mark(f->connection, 1));
 	connection_traffic(&before);
 	for (int i = 0; i < 10; i++) {
-		assert_true(connection_begin(f->connection, false));
+		assert_true(connection_begin(f->connection, TRANSACTION_READS));
 		assert_int_equal(number(f->connection, "SELECT count(*) FROM marks"), 1);
 		assert_true(connection_commit(f->connection));
 	}
 	connection_traffic(&after);
 	assert_int_equal(after.round_trips - before.round_trips, 10);
-	assert_true(connection_begin(f->connection, false));
+	assert_true(connection_begin(f->connection, TRANSACTION_READS));
 	assert_true(connection_send(f->connection, "SELECT 1 / 0", NULL));
 	assert_false(connection_commit(f->connection));
 	connection_rollback(f->connection);

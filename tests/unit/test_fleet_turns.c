@@ -305,7 +305,7 @@ static void test_a_writer_is_fenced(void **state)
 	end(join(connection, 1));
 	end(join(connection, 2));
 	end(take(connection, 1, 256));
-	assert_true(connection_begin(connection_of(writer), true));
+	assert_true(connection_begin(connection_of(writer), TRANSACTION_WRITES));
 	assert_true(lock_as(writer, 1, 9, 1));
 	assert_false(lock_as(writer, 1, 9, 2));
 	assert_false(lock_as(writer, 2, 9, 1));
@@ -321,7 +321,7 @@ static void test_a_writer_is_fenced(void **state)
 	turn = take(connection, 2, 256);
 	assert_int_equal(turn->shards[9].term, 2);
 	end(turn);
-	assert_true(connection_begin(connection_of(writer), true));
+	assert_true(connection_begin(connection_of(writer), TRANSACTION_WRITES));
 	assert_false(lock_as(writer, 1, 9, 1));
 	assert_true(lock_as(writer, 2, 9, 2));
 	connection_rollback(connection_of(writer));
@@ -392,7 +392,7 @@ static bool writes_as(struct tx *writer, int64_t instance, int64_t term)
 {
 	bool holds;
 
-	assert_true(connection_begin(connection_of(writer), true));
+	assert_true(connection_begin(connection_of(writer), TRANSACTION_WRITES));
 	holds = lock_test_as(writer, instance, 9, "t", true, term);
 	connection_rollback(connection_of(writer));
 	return holds;
@@ -462,7 +462,7 @@ static void test_a_test_outlives_its_holder(void **state)
 	end(take(connection, 1, 256));
 	done(move(connection, 1, LEAVES, 9));
 	term = assert_moved(connection, 2, CLAIMS, 2);
-	assert_true(connection_begin(connection_of(writer), true));
+	assert_true(connection_begin(connection_of(writer), TRANSACTION_WRITES));
 	assert_true(lock_test_as(writer, 2, 9, "t", true, term));
 	sql("UPDATE agents SET until = renewed - 1 WHERE instance = 2");
 	assert_moved(connection, 1, CLAIMS, 2); /* its lease is over, but it is not gone */
@@ -512,7 +512,7 @@ static void test_a_test_leaves_while_its_shard_is_taken(void **state)
 	end(join(connection, 1));
 	end(join(connection, 2));
 	end(take(connection, 1, 256));
-	assert_true(connection_begin_plain(connection_of(leaving)));
+	assert_true(connection_begin(connection_of(leaving), TRANSACTION_PLAIN));
 	done(move(leaving, 1, LEAVES, 9));
 	sql("UPDATE agents SET gone = 1 WHERE instance = 1");
 	turn = take(connection, 2, 256);
@@ -547,7 +547,7 @@ static void test_a_write_does_not_overtake_a_leaving_test(void **state)
 	(void)state;
 	end(join(connection, 1));
 	end(take(connection, 1, 256));
-	assert_true(connection_begin(of_writer, true));
+	assert_true(connection_begin(of_writer, TRANSACTION_WRITES));
 	assert_true(lock_test_as(writer, 1, 9, "t", false, 1));
 	pthread_create(&thread, NULL, leave_shard, leaving);
 	wait_until(sql(waiting) == 1);
@@ -555,10 +555,10 @@ static void test_a_write_does_not_overtake_a_leaving_test(void **state)
 	assert_true(connection_commit(of_writer));
 	pthread_join(thread, NULL);
 	assert_int_equal(sql("SELECT count(*) FROM singles"), 1);
-	assert_true(connection_begin(of_writer, true));
+	assert_true(connection_begin(of_writer, TRANSACTION_WRITES));
 	assert_false(lock_test_as(writer, 1, 9, "t", false, 1));
 	connection_rollback(of_writer);
-	assert_true(connection_begin(of_writer, true));
+	assert_true(connection_begin(of_writer, TRANSACTION_WRITES));
 	assert_true(lock_test_as(writer, 1, 9, "u", false, 1));
 	assert_true(lock_as(writer, 1, 9, 1));
 	connection_rollback(of_writer);
@@ -938,7 +938,7 @@ static void test_a_turn_does_not_wait(void **state)
 	(void)state;
 	answered_turns = answered_others = 0;
 	end(join(connection, 1));
-	assert_true(connection_begin_plain(connection_of(connection)));
+	assert_true(connection_begin(connection_of(connection), TRANSACTION_PLAIN));
 	assert_true(connection_run(connection_of(connection), "LOCK TABLE fingerprints", NULL));
 	call->announce = true;
 	call->configuration = 7;
@@ -975,7 +975,7 @@ static void test_the_last_call_comes_last(void **state)
 
 	(void)state;
 	end(join(connection, 1));
-	assert_true(connection_begin_plain(connection_of(connection)));
+	assert_true(connection_begin(connection_of(connection), TRANSACTION_PLAIN));
 	assert_true(connection_run(connection_of(connection), "LOCK TABLE schema", NULL));
 	store_submit(store, store_probe_new());
 	turn->leave = true;

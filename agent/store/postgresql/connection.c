@@ -647,8 +647,14 @@ void connection_patience(struct connection *connection, int64_t ms)
 		(void)send_limits(connection);
 }
 
-static bool begin(struct connection *connection, const char *sql, bool numbered)
+bool connection_begin(struct connection *connection, enum transaction kind)
 {
+	static const char *const sql[] = {
+		[TRANSACTION_READS] = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+		[TRANSACTION_WRITES] = "BEGIN ISOLATION LEVEL SERIALIZABLE, READ WRITE",
+		[TRANSACTION_PLAIN] = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE"};
+
+	connection->reads = kind == TRANSACTION_READS;
 	connection->trouble = TROUBLE_NONE;
 	connection->open = false;
 	if (!settle(connection) || !ensure(connection))
@@ -658,23 +664,9 @@ static bool begin(struct connection *connection, const char *sql, bool numbered)
 	buf_clear(&connection->parsed);
 	connection->number_sent = false;
 	connection->changed = 0;
-	return queue(connection, sql, NULL) &&
-	       (numbered ? send_number(connection) : send_limits(connection));
-}
-
-bool connection_begin(struct connection *connection, bool writes)
-{
-	static const char *const sql[] = {"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-		"BEGIN ISOLATION LEVEL SERIALIZABLE, READ WRITE"};
-
-	connection->reads = !writes;
-	return begin(connection, sql[writes], writes && connection->numbered);
-}
-
-bool connection_begin_plain(struct connection *connection)
-{
-	connection->reads = false;
-	return begin(connection, "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", false);
+	return queue(connection, sql[kind], NULL) &&
+	       (kind == TRANSACTION_WRITES && connection->numbered ? send_number(connection)
+								   : send_limits(connection));
 }
 
 /* The answer to COMMIT is lost. */
@@ -749,9 +741,55 @@ bool connection_has_committed(const struct connection *connection, int64_t numbe
 	return false;
 }
 
+static void put_bits(struct buf *out, uint32_t bits, int bytes)
+{
+	for (int i = bytes - 1; i >= 0; i--)
+		buf_char(out, (char)(bits >> (8 * i)));
+}
+
+static bool flush(struct connection *connection)
+{
+	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
+	int left;
+
+	while ((left = PQflush(connection->link)) > 0) {
+		if (wait_for(connection->link, POLLIN | POLLOUT, deadline) == TOO_LATE)
+			return late(connection);
+		if (!PQconsumeInput(connection->link))
+			return lost(connection);
+	}
+	return left == 0 || lost(connection);
+}
+
+static bool send_rows(struct connection *connection)
+{
+	struct buf *rows = &connection->rows;
+	bool done = PQputCopyData(connection->link, rows->data, (int)rows->length) == 1
+			    ? flush(connection)
+			    : lost(connection);
+
+	buf_clear(rows);
+	return done;
+}
+
+static bool load_row(struct connection *connection, const struct parameters *row)
+{
+	struct buf *rows = &connection->rows;
+
+	put_bits(rows, (uint32_t)row->count, 2);
+	for (int i = 0; i < row->count; i++) {
+		put_bits(rows, row->values[i] ? (uint32_t)row->lengths[i] : UINT32_MAX, 4);
+		if (row->values[i] && row->lengths[i] > 0)
+			buf_append(rows, row->values[i], (size_t)row->lengths[i]);
+	}
+	return rows->length < LOAD_BYTES || send_rows(connection);
+}
+
 bool connection_send(
 	struct connection *connection, const char *sql, const struct parameters *parameters)
 {
+	if (connection->loading)
+		return load_row(connection, parameters);
 	if (!connection->open)
 		return connection_run(connection, sql, parameters);
 	return queue(connection, sql, parameters) &&
@@ -789,37 +827,6 @@ int64_t connection_changed(struct connection *connection)
 }
 
 /* Loading: not in a pipeline, which has no COPY. */
-
-static void put_bits(struct buf *out, uint32_t bits, int bytes)
-{
-	for (int i = bytes - 1; i >= 0; i--)
-		buf_char(out, (char)(bits >> (8 * i)));
-}
-
-static bool flush(struct connection *connection)
-{
-	int64_t deadline = clock_monotonic() + connection->patience_ms + LATE_MS;
-	int left;
-
-	while ((left = PQflush(connection->link)) > 0) {
-		if (wait_for(connection->link, POLLIN | POLLOUT, deadline) == TOO_LATE)
-			return late(connection);
-		if (!PQconsumeInput(connection->link))
-			return lost(connection);
-	}
-	return left == 0 || lost(connection);
-}
-
-static bool send_rows(struct connection *connection)
-{
-	struct buf *rows = &connection->rows;
-	bool done = PQputCopyData(connection->link, rows->data, (int)rows->length) == 1
-			    ? flush(connection)
-			    : lost(connection);
-
-	buf_clear(rows);
-	return done;
-}
 
 /* Takes results up to the end of the statement's, or to the first of that status. */
 static bool take_until(struct connection *connection, ExecStatusType status, int64_t deadline)
@@ -861,21 +868,6 @@ bool connection_load_begin(struct connection *connection, const char *sql)
 	if (!connection->loading && connection->link && !PQenterPipelineMode(connection->link))
 		return lost(connection);
 	return connection->loading;
-}
-
-bool connection_load_row(struct connection *connection, const struct parameters *row)
-{
-	struct buf *rows = &connection->rows;
-
-	if (!connection->loading)
-		return false;
-	put_bits(rows, (uint32_t)row->count, 2);
-	for (int i = 0; i < row->count; i++) {
-		put_bits(rows, row->values[i] ? (uint32_t)row->lengths[i] : UINT32_MAX, 4);
-		if (row->values[i] && row->lengths[i] > 0)
-			buf_append(rows, row->values[i], (size_t)row->lengths[i]);
-	}
-	return rows->length < LOAD_BYTES || send_rows(connection);
 }
 
 bool connection_load_end(struct connection *connection)

@@ -50,17 +50,20 @@ void connection_patience(struct connection *connection, int64_t ms);
 /* Transactions that write are numbered from now on; the table `commits` is there. */
 void connection_number(struct connection *connection);
 
+enum transaction {
+	TRANSACTION_READS,  /* of one moment, read-only */
+	TRANSACTION_WRITES, /* serializable */
+	TRANSACTION_PLAIN,  /* its statements each see the latest commits; it may write, and is not
+			       numbered */
+};
+
 /*
- * A transaction: serializable if it writes, else read-only and of one moment. Nothing may be
- * waited for, so that errors may come later. After a failure connection_rollback, which accepts
- * that no transaction is open.
+ * Nothing may be waited for, so that errors may come later. After a failure connection_rollback,
+ * which accepts that no transaction is open.
  */
-bool connection_begin(struct connection *connection, bool writes) MUST_USE;
+bool connection_begin(struct connection *connection, enum transaction kind) MUST_USE;
 bool connection_commit(struct connection *connection) MUST_USE;
 void connection_rollback(struct connection *connection);
-
-/* One whose statements each see the latest commits; it may write, and is not numbered. */
-bool connection_begin_plain(struct connection *connection) MUST_USE;
 
 /* The number of the open transaction that writes; 0: none, or not numbered. */
 int64_t connection_transaction(const struct connection *connection);
@@ -85,10 +88,9 @@ bool connection_run(struct connection *connection, const char *sql,
 	const struct parameters *parameters) MUST_USE;
 
 /* Many rows at once, in the open transaction: "COPY table (columns) FROM STDIN (FORMAT binary)",
- * then rows whose values have exactly the columns' types. Nothing else is sent until the end, which
- * waits for the answer. Values are copied. */
+ * then each connection_send is a row of its parameters, with exactly the columns' types. Nothing
+ * else is sent until the end, which waits for the answer. */
 bool connection_load_begin(struct connection *connection, const char *sql) MUST_USE;
-bool connection_load_row(struct connection *connection, const struct parameters *row) MUST_USE;
 bool connection_load_end(struct connection *connection) MUST_USE;
 
 /* How many rows the last statement of the open transaction wrote; 0, too, if something failed. */

@@ -50,8 +50,7 @@ struct postgresql_file {
 	struct tx tx;
 	char *address, *label;
 	struct connection *connection;
-	bool copy;    /* nothing is committed */
-	bool loading; /* the rows of an insert */
+	bool copy; /* nothing is committed */
 	_Atomic int64_t size;
 
 	int64_t states[CHANGE_STATES]; /* how many changes there were of each ... */
@@ -146,48 +145,29 @@ static void bind_value(struct sql_statement *statement, int parameter, const str
 /* The rows of long lists are read in the order of an index, up to a limit. Without statistics,
  * which come a minute after many changes, a planner takes all rows for few, reads them and sorts
  * them. */
-static PGresult *ask_in_order(struct sql_statement *statement)
-{
-	static const char *const plans[] = {"SELECT set_config('enable_seqscan', 'off', true),"
-					    " set_config('enable_bitmapscan', 'off', true)",
-		"SELECT set_config('enable_seqscan', 'on', true), set_config('enable_bitmapscan',"
-		" 'on', true)"};
-	struct connection *connection = statement->file->connection;
-	PGresult *result;
-
-	if (statement->in_order && !connection_send(connection, plans[0], NULL))
-		return NULL;
-	result = connection_ask(connection, statement->text, &statement->parameters);
-	if (statement->in_order && result)
-		(void)!connection_send(connection, plans[1], NULL);
-	return result;
-}
-
-static enum sql_step run(struct sql_statement *statement)
-{
-	struct postgresql_file *file = statement->file;
-	struct connection *connection = file->connection;
-	bool done;
-
-	statement->parameters.count = statement->count;
-	if (file->loading || !statement->has_rows) {
-		done = file->loading ? connection_load_row(connection, &statement->parameters)
-				     : connection_send(
-					       connection, statement->text, &statement->parameters);
-		return done ? SQL_DONE : SQL_FAILED;
-	}
-	statement->result = ask_in_order(statement);
-	statement->row = -1;
-	return statement->result ? SQL_ROW : SQL_FAILED;
-}
+static const char in_order[] = "SELECT set_config('enable_seqscan', 'off', true),"
+			       " set_config('enable_bitmapscan', 'off', true)";
+static const char in_any[] = "SELECT set_config('enable_seqscan', 'on', true),"
+			     " set_config('enable_bitmapscan', 'on', true)";
 
 static enum sql_step step(struct sql_statement *statement)
 {
-	if (!statement->result) {
-		enum sql_step first = run(statement);
+	struct connection *connection = statement->file->connection;
 
-		if (first != SQL_ROW)
-			return first;
+	if (!statement->result) {
+		statement->parameters.count = statement->count;
+		statement->row = -1;
+		if (!statement->has_rows)
+			return connection_send(connection, statement->text, &statement->parameters)
+				       ? SQL_DONE
+				       : SQL_FAILED;
+		if (!statement->in_order || connection_send(connection, in_order, NULL))
+			statement->result =
+				connection_ask(connection, statement->text, &statement->parameters);
+		if (!statement->result)
+			return SQL_FAILED;
+		if (statement->in_order)
+			(void)!connection_send(connection, in_any, NULL);
 	}
 	return ++statement->row < PQntuples(statement->result) ? SQL_ROW : SQL_DONE;
 }
@@ -212,19 +192,17 @@ static bool fail(struct tx *tx, const char *doing)
 /* "INSERT INTO table (columns) VALUES ..." */
 static bool load_begin(struct tx *tx, struct sql_statement *insert)
 {
-	struct postgresql_file *file = of(tx);
 	const char *text = insert->text + strlen("INSERT INTO ");
 	const char *end = strstr(text, " VALUES ");
 	char *copy = memory_printf("COPY %.*s FROM STDIN (FORMAT binary)", (int)(end - text), text);
+	bool begun = connection_load_begin(connection_of(tx), copy);
 
-	file->loading = connection_load_begin(file->connection, copy);
 	free(copy);
-	return file->loading;
+	return begun;
 }
 
 static bool load_end(struct tx *tx)
 {
-	of(tx)->loading = false;
 	return connection_load_end(connection_of(tx));
 }
 
@@ -233,16 +211,11 @@ static bool load_end(struct tx *tx)
 static bool ask_number(struct tx *tx, const char *sql, int64_t *number, struct error *error)
 {
 	PGresult *result = connection_ask(connection_of(tx), sql, NULL);
-	bool done = result && PQntuples(result) == 1;
+	bool done = result != NULL;
 
-	if (done)
-		*number = cell_integer(result, 0, 0);
-	else if (result)
-		error_set(error, ERROR_STATE, "%s: a row is missing", tx->label);
-	else
-		connection_fail(connection_of(tx), error);
+	*number = done && PQntuples(result) > 0 ? cell_integer(result, 0, 0) : 0;
 	PQclear(result);
-	return done;
+	return done || connection_fail(connection_of(tx), error);
 }
 
 /* 0: the tables are not there. Fails if they are of another version. */
@@ -290,7 +263,7 @@ static bool make_tables(struct postgresql_file *file, struct error *error)
 		(int)schema_version(&postgresql_words));
 	struct error first;
 	int64_t version = 0;
-	bool done = (connection_begin_plain(connection) &&
+	bool done = (connection_begin(connection, TRANSACTION_PLAIN) &&
 			    connection_run(
 				    connection, "SELECT pg_advisory_xact_lock(5208909)", NULL)) ||
 		    connection_fail(connection, &first);
@@ -313,9 +286,8 @@ static int64_t size_of(struct postgresql_file *file)
 	struct error error;
 	int64_t size = 0;
 
-	return ask_number(&file->tx, "SELECT pg_database_size(current_database())", &size, &error)
-		       ? size
-		       : 0;
+	(void)!ask_number(&file->tx, "SELECT pg_database_size(current_database())", &size, &error);
+	return size;
 }
 
 static void close_database(struct tx *tx)
@@ -389,7 +361,8 @@ static void begin(struct tx *tx, bool writes)
 	struct postgresql_file *file = of(tx);
 
 	connection_patience(file->connection, CONNECTION_PATIENCE);
-	tx->failed = !connection_begin(file->connection, writes) &&
+	tx->failed = !connection_begin(
+			     file->connection, writes ? TRANSACTION_WRITES : TRANSACTION_READS) &&
 		     !connection_fail(file->connection, tx->error);
 }
 
@@ -416,7 +389,6 @@ static void count(struct tx *tx, int64_t states[CHANGE_STATES])
 
 static void rollback(struct tx *tx)
 {
-	of(tx)->loading = false;
 	connection_rollback(connection_of(tx));
 }
 
@@ -474,40 +446,27 @@ static bool enter(struct tx *tx, struct store_call *call)
 	return !tx->failed;
 }
 
-/* How many agents are at work on it. */
-static bool count_agents(const char *address, int64_t *alive, struct error *error)
-{
-	struct tx *tx = open_database(address, STORE_READ, error);
-	bool done = tx && ask_number(tx,
-				  "SELECT count(*) FROM agents WHERE gone = 0 AND until >"
-				  " CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
-				  alive, error);
-
-	if (tx)
-		close_database(tx);
-	return done;
-}
-
-static bool is_held(const char *address)
-{
-	struct error error;
-	int64_t alive;
-
-	return count_agents(address, &alive, &error) && alive > 0;
-}
-
 /* Nobody joins or renews a lease meanwhile. The transaction may have begun to see the state before
  * it had to wait, so another one checks for live agents. */
 static void reserve(struct tx *tx)
 {
 	struct postgresql_file *file = of(tx);
+	struct tx *other;
 	int64_t alive = 0;
 
 	connection_patience(file->connection, CONNECTION_PATIENCE_LONG);
-	if (connection_run(file->connection, "LOCK TABLE agents IN SHARE MODE", NULL))
-		tx->failed = !count_agents(file->address, &alive, tx->error);
-	else
+	if (!connection_run(file->connection, "LOCK TABLE agents IN SHARE MODE", NULL)) {
 		tx->failed = !connection_fail(file->connection, tx->error);
+		return;
+	}
+	other = open_database(file->address, STORE_READ, tx->error);
+	tx->failed = !other || !ask_number(other,
+				       "SELECT count(*) FROM agents WHERE gone = 0 AND until >"
+				       " CAST(extract(epoch FROM clock_timestamp()) * 1000 AS"
+				       " BIGINT)",
+				       &alive, tx->error);
+	if (other)
+		close_database(other);
 	if (alive > 0)
 		tx_fail(tx, ERROR_STATE, "%s is in use by an agent: stop it first", tx->label);
 }
@@ -560,7 +519,8 @@ static bool check(
 	connection = connection_of(tx);
 	connection_patience(connection, CONNECTION_PATIENCE_LONG);
 	tx->error = error;
-	tx->failed = !connection_begin(connection, false) && !connection_fail(connection, error);
+	tx->failed = !connection_begin(connection, TRANSACTION_READS) &&
+		     !connection_fail(connection, error);
 	check_content(&check, tx);
 	shards = query_ask(
 		sql_query_of(tx, "SELECT count(*) FROM shards WHERE shard BETWEEN 0 AND 255"));
@@ -600,7 +560,6 @@ const struct store_backend postgresql_backend = {
 	.check = check,
 	.backup = backup,
 	.reserve = reserve,
-	.is_held = is_held,
 	.is_there = is_there,
 	.size = size_now,
 	.traffic = connection_traffic,

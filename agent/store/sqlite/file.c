@@ -331,20 +331,19 @@ static void roll_back(struct tx *tx)
 
 static bool make_tables(struct sqlite_file *file, struct error *error)
 {
-	static const char doing[] = "make its tables";
-	char *text = schema_text_new(&sqlite_words), sql[96];
+	char *text = schema_text_new(&sqlite_words);
+	char *script = memory_printf("%sPRAGMA application_id = %d; PRAGMA user_version = %d", text,
+		STORE_APPLICATION, (int)schema_version(&sqlite_words));
 	struct tx *tx = &file->tx;
 
-	snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
-		STORE_APPLICATION, (int)schema_version(&sqlite_words));
 	tx->error = error;
 	begin(tx, true);
-	tx->failed = tx->failed || !execute(file, sql, doing, error) ||
-		     !execute(file, text, doing, error);
+	tx->failed = tx->failed || !execute(file, script, "make its tables", error);
 	if (!tx->failed)
 		commit(tx);
 	if (tx->failed)
 		roll_back(tx);
+	free(script);
 	free(text);
 	return !tx->failed;
 }
@@ -567,7 +566,6 @@ const struct store_backend sqlite_backend = {
 	.check = store_file_check,
 	.backup = store_file_backup,
 	.hold = hold,
-	.is_held = store_is_locked,
 	.is_there = is_there,
 	.size = size,
 };

@@ -59,9 +59,6 @@ char *store_path_new(const char *path, struct error *error);
  */
 int store_lock(const char *path, struct error *error);
 
-/* Whether somebody has the lock; true if this user may not look. */
-bool store_is_locked(const char *path);
-
 /*
  * Creates an empty file if there is none, for owner and group only. False and an ERROR_STATE if it
  * is not a regular file, has several hard links (each name would have its own lock), or is too

@@ -146,7 +146,7 @@ int store_lock(const char *path, struct error *error)
 	return lock;
 }
 
-bool store_is_locked(const char *path)
+bool store_is_held(const char *path)
 {
 	char *real = realpath(path, NULL), *name;
 	bool locked;
