@@ -1,10 +1,10 @@
 // /change/ID: what every message links to. What changed, by how much, since when, by which commit,
 // whether it is still so, who looks at it, and what can be done.
 import {get, post} from './api.js';
-import {ago, append, badge, duration, h, name, notice, percent, plain, remember, replace, short, style, time, verdict, waiting} from './dom.js';
+import {ago, append, badge, duration, facts, h, name, notice, percent, plain, remember, replace, short, style, time, verdict, waiting} from './dom.js';
 import {createChart, formatValue} from './chart.js';
 import {changeLinks, pinsOf, pinsText} from './explore.js';
-import {redraw} from './states.js';
+import {redraw, table} from './states.js';
 import {silence} from './silence.js';
 import {asWas, ask, keyboard, markSaid, person, personField, say, sayButtons, states, triageBadge} from './triage.js';
 
@@ -412,30 +412,18 @@ function siblingsSection(context) {
 
 // ---- Suspects, and the commits between
 
-function suspectRows(story) {
-	const {change} = story;
+const suspectColumns = links => [
+	['Suspect', 'bare', ({commit, version}, i) => [commitLink(commit ?? version, links[i]), commit && version ? [' ', name(version, 60)] : null]],
+	['Deployed, or first seen', 'bare', suspect => [time(suspect.time), suspect.age_seconds > 0 ? h('span', {class: 'quiet'}, ` ${duration(suspect.age_seconds)} before it`) : null]],
+];
 
-	return (change.suspects?.list ?? []).map((suspect, i) => h('tr', {'data-suspect': plain(suspect.commit ?? suspect.version)},
-		h('td', {}, commitLink(suspect.commit ?? suspect.version, story.links.suspects[i]),
-			suspect.commit && suspect.version ? [' ', name(suspect.version, 60)] : null),
-		h('td', {}, time(suspect.time), suspect.age_seconds > 0 ? h('span', {class: 'quiet'}, ` ${duration(suspect.age_seconds)} before it`) : null)));
-}
-
-function commitRows(story, answer) {
-	const suspects = new Set((story.change.suspects?.list ?? []).map(suspect => suspect.commit).filter(Boolean));
-	const isSuspect = commit => [...suspects].some(one => commit.startsWith(one) || one.startsWith(commit));
-
-	return answer.commits.map(commit => h('tr', {'data-commit': commit.commit},
-		h('td', {}, commitLink(commit.commit, commit.url)),
-		h('td', {}, name(commit.subject, 300), isSuspect(commit.commit) ? [' ', badge('suspect', 'warn')] : null),
-		h('td', {}, name(commit.author, 60)), h('td', {}, time(commit.time))));
-}
-
-// A table that scrolls by itself if it is long.
-function tall(rows, label, ...content) {
-	return h('div', {class: rows > 8 ? 'table tall' : 'table', tabindex: rows > 8 ? 0 : null, role: rows > 8 ? 'region' : null,
-		'aria-label': rows > 8 ? label : null}, h('table', {class: 'commits'}, content));
-}
+const commitColumns = suspects => [
+	['Commit', 'bare', ({commit, url}) => commitLink(commit, url)],
+	['Subject', 'wide', ({commit, subject}) => [name(subject, 300),
+		suspects.some(one => one.commit && (commit.startsWith(one.commit) || one.commit.startsWith(commit))) ? [' ', badge('suspect', 'warn')] : null]],
+	['Author', 'bare', ({author}) => name(author, 60)],
+	['Time', 'bare', commit => time(commit.time)],
+];
 
 function commitsSection(context) {
 	const suspects = h('div'), commits = h('div');
@@ -455,7 +443,7 @@ function commitsSection(context) {
 			else
 				replace(commits, h('h3', {}, answer.commits.length === 1 ? 'One commit from ' : `${answer.more ? 'The newest ' : ''}${answer.commits.length} commits from `, h('code', {}, short(answer.from ?? '')), ' to ',
 					h('code', {}, short(answer.to ?? ''))),
-				tall(answer.commits.length, 'Commits', h('tbody', {}, commitRows(story, answer))));
+				table(commitColumns(story.change.suspects?.list ?? []), answer.commits, ({commit}) => ({'data-commit': commit}), 'Commits'));
 		} catch (error) {
 			clearTimeout(waits);
 			if (error.name === 'AbortError')
@@ -467,7 +455,7 @@ function commitsSection(context) {
 	return {
 		element,
 		update(story) {
-			const {change} = story, list = suspectRows(story), left = (change.suspects?.count ?? 0) - list.length;
+			const {change} = story, list = change.suspects?.list ?? [], left = (change.suspects?.count ?? 0) - list.length;
 			const known = JSON.stringify([change.suspects, change.commit_before, change.commit_after]);
 
 			if (known === asked)
@@ -475,7 +463,7 @@ function commitsSection(context) {
 			asked = known;
 			element.hidden = !change.suspects && !change.commit_after && !change.version_after;
 			replace(suspects, list.length > 0
-				? tall(list.length, 'Suspects', h('thead', {}, h('tr', {}, h('th', {}, 'Suspect'), h('th', {}, 'Deployed, or first seen'))), h('tbody', {}, list))
+				? table(suspectColumns(story.links.suspects), list, ({commit, version}) => ({'data-suspect': plain(commit ?? version)}), 'Suspects')
 				: h('p', {class: 'quiet'}, change.suspects ? ['Nothing was deployed between ', time(change.suspects.since), ' and ', time(change.suspects.until), '.']
 					: 'What was deployed is not known.'),
 			left > 0 ? h('p', {class: 'quiet'}, `and ${left} others`) : null);
@@ -489,11 +477,11 @@ function commitsSection(context) {
 
 const endWords = {ends_broken: 'an end cannot be measured', single: 'nothing to search', impossible: 'could not be made'};
 
-function culpritTable(culprit) {
-	return culprit.set.length === 0 ? null : tall(culprit.set.length, 'Credible set', h('thead', {}, h('tr', {}, h('th', {}, 'First bad commit'), h('th', {}, 'Probability'))),
-		h('tbody', {}, culprit.set.map(one => h('tr', {'data-culprit': plain(one.commit)}, h('td', {}, commitLink(one.commit, null), one.broken ? [' ', badge('not testable', 'warn')] : null),
-			h('td', {}, h('meter', {min: 0, max: 1, value: one.probability, 'aria-hidden': 'true'}), ` ${(100 * one.probability).toFixed(one.probability < 0.995 && one.probability >= 0.005 ? 0 : 1)}%`)))));
-}
+const culpritColumns = [
+	['First bad commit', 'bare', one => [commitLink(one.commit, null), one.broken ? [' ', badge('not testable', 'warn')] : null]],
+	['Probability', 'bare', ({probability}) => [h('meter', {min: 0, max: 1, value: probability, 'aria-hidden': 'true'}),
+		` ${(100 * probability).toFixed(probability < 0.995 && probability >= 0.005 ? 0 : 1)}%`]],
+];
 
 function bisectionSection(context) {
 	const text = h('div'), bar = h('p', {class: 'bar'});
@@ -510,7 +498,8 @@ function bisectionSection(context) {
 		const stands = (change.state === 'confirmed' || change.state === 'moved') && ['open', 'acknowledged'].includes(change.triage.state);
 
 		element.hidden = !culprit && !row && !test?.bisects;
-		replace(text, culprit ? [h('p', {class: 'large'}, name(culprit.verdict, 400)), culpritTable(culprit)] : null,
+		replace(text, culprit ? [h('p', {class: 'large'}, name(culprit.verdict, 400)),
+			culprit.set.length > 0 ? table(culpritColumns, culprit.set, ({commit}) => ({'data-culprit': plain(commit)}), 'Credible set') : null] : null,
 			open ? h('p', {}, row.state === 'waiting' ? ['Waits for ', h('code', {}, name(row.lab, 100)), ', asked for ', ago(row.asked), '.']
 				: [`Running: ${row.runs} runs since `, time(row.begun), ' in ', h('code', {}, name(row.lab, 100)), '.',
 					row.cancelled ? ' It is being ended.' : null]) : null,
@@ -570,31 +559,35 @@ function historySection(story) {
 
 function detailsSection(story) {
 	const {change} = story;
-	const rows = [];
-	const row = (title, ...content) => rows.push(h('dt', {}, title), h('dd', {}, content));
+	const level = (mean, stddev, count) => [formatValue(mean, change.unit), ' ± ', formatValue(stddev, change.unit), `, ${count} points`];
+	const attributes = Object.entries(change.attributes ?? {}).map(([key, after]) => {
+		const before = change.attributes_before?.[key];
+		return [name(key, 60), before !== undefined && before !== after ? [name(before ?? '–', 200), ' → '] : null, name(after ?? '–', 200)];
+	});
 
-	row('Test', h('a', {href: `/tests?test=${encodeURIComponent(change.test)}`}, name(change.test)));
-	row('Series', name(change.series, 1000));
-	if (change.branch)
-		row('Branch', name(change.branch));
-	row('Direction', {1: 'higher is better', '-1': 'lower is better', 0: 'either way is a change'}[change.direction]);
-	row('Before', formatValue(change.mean_before, change.unit), ' ± ', formatValue(change.stddev_before, change.unit), `, ${change.count_before} points`);
-	row('After', formatValue(change.mean_after, change.unit), ' ± ', formatValue(change.stddev_after, change.unit), `, ${change.count_after} points`);
-	row('p-value', change.pvalue === null ? '–' : change.pvalue.toExponential(1));
-	if (change.slope !== null)
-		row('Slope', formatValue(change.slope, change.unit), ' per point');
-	if (change.explained_by || change.relative_to)
-		row(change.explained_by ? 'At equal load of' : 'Relative to', name(change.explained_by ?? change.relative_to),
-			change.other_changed ? `, which changed by ${percent(change.other_size)}` : '');
-	if (change.environment)
-		row('Environment', name(change.environment));
-	for (const key of Object.keys(change.attributes ?? {})) {
-		const [before, after] = [change.attributes_before?.[key], change.attributes[key]];
-		row(name(key, 60), before !== undefined && before !== after ? [name(before ?? '–', 200), ' → '] : null, name(after ?? '–', 200));
-	}
-	row('Found in', `${change.runs} ${change.runs === 1 ? 'run' : 'runs'}, first `, time(change.first_seen));
-	return [h('h2', {}, 'Details'), h('dl', {}, rows)];
+	return [h('h2', {}, 'Details'), facts(
+		['Test', h('a', {href: `/tests?test=${encodeURIComponent(change.test)}`}, name(change.test))],
+		['Series', name(change.series, 1000)],
+		change.branch && ['Branch', name(change.branch)],
+		['Direction', {1: 'higher is better', '-1': 'lower is better', 0: 'either way is a change'}[change.direction]],
+		['Before', level(change.mean_before, change.stddev_before, change.count_before)],
+		['After', level(change.mean_after, change.stddev_after, change.count_after)],
+		['p-value', change.pvalue === null ? '–' : change.pvalue.toExponential(1)],
+		change.slope !== null && ['Slope', formatValue(change.slope, change.unit), ' per point'],
+		(change.explained_by || change.relative_to) && [change.explained_by ? 'At equal load of' : 'Relative to', name(change.explained_by ?? change.relative_to),
+			change.other_changed ? `, which changed by ${percent(change.other_size)}` : ''],
+		change.environment && ['Environment', name(change.environment)],
+		...attributes,
+		['Found in', `${change.runs} ${change.runs === 1 ? 'run' : 'runs'}, first `, time(change.first_seen)])];
 }
+
+const triedColumns = [
+	['Place', 'bare', place => time(place.time)],
+	['Change', 'number', place => percent(place.forward_change_percent)],
+	['p-value', 'number', place => place.pvalue?.toExponential(1) ?? '–'],
+	['Became', 'bare', place => plain(place.fate)],
+	['Because', 'wide', place => name(place.reason ?? '', 200)],
+];
 
 function whySection(context) {
 	const content = h('div');
@@ -604,18 +597,14 @@ function whySection(context) {
 	function show(why) {
 		const known = value => value !== null && value !== undefined;
 		const power = side => why.power?.[side]?.smallest;
+		const sides = ['up', 'down'].filter(side => known(power(side)));
+
 		replace(content, h('p', {}, h('b', {}, plain(why.verdict.replaceAll('_', ' '))), ': ', name(why.reason, 800)),
-			h('dl', {},
-				h('dt', {}, 'Points'), h('dd', {}, `${why.points ?? '–'}`, why.detector ? [', judged by ', name(why.detector, 60)] : null),
-				why.arrival ? [h('dt', {}, 'As the points arrived'), h('dd', {}, ['found', 'told', 'lost'].map(key => known(why.arrival[key])
-					? `${key === 'told' ? 'announced' : key} with point ${why.arrival[key]}` : null).filter(Boolean).join(', ') || 'never found')] : null,
-				known(power('up')) || known(power('down')) ? [h('dt', {}, 'Smallest change announced here'), h('dd', {}, ['up', 'down'].filter(side => known(power(side)))
-					.map(side => `${side} ${power(side)}%`).join(', '))] : null),
-			why.tried?.length ? h('div', {class: 'table'}, h('table', {}, h('thead', {}, h('tr', {}, ['Place', 'Change', 'p-value', 'Became', 'Because'].map(text => h('th', {}, text)))),
-				h('tbody', {}, why.tried.slice(0, 20).map(place => h('tr', {class: place.meant ? 'meant' : null},
-					h('td', {}, time(place.time)), h('td', {class: 'number'}, percent(place.forward_change_percent)),
-					h('td', {class: 'number'}, place.pvalue === null || place.pvalue === undefined ? '–' : place.pvalue.toExponential(1)),
-					h('td', {}, plain(place.fate)), h('td', {}, name(place.reason ?? '', 200))))))) : null);
+			facts(['Points', `${why.points ?? '–'}`, why.detector ? [', judged by ', name(why.detector, 60)] : null],
+				why.arrival && ['As the points arrived', ['found', 'told', 'lost'].filter(key => known(why.arrival[key]))
+					.map(key => `${key === 'told' ? 'announced' : key} with point ${why.arrival[key]}`).join(', ') || 'never found'],
+				sides.length > 0 && ['Smallest change announced here', sides.map(side => `${side} ${power(side)}%`).join(', ')]),
+			why.tried?.length ? table(triedColumns, why.tried.slice(0, 20), place => ({class: place.meant ? 'meant' : null})) : null);
 	}
 
 	async function ask() {

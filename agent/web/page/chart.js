@@ -8,7 +8,7 @@
 // Of many points those are drawn that a picture of that width can show: the first, least, greatest
 // and last of each column of pixels, so that no spike is hidden.
 
-import {duration, h, percent, plain, short, time, timeText} from './dom.js';
+import {duration, facts, h, percent, plain, short, time, timeText} from './dom.js';
 
 const DAY = 86400000;
 const LEAST_POINTS = 3; // a view is never narrower
@@ -157,16 +157,6 @@ function movingMedian(values, count) {
 	return out;
 }
 
-function prepared(raw, index, unit) {
-	const n = raw.times.length;
-	const times = new Float64Array(raw.times);
-	const values = new Float64Array(n);
-
-	for (let i = 0; i < n; i++)
-		values[i] = raw.values[i] === null || raw.values[i] === undefined ? NaN : raw.values[i];
-	return {raw, index, n, times, values, changes: raw.changes || [], unit: raw.unit || unit, shown: true};
-}
-
 // The index of the point that is drawn at a place.
 const pointAt = (line, at) => (line.points ? line.points[at] : at);
 
@@ -293,6 +283,7 @@ class Chart {
 		this.view = this.options.range || null; // times of what is shown; null: all
 		this.pins = [];
 		this.selected = null;  // {line, change}
+		this.touches = new Map(); // places on the x axis, by pointer
 		this.build();
 		if (this.options.linked)
 			linked.add(this);
@@ -314,25 +305,22 @@ class Chart {
 		this.legend = element('div', 'chart-legend');
 		this.frame = h('div', {class: 'chart-frame', tabindex: 0, role: 'application', 'aria-roledescription': 'chart'});
 		this.host = element('div', 'chart-host');
-		this.top = element('canvas', 'chart-top');
 		this.marks = element('div', 'chart-marks');
 		this.axis = element('div', 'chart-axis-unit');
 		this.empty = element('p', 'chart-empty', 'No points here.');
 		this.empty.hidden = true;
 		this.spoken = h('div', {class: 'chart-spoken', 'aria-live': 'polite'});
-		this.frame.append(this.host, this.axis, this.top, this.marks, this.empty);
+		this.frame.append(this.host, this.axis, this.marks, this.empty);
 		this.panel = element('div', 'chart-panel');
 		this.box.replaceChildren(this.legend, this.frame, this.spoken, this.panel);
 
-		this.box.tabIndex = -1;
-		listen(this.box, 'focus', () => this.frame.focus());
-		listen(this.top, 'pointerdown', (event) => this.pointerDown(event));
-		listen(this.top, 'pointermove', (event) => this.pointerMove(event));
-		listen(this.top, 'pointerup', (event) => this.pointerUp(event));
-		listen(this.top, 'pointercancel', () => this.pointerLost());
-		listen(this.top, 'pointerleave', () => !this.drag && this.showCursor(null));
-		listen(this.top, 'dblclick', () => this.out());
-		listen(this.top, 'wheel', (event) => this.wheel(event), {passive: false});
+		listen(this.frame, 'pointerdown', (event) => this.pointerDown(event));
+		listen(this.frame, 'pointermove', (event) => this.pointerMove(event));
+		listen(this.frame, 'pointerup', (event) => this.pointerUp(event));
+		listen(this.frame, 'pointercancel', () => this.pointerLost());
+		listen(this.frame, 'pointerleave', () => !this.drag && this.showCursor(null));
+		listen(this.frame, 'dblclick', () => this.out());
+		listen(this.frame, 'wheel', (event) => this.wheel(event), {passive: false});
 		listen(this.frame, 'keydown', (event) => this.key(event));
 		listen(matchMedia('(prefers-color-scheme: dark)'), 'change', () => this.restyle());
 		this.resizes = new ResizeObserver(() => this.redraw());
@@ -341,7 +329,8 @@ class Chart {
 
 	take(plot) {
 		this.plot = plot;
-		this.lines = (plot.lines || []).map((raw, i) => prepared(raw, i, plot.unit || null));
+		this.lines = (plot.lines || []).map((raw, index) => ({raw, index, n: raw.times.length, times: new Float64Array(raw.times),
+			values: Float64Array.from(raw.values, (value) => value ?? NaN), changes: raw.changes || [], unit: raw.unit || plot.unit || null, shown: true}));
 		this.arrange();
 	}
 
@@ -520,7 +509,6 @@ class Chart {
 		}
 		this.width = width;
 		this.height = height;
-		this.sizeTop(width, height);
 		this.drawTop();
 		this.writeMarks();
 		if (this.view)
@@ -689,10 +677,6 @@ class Chart {
 		return out;
 	}
 
-	markColor(change) {
-		return this.colors[verdictClass(change)];
-	}
-
 	// All that lies beneath the lines, and the labels of the ticks, as text.
 	drawBelow({drawingContext, dygraph, canvas}) {
 		const area = dygraph.plotter_.area;
@@ -774,7 +758,7 @@ class Chart {
 			if (one.from !== undefined && one.from !== null && high - low >= 1)
 				context.fillRect(low, area.y, high - low, area.h);
 			context.globalAlpha = one.withdrawn ? 0.5 : 1;
-			stroke(context, this.markColor(one), this.plot.mark && one.id === this.plot.mark ? 2 : 1, [[sharp(at), area.y, sharp(at), area.y + area.h]],
+			stroke(context, this.colors[verdictClass(one)], this.plot.mark && one.id === this.plot.mark ? 2 : 1, [[sharp(at), area.y, sharp(at), area.y + area.h]],
 				isSure(one) ? [] : one.source === 'candidate' ? [2, 3] : [5, 4]);
 		}
 		context.globalAlpha = 1;
@@ -850,24 +834,13 @@ class Chart {
 		return out;
 	}
 
-	sizeTop(width, height) {
-		const ratio = devicePixelRatio || 1;
-
-		if (this.top.width !== Math.round(width * ratio) || this.top.height !== Math.round(height * ratio)) {
-			this.top.width = Math.round(width * ratio);
-			this.top.height = Math.round(height * ratio);
-		}
-	}
-
-	// Cursor, pins and the part that is being chosen.
+	// Cursor, pins and the part that is being chosen, on the canvas that dygraphs has for it.
 	drawTop() {
 		if (!this.dygraph)
 			return;
-		const ratio = devicePixelRatio || 1;
-		const context = this.top.getContext('2d');
+		const context = this.dygraph.canvas_ctx_;
 		const area = this.dygraph.plotter_.area;
 
-		context.setTransform(ratio, 0, 0, ratio, 0, 0);
 		context.clearRect(0, 0, this.width, this.height);
 		within(context, [area.x - 6, area.y, area.w + 12, area.h], () => {
 			if (this.drag && this.drag.kind === 'zoom') {
@@ -1043,11 +1016,10 @@ class Chart {
 		this.panel.replaceChildren(...parts);
 	}
 
-	card(className, title, onClose, facts, links) {
+	card(className, title, onClose, rows, links) {
 		return h('section', {class: `chart-card panel pin ${className}`},
 			h('div', {class: 'chart-card-head'}, title, h('button', {type: 'button', class: 'close', 'aria-label': 'Close: ' + title.textContent, onclick: onClose}, '×')),
-			h('dl', {class: 'chart-facts'}, facts.filter(([, fact]) => fact).map(([name, fact]) =>
-				[element('dt', null, name), typeof fact === 'string' ? element('dd', null, fact) : h('dd', {}, fact)])),
+			facts(...rows.filter(([, fact]) => fact).map(([name, fact]) => [plain(name), typeof fact === 'string' ? plain(fact, 4000) : fact])),
 			h('div', {class: 'chart-links'}, links.filter((link) => link.href).map((link) => h('a', {href: link.href, rel: 'noreferrer'}, plain(link.text)))));
 	}
 
@@ -1121,14 +1093,14 @@ class Chart {
 	pinned(quiet) {
 		this.writePanel();
 		this.drawTop();
-		if (!quiet && this.options.onPin)
-			this.options.onPin(this.pins.slice());
+		if (!quiet)
+			this.options.onPin?.(this.pins.slice());
 	}
 
 	// the pointer
 
 	at(event) {
-		const box = this.top.getBoundingClientRect();
+		const box = this.frame.getBoundingClientRect();
 
 		return {x: event.clientX - box.left, y: event.clientY - box.top};
 	}
@@ -1140,11 +1112,10 @@ class Chart {
 	}
 
 	pointerDown(event) {
-		if (!this.dygraph || event.button > 0)
+		if (!this.dygraph || event.button > 0 || event.target !== this.frame)
 			return;
 		const {x, y} = this.at(event);
 
-		this.touches = this.touches || new Map();
 		if (event.pointerType === 'touch') {
 			this.touches.set(event.pointerId, x);
 			if (this.touches.size === 2) {
@@ -1154,7 +1125,7 @@ class Chart {
 				return;
 			}
 		}
-		this.top.setPointerCapture(event.pointerId);
+		this.frame.setPointerCapture(event.pointerId);
 		this.drag = {kind: 'click', wants: event.shiftKey || event.pointerType === 'touch' ? 'pan' : 'zoom', x: this.inside(x), y, now: x, window: this.window(),
 			moved: 0, pointer: event.pointerId};
 		this.frame.focus({preventScroll: true, focusVisible: false});
@@ -1165,7 +1136,7 @@ class Chart {
 			return;
 		const {x, y} = this.at(event);
 
-		if (this.touches && this.touches.has(event.pointerId))
+		if (this.touches.has(event.pointerId))
 			this.touches.set(event.pointerId, x);
 		if (!this.drag) {
 			this.hover(x, y);
@@ -1196,8 +1167,7 @@ class Chart {
 	pointerUp(event) {
 		const drag = this.drag;
 
-		if (this.touches)
-			this.touches.delete(event.pointerId);
+		this.touches.delete(event.pointerId);
 		this.drag = null;
 		if (!drag || !this.dygraph)
 			return;
@@ -1205,19 +1175,19 @@ class Chart {
 			const [a, b] = [drag.x, drag.now].sort((p, q) => p - q);
 
 			this.show(this.dygraph.toDataXCoord(a), this.dygraph.toDataXCoord(b));
-			this.told();
 		} else if (drag.kind === 'click') {
-			this.click(drag.x, drag.y);
-		} else {
-			this.told();
+			const best = this.pick(drag.x, drag.y);
+
+			this.showCursor(best?.time ?? null);
+			if (best)
+				this.pin(best.line.index, best.time, false);
 		}
 		this.drawTop();
 	}
 
 	pointerLost() {
 		this.drag = null;
-		if (this.touches)
-			this.touches.clear();
+		this.touches.clear();
 		this.drawTop();
 	}
 
@@ -1248,15 +1218,6 @@ class Chart {
 			this.writeReadout();
 	}
 
-	click(x, y) {
-		const best = this.pick(x, y);
-
-		if (!best)
-			return;
-		this.showCursor(best.time);
-		this.pin(best.line.index, best.time, false);
-	}
-
 	wheel(event) {
 		if (!this.dygraph || this.options.small)
 			return;
@@ -1266,7 +1227,6 @@ class Chart {
 		if (event.ctrlKey || event.metaKey) {
 			event.preventDefault();
 			this.zoomAround(x, Math.exp(Math.max(-60, Math.min(60, event.deltaY)) / 100), [from, to]);
-			this.toldSoon();
 			return;
 		}
 		const delta = (Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : event.deltaY) * (event.deltaMode === 1 ? 16 : 1);
@@ -1277,7 +1237,6 @@ class Chart {
 			return;
 		event.preventDefault();
 		this.show(from + by, to + by);
-		this.toldSoon();
 	}
 
 	// the view
@@ -1303,7 +1262,7 @@ class Chart {
 			to = middle + width / 2;
 		}
 		if (width >= high - low) {
-			this.setView(this.home() ? [this.timeAt(low + half), this.timeAt(high - half)] : null);
+			this.moveTo(this.home() ? [this.timeAt(low + half), this.timeAt(high - half)] : null);
 			return;
 		}
 		if (from < low) {
@@ -1313,7 +1272,7 @@ class Chart {
 			to = high;
 			from = high - width;
 		}
-		this.setView([this.timeAt(from + half), this.timeAt(to - half)]);
+		this.moveTo([this.timeAt(from + half), this.timeAt(to - half)]);
 	}
 
 	leastWidth() {
@@ -1331,25 +1290,19 @@ class Chart {
 		}
 	}
 
+	// Browsers limit how often an address may change.
 	moveTo(view) {
 		this.setView(view);
-		this.told();
+		clearTimeout(this.telling);
+		this.telling = setTimeout(() => {
+			this.telling = 0;
+			this.options.onRange?.(this.view);
+		}, 250);
 	}
 
 	// To what was shown at first; from there to all points.
 	out() {
 		this.moveTo(this.view === null && this.home() ? [...this.extent].map((place) => this.timeAt(place)) : null);
-	}
-
-	told() {
-		this.telling = 0;
-		if (this.options.onRange)
-			this.options.onRange(this.view);
-	}
-
-	toldSoon() {
-		clearTimeout(this.telling);
-		this.telling = setTimeout(() => this.told(), 250);
 	}
 
 	showCursor(time) {
@@ -1374,11 +1327,9 @@ class Chart {
 		const actions = {
 			ArrowLeft: () => (event.shiftKey ? this.pan(-0.2) : this.step(-1)),
 			ArrowRight: () => (event.shiftKey ? this.pan(0.2) : this.step(1)),
-			Home: () => this.step(-Infinity),
-			End: () => this.step(Infinity),
-			'+': () => this.zoomed(focus, 0.6, [from, to]),
-			'=': () => this.zoomed(focus, 0.6, [from, to]),
-			'-': () => this.zoomed(focus, 1 / 0.6, [from, to]),
+			'+': () => this.zoomAround(focus, 0.6, [from, to]),
+			'=': () => this.zoomAround(focus, 0.6, [from, to]),
+			'-': () => this.zoomAround(focus, 1 / 0.6, [from, to]),
 			0: () => this.out(),
 			'[': () => this.jump(-1),
 			']': () => this.jump(1),
@@ -1394,18 +1345,11 @@ class Chart {
 		actions[event.key]();
 	}
 
-	zoomed(x, factor, range) {
-		this.zoomAround(x, factor, range);
-		this.told();
-	}
-
 	pan(part) {
 		const [from, to] = this.window();
 
-		if (this.view === null && !this.home())
-			return;
-		this.show(from + part * (to - from), to + part * (to - from));
-		this.told();
+		if (this.view || this.home())
+			this.show(from + part * (to - from), to + part * (to - from));
 	}
 
 	current() {
@@ -1418,15 +1362,9 @@ class Chart {
 		if (!line)
 			return;
 		const range = this.window();
-		let at;
+		let at = this.cursor !== null ? this.nearest(line, this.placeOf(this.cursor)) + by
+			: by > 0 ? lowerBound(line.x, range[0]) : Math.max(0, lowerBound(line.x, range[1]) - 1);
 
-		if (!Number.isFinite(by)) {
-			at = by < 0 ? 0 : line.x.length - 1;
-		} else if (this.cursor === null) {
-			at = by > 0 ? lowerBound(line.x, range[0]) : Math.max(0, lowerBound(line.x, range[1]) - 1);
-		} else {
-			at = this.nearest(line, this.placeOf(this.cursor)) + by;
-		}
 		while (at > 0 && at < line.x.length - 1 && Number.isNaN(line.y[at]))
 			at += by < 0 ? -1 : 1;
 		if (at < 0 || at >= line.x.length)
@@ -1443,12 +1381,8 @@ class Chart {
 	follow(place) {
 		const [from, to] = this.window();
 
-		if (place >= from && place <= to)
-			return;
-		const width = to - from;
-
-		this.show(place - width / 2, place + width / 2);
-		this.told();
+		if (place < from || place > to)
+			this.show(place - (to - from) / 2, place + (to - from) / 2);
 	}
 
 	jump(by) {
@@ -1483,23 +1417,12 @@ class Chart {
 
 	// for the page
 
-	update(plot, options) {
-		const hidden = plot ? new Set() : new Set(this.lines.filter((line) => !line.shown).map((line) => line.index));
-
-		if (options) {
-			this.options = {...this.options, ...options};
-			if ('range' in options && !this.telling)
-				this.view = options.range;
-		}
-		if (plot) {
-			this.selected = null;
-			this.take(plot);
-		} else {
-			this.arrange();
-		}
-		for (const line of this.lines)
-			line.shown = !hidden.has(line.index);
-		this.box.classList.toggle('chart-small', this.options.small);
+	update(plot, options = {}) {
+		this.options = {...this.options, ...options};
+		if ('range' in options && !this.telling)
+			this.view = options.range;
+		this.selected = null;
+		this.take(plot);
 		if (this.Dygraph) {
 			this.writeLegend();
 			this.writePanel();
@@ -1514,14 +1437,8 @@ class Chart {
 		cancelAnimationFrame(this.pending);
 		this.resizes.disconnect();
 		linked.delete(this);
-		if (this.dygraph)
-			this.dygraph.destroy();
+		this.dygraph?.destroy();
 		this.dygraph = null;
-		this.box.replaceChildren();
-		this.box.classList.remove('chart', 'chart-small');
-		this.box.removeAttribute('tabindex');
-		delete this.box.dataset.range;
-		delete this.box.dataset.pins;
 	}
 }
 

@@ -138,6 +138,11 @@ export function badge(text, kind = '') {
 	return h('span', {class: `badge ${kind}`}, plain(text, 40));
 }
 
+// What is named and what it is.
+export function facts(...rows) {
+	return h('dl', {class: 'facts'}, rows.filter(Boolean).map(([term, ...what]) => [h('dt', {}, term), h('dd', {}, what)]));
+}
+
 // A line of what went wrong, which stays until it is closed; or of what was done.
 export function notice(text, {problem = false, action = null} = {}) {
 	const line = h('div', {class: problem ? 'notice problem' : 'notice'}, h('span', {}, plain(text, 500)),

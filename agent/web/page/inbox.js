@@ -4,7 +4,6 @@ import {ago, h, name, notice, number, plain, remember, replace, short, style, ve
 import {asWas, ask, keyboard, say, sayButtons, states, triageBadge} from './triage.js';
 
 const PAGE = 50; // groups at once
-const FIRST = 12; // groups that are painted first
 const ROWS = 5; // shown of each, until more are asked for
 const QUIET = 3000; // ms between two looks at what is new
 const KEPT = 2000; // ids that /change/ID can step through
@@ -88,9 +87,8 @@ class Inbox {
 			placeholder: 'Words, or matchers: test=~"db.*", region="eu"', 'aria-label': 'Filter: words, or matchers as of silences',
 			'aria-describedby': 'filter-problem', oninput: () => this.typed()});
 		this.problem = h('p', {id: 'filter-problem', class: 'said problem', role: 'alert'});
-		this.test = h('input', {type: 'text', value: this.settings.test, placeholder: 'db.*', size: 14, autocomplete: 'off', spellcheck: 'false', list: 'tests',
+		const test = h('input', {type: 'text', value: this.settings.test, placeholder: 'db.*', size: 14, autocomplete: 'off', spellcheck: 'false',
 			onchange: event => this.set('test', event.target.value.trim())});
-		this.tests = h('datalist', {id: 'tests'});
 		this.selects = {};
 		const selects = Object.entries(filters).map(([key, [label, choices]]) => {
 			this.selects[key] = h('select', {onchange: event => this.set(key, event.target.value)});
@@ -102,7 +100,7 @@ class Inbox {
 		this.actions = this.triager ? this.buildActions() : h('div', {class: 'bar actions'}, this.buildArrived(), this.helpButton());
 		replace(this.main, h('div', {class: 'inbox'}, h('h1', {}, 'Inbox', this.count),
 			h('form', {class: 'bar filters', role: 'search', onsubmit: event => event.preventDefault()}, this.field, this.problem,
-				h('details', {open: matchMedia('(min-width: 40rem)').matches || this.isFiltered()}, h('summary', {}, 'Choose, group, order'), h('div', {class: 'selects'}, h('label', {}, 'Test', this.test, this.tests), selects))),
+				h('details', {open: matchMedia('(min-width: 40rem)').matches || this.isFiltered()}, h('summary', {}, 'Choose, group, order'), h('div', {class: 'selects'}, h('label', {}, 'Test', test), selects))),
 			this.actions, this.list, this.end));
 		this.page = this.main.firstElementChild;
 		new IntersectionObserver(entries => entries.some(e => e.isIntersecting) && this.loadMore(), {rootMargin: '1200px'}).observe(this.end);
@@ -134,10 +132,6 @@ class Inbox {
 
 	// Loading
 
-	parameters() {
-		return parametersOf(this.settings);
-	}
-
 	typed() {
 		clearTimeout(this.typing);
 		this.typing = setTimeout(() => this.set('q', this.field.value), 180);
@@ -164,7 +158,7 @@ class Inbox {
 		try {
 			const early = first;
 			first = null;
-			const answer = await (early ?? get(listing, {...this.parameters(), ...parameters}, asking.signal));
+			const answer = await (early ?? get(listing, {...parametersOf(this.settings), ...parameters}, asking.signal));
 			asking.signal.throwIfAborted();
 			this.sayProblem(answer.problem ?? '');
 			return answer.problem ? null : answer;
@@ -203,19 +197,8 @@ class Inbox {
 		this.chosen.clear();
 		this.cursor = null;
 		this.newIds = new Set();
-		replace(this.list);
 		this.take(answer);
-		this.answer = answer;
-		// What fits on the screen first.
-		for (const group of answer.groups.slice(0, FIRST))
-			this.list.append(this.addGroup(group).element);
-		this.shown();
-		await new Promise(painted => requestAnimationFrame(() => setTimeout(painted)));
-		if (answer !== this.answer)
-			return;
-		for (const group of answer.groups.slice(FIRST))
-			if (!this.groups.has(group.key)) // a look at what is new may have been faster
-				this.list.append(this.addGroup(group).element);
+		replace(this.list, answer.groups.map(group => this.addGroup(group).element));
 		this.shown();
 		const at = this.rows.get(Number(this.settings.at));
 		if (at)
@@ -271,7 +254,6 @@ class Inbox {
 		replace(this.end, this.next !== null && this.next !== undefined
 			? h('button', {type: 'button', onclick: () => this.loadMore()}, 'Show more')
 			: this.cut ? 'These are the last 10,000 that were recorded: narrow the filter to see older ones.' : null);
-		replace(this.tests, [...new Set([...this.rows.values()].map(row => row.change.test))].slice(0, 200).map(test => h('option', {value: plain(test)})));
 		this.choosing();
 	}
 
@@ -310,7 +292,7 @@ class Inbox {
 			this.detach(old);
 		if (old && old === this.cursor)
 			this.cursor = row;
-		row.element = h('li', {class: 'row', 'data-change': change.id, onclick: event => this.clicked(event, row)});
+		row.element = h('li', {class: 'row', 'data-change': change.id, onclick: event => event.target.closest('a, button, input') || this.stand(row, true)});
 		this.rows.set(change.id, row);
 		group.rows.set(change.id, row);
 		this.fillRow(row);
@@ -398,7 +380,7 @@ class Inbox {
 	async expand(group, most) {
 		group.more.disabled = true;
 		try {
-			const answer = await get(listing, {...this.parameters(), in: group.key, after: group.rows.size, limit: most}, this.context.signal);
+			const answer = await get(listing, {...parametersOf(this.settings), in: group.key, after: group.rows.size, limit: most}, this.context.signal);
 			if (this.groups.get(group.key) !== group)
 				return false; // another list is shown meanwhile
 			const found = answer.groups[0];
@@ -429,11 +411,6 @@ class Inbox {
 	}
 
 	// Where one stands
-
-	clicked(event, row) {
-		if (!event.target.closest('a, button, input'))
-			this.stand(row, true);
-	}
 
 	stand(row, focus) {
 		const before = this.cursor;
@@ -587,12 +564,9 @@ class Inbox {
 		this.advance(gone);
 		for (const row of gone)
 			this.remove(row);
-		for (const group of new Set(rows.map(row => row.group)))
-			this.refill(group);
 		shift();
 		this.shown();
-		if (this.next !== null && this.rows.size < PAGE)
-			this.loadMore();
+		this.refreshSoon(); // others take their place
 	}
 
 	remove(row) {
@@ -624,12 +598,6 @@ class Inbox {
 		group.element.remove();
 		if (this.groups.get(group.key) === group)
 			this.groups.delete(group.key);
-	}
-
-	// Others take the place of those that have left.
-	async refill(group) {
-		if (group.rows.size < Math.min(ROWS, group.count) && this.groups.get(group.key) === group)
-			await this.expand(group, ROWS - group.rows.size);
 	}
 
 	tell(parameters, rows, before) {
@@ -683,13 +651,7 @@ class Inbox {
 				...states.filter(({key}) => key).map(({state, key}) => [[key], `triage the selection, or else the marked change: ${said[state]}`, () => { this.say({state}); }]),
 				[['c'], 'triage with a note, an owner or an end', () => { this.ask(); }],
 				[['z'], 'undo the last triage', () => { this.undo?.(); }]);
-		keys.push([['Escape'], 'select nothing; leave the filter', () => this.escape()]);
-		return keys;
-	}
-
-	escape() {
-		for (const id of [...this.chosen])
-			this.choose(this.rows.get(id) ?? {change: {id}, element: h('li', {})}, false);
+		return [...keys, [['Escape'], 'select nothing; leave the filter', () => this.chooseShown(false)]];
 	}
 
 	// What happens meanwhile

@@ -68,26 +68,22 @@ export function choice(label, options, chosen, choose) {
 			plain(text), count === null || count === undefined ? null : h('span', {class: 'count'}, count.toLocaleString('en')))));
 }
 
-// What is named and what it is.
-export function facts(...rows) {
-	return h('dl', {class: 'facts'}, rows.filter(Boolean).map(([term, ...what]) => [h('dt', {}, term), h('dd', {}, what)]));
-}
-
 // A state by a shape, a word and a colour.
 export function mark([kind, shape, word]) {
 	return h('span', {class: `state ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), word);
 }
 
 // A table; columns: [heading, kind, what a row has there]. Of a kind cells are: 'wide' or 'bare' (they speak for themselves),
-// 'word' or 'number' (where there is no room for a head, they say what they are).
-export function table(columns, rows, attributes = () => ({})) {
+// 'word' or 'number' (where there is no room for a head, they say what they are). With a name a long one scrolls by itself.
+export function table(columns, rows, attributes = () => ({}), name = null) {
 	const isNumber = kind => kind.startsWith('number');
 	const says = (heading, kind) => kind === 'word' || isNumber(kind) ? heading.toLowerCase() : null;
+	const scrolls = name && rows.length > 8 ? {class: 'table tall', tabindex: 0, role: 'region', 'aria-label': name} : {class: 'table'};
 
-	return h('div', {class: 'table'}, h('table', {class: 'stack'},
+	return h('div', scrolls, h('table', {class: 'stack'},
 		h('thead', {}, h('tr', {}, columns.map(([heading, kind]) => h('th', {scope: 'col', class: isNumber(kind) ? 'number' : null}, heading)))),
-		h('tbody', {}, rows.map(row => h('tr', attributes(row), columns.map(([heading, kind, cell]) =>
-			h('td', {class: kind, 'data-label': says(heading, kind)}, cell(row))))))));
+		h('tbody', {}, rows.map((row, i) => h('tr', attributes(row), columns.map(([heading, kind, cell]) =>
+			h('td', {class: kind, 'data-label': says(heading, kind)}, cell(row, i))))))));
 }
 
 // A page of what the agent answers now, and again every so often: `draw(answer)` fills `main`.

@@ -1,6 +1,6 @@
 // What the agent waits for and what troubles it.
-import {ago, badge, duration, h, name, number, plain, replace, time} from './dom.js';
-import {due, facts, mark, table, watch} from './states.js';
+import {ago, badge, duration, facts, h, name, number, plain, replace, time} from './dom.js';
+import {due, mark, table, watch} from './states.js';
 
 const bytes = new Intl.NumberFormat('en', {maximumSignificantDigits: 3});
 

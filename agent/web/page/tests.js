@@ -1,7 +1,7 @@
 // The monitored tests: what state each is in, and one of them with its configuration.
 import {get, post} from './api.js';
-import {ago, duration, h, name, notice, number, plain, remember, replace, style, time, waiting} from './dom.js';
-import {choice, due, facts, keepLooking, mark, matcherOf, redraw, table} from './states.js';
+import {ago, duration, facts, h, name, notice, number, plain, remember, replace, style, time, waiting} from './dom.js';
+import {choice, due, keepLooking, mark, matcherOf, redraw, table} from './states.js';
 import {keyboard} from './triage.js';
 
 const PAGE = 100;
