@@ -112,8 +112,7 @@ static void put_configuration(void)
 static void put_routes(const struct route *routes)
 {
 	for (; routes->path; routes++) {
-		printf("address: %s %s\n", routes->methods & HTTP_POST ? "POST" : "GET",
-			routes->path);
+		printf("address: %s %s\n", routes->uses & HTTP_POST ? "POST" : "GET", routes->path);
 		for (const char *at = routes->parameters; at && *at; at += strspn(at, " ")) {
 			int length = (int)strcspn(at, " ");
 

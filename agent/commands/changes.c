@@ -231,15 +231,17 @@ static int run(struct cli *cli)
 	const struct config *config = NULL;
 	struct change_filter filter = {.limit = options->limit};
 	struct change_list list = {.arena = cli->arena, .most = (size_t)options->limit};
+	struct form read = {
+		.get = state_form, .context = &form, .arena = cli->arena, .now = cli->now};
 	struct error error;
 	const char *path;
 	bool agent, done;
 
 	if (cli->arguments.count > 0)
 		return cli_refuse("changes takes no arguments (select a test with --test)");
-	if (!change_form_read(state_form, &form, cli->now, cli->arena, &filter, &error)) {
-		(void)error_prefix(&error, "--");
-		return cli_fail(&error);
+	if (!change_form_read(&read, &filter)) {
+		(void)error_prefix(&read.error, "--");
+		return cli_fail(&read.error);
 	}
 	if (!state_of_agent(&options->state_of, &agent, &error))
 		return cli_fail(&error);

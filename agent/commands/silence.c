@@ -44,12 +44,18 @@ struct direct {
 static bool fill(struct direct *direct, const struct config *config, struct store_silence *call,
 	struct error *error)
 {
+	struct form form = {.get = state_form,
+		.context = &direct->form,
+		.arena = call->call.arena,
+		.now = call->now};
 	struct agent_settings defaults;
 
 	if (direct->id == 0) {
 		field_defaults(agent_fields, &defaults);
-		return silence_form_read(state_form, &direct->form,
-			config ? config->agent.max_silence : defaults.max_silence, call, error);
+		(void)silence_form_read(
+			&form, config ? config->agent.max_silence : defaults.max_silence, call);
+		*error = form.error;
+		return !form.failed;
 	}
 	call->silence.id = direct->id;
 	call->silence.ended = call->now;

@@ -230,12 +230,17 @@ static bool perform(void *context, const char *state, const struct config *confi
 {
 	struct direct *direct = context;
 	struct store_triage *call = store_triage_new(NULL, NULL);
+	struct form form = {.get = state_form,
+		.context = &direct->form,
+		.arena = call->call.arena,
+		.now = direct->cli->now};
 	bool done;
 
-	call->now = direct->cli->now;
-	call->actor = (struct actor){state_form(&direct->form, "person"), "command line"};
-	done = triage_form_read(state_form, &direct->form, call, error) &&
-	       store_tx(state, call->dry_run ? STORE_TRY : STORE_OWN, &call->call, error);
+	call->now = form.now;
+	call->actor = (struct actor){form_get(&form, "person"), "command line"};
+	done = triage_form_read(&form, call);
+	*error = form.error;
+	done = done && store_tx(state, call->dry_run ? STORE_TRY : STORE_OWN, &call->call, error);
 	if (done && (call->records.count == 0 || call->missing))
 		done = triage_form_nothing(call, error);
 	else if (done)

@@ -28,8 +28,7 @@
 #include "agent/runtime/metrics.h"
 
 enum {
-	LOOK_EVERY = 1000,   /* ms between two checks of the files */
-	RETRY_EVERY = 10000, /* ms, if the changed files could not be used */
+	LOOK_EVERY = 1000, /* ms between two checks of the files */
 	SHORT_TOKEN = 16,
 	FREE_OF_NAME = 3, /* failures without a pause */
 	FREE_OF_ADDRESS = 20,
@@ -51,8 +50,7 @@ struct access {
 	char *path;
 	struct policy *policy; /* NULL: there is no file */
 	bool tls;
-	uint64_t files; /* hash of the files' states */
-	int64_t looked, read;
+	int64_t looked;
 	char *problem; /* why the files could not be used last, or NULL */
 	struct passwords *passwords;
 	struct throttle names, addresses; /* names: as tried from an address */
@@ -89,11 +87,20 @@ static bool read_config(struct policy *policy, const char *path, struct error *e
 	return policy->config != NULL;
 }
 
+static void digest_of(const char *secret, unsigned char out[SHA256_BYTES])
+{
+	struct sha256 sum;
+
+	sha256_begin(&sum);
+	sha256_add(&sum, secret, strlen(secret));
+	sha256_end(&sum, out);
+	explicit_bzero(&sum, sizeof sum);
+}
+
 static bool read_token(struct policy *policy, size_t index, struct error *error)
 {
 	const struct web_token *token = &policy->config->tokens[index];
 	struct arena *arena = arena_new();
-	struct sha256 sum;
 	struct stat status;
 	const char *secret;
 	bool good = secret_read(arena, "tokens", token->file, &secret, error);
@@ -108,12 +115,8 @@ static bool read_token(struct policy *policy, size_t index, struct error *error)
 	if (good && stat(token->file, &status) == 0 && status.st_mode & S_IROTH)
 		log_event(LEVEL_WARN, "web configuration is readable by every user of this machine",
 			LOG_TEXT("file", token->file));
-	if (good) {
-		sha256_begin(&sum);
-		sha256_add(&sum, secret, strlen(secret));
-		sha256_end(&sum, policy->digests[index]);
-		explicit_bzero(&sum, sizeof sum);
-	}
+	if (good)
+		digest_of(secret, policy->digests[index]);
 	arena_free(arena);
 	return good;
 }
@@ -188,7 +191,7 @@ struct access *access_new(const struct access_options *options, struct error *er
 	access->addresses.free = FREE_OF_ADDRESS;
 	access->key = hash_key_new();
 	access->passwords = passwords_new(options->engine);
-	access->looked = access->read = now_of(access);
+	access->looked = now_of(access);
 	if (!options->path)
 		return access;
 	access->path = memory_strdup(options->path);
@@ -198,7 +201,6 @@ struct access *access_new(const struct access_options *options, struct error *er
 		access_free(access);
 		return NULL;
 	}
-	access->files = access->policy->files;
 	access->tls = access->policy->tls != NULL;
 	return access;
 }
@@ -214,59 +216,47 @@ void access_free(struct access *access)
 	free(access);
 }
 
-/* Refuses changes that require a restart. */
-static bool fit(struct access *access, struct policy *next, struct error *error)
+/* Changes that require a restart are refused. */
+static bool read_again(struct access *access, struct error *error)
 {
+	struct policy *next = policy_read(access->path, error);
+
+	if (!next)
+		return false;
 	if (web_config_signs_in(access->policy->config) && !web_config_signs_in(next->config))
-		return error_set(
+		(void)error_set(
 			error, ERROR_USAGE, "removing the last way to sign in requires a restart");
-	if (access->tls == (next->tls != NULL))
+	else if (access->tls != (next->tls != NULL))
+		(void)error_set(error, ERROR_USAGE, "%s TLS requires a restart",
+			access->tls ? "disabling" : "enabling");
+	else {
+		policy_free(access->policy);
+		access->policy = next;
 		return true;
-	return error_set(error, ERROR_USAGE, "%s TLS requires a restart",
-		access->tls ? "disabling" : "enabling");
-}
-
-static void note_problem(struct access *access, const struct error *error)
-{
-	if (access->problem && strcmp(access->problem, error->text) == 0)
-		return;
-	free(access->problem);
-	access->problem = memory_strdup(error->text);
-	log_answer(LEVEL_ERROR, "web configuration not reloaded, keeping the previous one",
-		LOG_TEXT("problem", error->text));
-}
-
-static void read_again(struct access *access, uint64_t files)
-{
-	struct error error;
-	struct policy *next = policy_read(access->path, &error);
-
-	access->files = files;
-	access->read = now_of(access);
-	if (!next || !fit(access, next, &error)) {
-		policy_free(next);
-		note_problem(access, &error);
-		return;
 	}
-	policy_free(access->policy);
-	access->policy = next;
-	access->files = next->files;
-	free(access->problem);
-	access->problem = NULL;
-	log_answer(LEVEL_INFO, "web configuration reloaded", LOG_TEXT("file", access->path));
+	policy_free(next);
+	return false;
 }
 
 const char *access_reload(struct access *access)
 {
-	int64_t now = now_of(access);
-	uint64_t files;
+	struct error error;
 
-	access->looked = now;
-	if (!access->policy)
+	access->looked = now_of(access);
+	if (!access->policy || add_others(add_file(HASH_START, access->path),
+				       access->policy->config) == access->policy->files)
 		return NULL;
-	files = add_others(add_file(HASH_START, access->path), access->policy->config);
-	if (files != access->files || (access->problem && now - access->read >= RETRY_EVERY))
-		read_again(access, files);
+	if (read_again(access, &error)) {
+		free(access->problem);
+		access->problem = NULL;
+		log_answer(
+			LEVEL_INFO, "web configuration reloaded", LOG_TEXT("file", access->path));
+	} else if (!access->problem || strcmp(access->problem, error.text) != 0) {
+		free(access->problem);
+		access->problem = memory_strdup(error.text);
+		log_answer(LEVEL_ERROR, "web configuration not reloaded, keeping the previous one",
+			LOG_TEXT("problem", error.text));
+	}
 	return access->problem;
 }
 
@@ -381,28 +371,19 @@ static void follow_forwarded(const struct web_config *config, struct sign_in *si
 	}
 }
 
-/* The highest of the roles that the header lists. */
-static enum role highest_role(const char *list)
+static enum access_outcome by_proxy(const struct web_config *config, struct sign_in *sign_in)
 {
-	enum role highest = ROLE_UNSET;
+	const char *user = sign_in->user, *list = sign_in->roles ? sign_in->roles : "";
+	enum role role = ROLE_UNSET; /* the highest that the header lists */
 
 	while (*list) {
 		size_t length = strcspn(list, ", \t");
-		enum role role = role_parse(list, length);
+		enum role one = role_parse(list, length);
 
-		if (role > highest)
-			highest = role;
+		role = one > role ? one : role;
 		list += length;
 		list += strspn(list, ", \t");
 	}
-	return highest;
-}
-
-static enum access_outcome by_proxy(const struct web_config *config, struct sign_in *sign_in)
-{
-	enum role role = sign_in->roles ? highest_role(sign_in->roles) : ROLE_UNSET;
-	const char *user = sign_in->user;
-
 	if (!*user || strlen(user) > LONGEST_NAME || !utf8_is_shown(user, ""))
 		return refuse(
 			sign_in, MHD_HTTP_BAD_REQUEST, "the proxy's user name is empty or invalid");
@@ -435,13 +416,9 @@ static enum access_outcome by_token(
 {
 	const struct web_token *found = NULL;
 	unsigned char digest[SHA256_BYTES];
-	struct sha256 sum;
 	int64_t pause;
 
-	sha256_begin(&sum);
-	sha256_add(&sum, secret, strlen(secret));
-	sha256_end(&sum, digest);
-	explicit_bzero(&sum, sizeof sum);
+	digest_of(secret, digest);
 	for (size_t i = 0; i < policy->config->token_count; i++)
 		if (secret_same(policy->digests[i], digest, sizeof digest))
 			found = &policy->config->tokens[i];
@@ -526,17 +503,6 @@ static enum access_outcome by_authorization(const struct policy *policy, struct 
 	return pause > 0 ? slow_down(sign_in, pause) : by_password(policy, sign_in, &given);
 }
 
-/* A proxy in front of the socket would make everybody an admin. */
-static enum access_outcome by_socket(struct sign_in *sign_in)
-{
-	if (sign_in->relayed)
-		return refuse(sign_in, MHD_HTTP_FORBIDDEN,
-			"a proxy must use a TCP address of agent.listen, and be one of "
-			"trusted_proxies: users of the socket are admins");
-	sign_in->person.unproven = true;
-	return grant(sign_in, peer_user(&sign_in->peer, sign_in->arena), ROLE_ADMIN);
-}
-
 enum access_outcome access_sign_in(struct sign_in *sign_in)
 {
 	struct access *access = sign_in->access;
@@ -551,11 +517,17 @@ enum access_outcome access_sign_in(struct sign_in *sign_in)
 		follow_forwarded(policy->config, sign_in);
 	sign_in->person.from = sign_in->peer.local ? peer_text(&sign_in->peer, sign_in->arena)
 						   : network_text(sign_in->client, sign_in->arena);
-	if (sign_in->peer.local)
-		return by_socket(sign_in);
-	sign_in->person.unproven = !policy || !web_config_signs_in(policy->config);
+	/* A proxy in front of the socket would make everybody an admin. */
+	if (sign_in->peer.local && sign_in->relayed)
+		return refuse(sign_in, MHD_HTTP_FORBIDDEN,
+			"a proxy must use a TCP address of agent.listen, and be one of "
+			"trusted_proxies: users of the socket are admins");
+	sign_in->person.unproven =
+		sign_in->peer.local || !policy || !web_config_signs_in(policy->config);
 	if (sign_in->person.unproven)
-		return grant(sign_in, "local", ROLE_ADMIN);
+		return grant(sign_in,
+			sign_in->peer.local ? peer_user(&sign_in->peer, sign_in->arena) : "local",
+			ROLE_ADMIN);
 	if (proxy && sign_in->user)
 		return by_proxy(policy->config, sign_in);
 	if (!proxy && (sign_in->user || sign_in->roles)) {

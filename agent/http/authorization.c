@@ -1,49 +1,32 @@
 /* Base64 is read strictly: one spelling for each text. */
 #include "agent/http/authorization.h"
 
+#include <gnutls/gnutls.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
-static int digit(char c)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
+#include "agent/base/buf.h"
 
 /* Returns the text, NUL-terminated; NULL: it is malformed or has a NUL. */
 static char *decode(const char *text, size_t length, struct arena *arena)
 {
-	size_t padding = 0, count = 0;
-	char *out = arena_alloc(arena, length / 4 * 3 + 1);
-	uint32_t bits = 0;
+	const gnutls_datum_t coded = {(unsigned char *)(uintptr_t)text, (unsigned)length};
+	gnutls_datum_t plain;
+	struct buf again = {0};
+	char *out = NULL;
 
-	if (length == 0 || length % 4 != 0)
+	if (length == 0 || gnutls_base64_decode2(&coded, &plain) != GNUTLS_E_SUCCESS)
 		return NULL;
-	while (padding < 2 && text[length - 1 - padding] == '=')
-		padding++;
-	for (size_t i = 0; i < length; i++) {
-		int value = i < length - padding ? digit(text[i]) : 0;
-
-		if (value < 0)
-			return NULL;
-		bits = bits << 6 | (uint32_t)value;
-		if (i % 4 != 3)
-			continue;
-		for (int shift = 16; shift >= 0; shift -= 8)
-			out[count++] = (char)(bits >> shift & 0xff);
-		bits = 0;
-	}
-	count -= padding;
-	/* Bits that padding cuts off must be 0. */
-	for (size_t i = 0; i < padding; i++)
-		if (out[count + i])
-			return NULL;
-	out[count] = '\0';
-	return memchr(out, '\0', count) ? NULL : out;
+	buf_base64(&again, plain.data, plain.size);
+	if (again.length == length && memcmp(again.data, text, length) == 0 &&
+		!memchr(plain.data, '\0', plain.size))
+		out = arena_strndup(arena, (char *)plain.data, plain.size);
+	explicit_bzero(plain.data, plain.size);
+	explicit_bzero(again.data, again.length);
+	gnutls_free(plain.data);
+	buf_free(&again);
+	return out;
 }
 
 static bool has_controls(const char *text)

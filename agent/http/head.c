@@ -8,21 +8,12 @@
 #include "agent/base/number.h"
 #include "agent/base/utf8.h"
 
-static bool is_text(const char *text, size_t length)
-{
-	size_t size = 1;
-
-	for (; length > 0 && size > 0 && *text; text += size, length -= size)
-		size = utf8_length(text, length);
-	return length == 0;
-}
-
 /* Decoding never makes text longer, so each piece is decoded into a copy of its own size. NULL if a
  * % is not followed by two hexadecimal digits, or the text contains a NUL or invalid UTF-8. */
 static const char *decode(struct arena *arena, const char *text, size_t length)
 {
 	char *out = arena_alloc(arena, length + 1);
-	size_t made = 0;
+	size_t made = 0, size = 1;
 
 	for (size_t i = 0; i < length; i++) {
 		int high = 0, low = 0;
@@ -38,7 +29,9 @@ static const char *decode(struct arena *arena, const char *text, size_t length)
 		out[made++] = (char)(high << 4 | low);
 		i += 2;
 	}
-	return is_text(out, made) ? out : NULL;
+	for (text = out; made > 0 && size > 0 && *text; text += size, made -= size)
+		size = utf8_length(text, made);
+	return made == 0 ? out : NULL;
 }
 
 /* Whether it is one of the words; else an error. */
@@ -111,154 +104,40 @@ const char *http_query_get(const struct http_query *query, const char *name)
 	return NULL;
 }
 
-/* The Accept header (RFC 9110, 12.5.1): ranges are separated by commas and their parameters by
- * semicolons, except within a quoted string. */
-
-/* A piece of the header. */
-struct piece {
-	const char *text;
+/* Without blanks around it. */
+static const char *trim(char *text)
+{
 	size_t length;
-};
 
-/* How specifically a range matches, from not at all. */
-enum fit { FIT_NONE, FIT_ANY, FIT_KIND, FIT_TYPE, FIT_VERSION };
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
+	text += strspn(text, " \t");
+	length = strlen(text);
+	while (length > 0 && strchr(" \t", text[length - 1]))
+		text[--length] = '\0';
+	return text;
 }
 
-static struct piece trim(const char *text, size_t length)
+double http_quality(struct arena *arena, const char *header, const char *name, const char *version)
 {
-	while (length > 0 && is_blank(*text))
-		text++, length--;
-	while (length > 0 && is_blank(text[length - 1]))
-		length--;
-	return (struct piece){text, length};
-}
+	char *rest = arena_strdup(arena, header), *item, *parameter;
 
-/* Cuts the piece before the next separator off *rest; false at the end. */
-static bool cut(struct piece *rest, char separator, struct piece *out)
-{
-	size_t size = 0;
-	bool quoted = false;
-
-	if (!rest->text)
-		return false;
-	for (; size < rest->length && (quoted || rest->text[size] != separator); size++) {
-		if (rest->text[size] == '"')
-			quoted = !quoted;
-		else if (quoted && rest->text[size] == '\\' && size + 1 < rest->length)
-			size++;
-	}
-	*out = trim(rest->text, size);
-	*rest = size < rest->length ? (struct piece){rest->text + size + 1, rest->length - size - 1}
-				    : (struct piece){0};
-	return true;
-}
-
-static bool equals(struct piece piece, const char *text)
-{
-	return piece.length == strlen(text) && strncasecmp(piece.text, text, piece.length) == 0;
-}
-
-/* "0", "1", "0.75": up to three decimals. */
-static bool read_quality(struct piece piece, double *out)
-{
-	double unit = 1;
-
-	if (piece.length == 0 || piece.length > 5 || (piece.text[0] != '0' && piece.text[0] != '1'))
-		return false;
-	*out = piece.text[0] - '0';
-	if (piece.length > 1 && piece.text[1] != '.')
-		return false;
-	for (size_t i = 2; i < piece.length; i++) {
-		if (piece.text[i] < '0' || piece.text[i] > '9')
-			return false;
-		unit /= 10;
-		*out += unit * (piece.text[i] - '0');
-	}
-	return *out <= 1;
-}
-
-static struct piece unquote(struct piece piece)
-{
-	if (piece.length >= 2 && piece.text[0] == '"' && piece.text[piece.length - 1] == '"')
-		return (struct piece){piece.text + 1, piece.length - 2};
-	return piece;
-}
-
-static enum fit fit_of(struct piece range, const char *type)
-{
-	size_t kind = (size_t)(strchr(type, '/') - type) + 1;
-
-	if (equals(range, "*/*"))
-		return FIT_ANY;
-	if (equals(range, type))
-		return FIT_TYPE;
-	if (range.length == kind + 1 && range.text[kind] == '*' &&
-		strncasecmp(range.text, type, kind) == 0)
-		return FIT_KIND;
-	return FIT_NONE;
-}
-
-/* How specifically the range with its parameters matches, and its quality. */
-static enum fit read_range(
-	struct piece rest, const char *type, const char *version, double *quality)
-{
-	struct piece piece;
-	enum fit fit = cut(&rest, ';', &piece) ? fit_of(piece, type) : FIT_NONE;
-
-	*quality = 1;
-	while (fit != FIT_NONE && cut(&rest, ';', &piece)) {
-		struct piece value = piece, name;
-
-		cut(&value, '=', &name);
-		value = value.text ? unquote(trim(value.text, value.length))
-				   : (struct piece){"", 0};
-		if (equals(name, "q") && !read_quality(value, quality))
-			return FIT_NONE;
-		if (equals(name, "version"))
-			fit = equals(value, version) ? FIT_VERSION : FIT_NONE;
-	}
-	return fit;
-}
-
-struct http_preference http_accept(const char *accept, const char *type, const char *version)
-{
-	struct http_preference preference = {.quality = accept && *accept ? 0 : 1};
-	struct piece rest = {accept, accept ? strlen(accept) : 0}, range;
-	enum fit best = FIT_NONE;
-
-	while (cut(&rest, ',', &range)) {
-		double quality;
-		enum fit fit = read_range(range, type, version, &quality);
-
-		if (fit <= best)
-			continue;
-		best = fit;
-		preference = (struct http_preference){quality, fit >= FIT_TYPE};
-	}
-	return preference;
-}
-
-bool http_accept_encoding(const char *accept, const char *encoding)
-{
-	struct piece rest = {accept, accept ? strlen(accept) : 0}, item, name;
-	bool any = false;
-
-	while (cut(&rest, ',', &item)) {
+	while ((item = strsep(&rest, ","))) {
+		bool fits = strcasecmp(trim(strsep(&item, ";")), name) == 0;
 		double quality = 1;
 
-		cut(&item, ';', &name);
-		if (item.length > 2 && strncasecmp(item.text, "q=", 2) == 0 &&
-			!read_quality((struct piece){item.text + 2, item.length - 2}, &quality))
-			continue;
-		if (equals(name, encoding))
-			return quality > 0;
-		any |= equals(name, "*") && quality > 0;
+		while (fits && (parameter = strsep(&item, ";"))) {
+			const char *key = trim(strsep(&parameter, "="));
+			const char *value = parameter ? trim(parameter) : "";
+
+			if (strcasecmp(key, "q") == 0)
+				fits = number_parse(value, strlen(value), &quality) &&
+				       quality >= 0 && quality <= 1;
+			else if (version && strcasecmp(key, "version") == 0)
+				fits = strcmp(value, version) == 0;
+		}
+		if (fits)
+			return quality;
 	}
-	return any;
+	return -1;
 }
 
 /* IP addresses in Host need no check: only a name can be made to resolve to another address. */
@@ -283,24 +162,10 @@ static bool name_of(const char *host, char out[NAME])
 	return true;
 }
 
-static bool is_address(const char *name)
-{
-	struct in6_addr address;
-
-	return inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1;
-}
-
-static bool is_local(const char *name)
-{
-	size_t length = strlen(name), local = strlen("localhost");
-
-	return length >= local && strcasecmp(name + length - local, "localhost") == 0 &&
-	       (length == local || name[length - local - 1] == '.');
-}
-
 static bool is_ours(const struct http_claim *claim)
 {
 	char name[NAME], external[NAME];
+	struct in6_addr address;
 
 	if (!name_of(claim->host, name))
 		return false;
@@ -310,7 +175,11 @@ static bool is_ours(const struct http_claim *claim)
 	if (claim->external && name_of(strstr(claim->external, "://") + 3, external) &&
 		strcasecmp(external, name) == 0)
 		return true;
-	return is_address(name) || is_local(name);
+	size_t length = strlen(name), local = strlen(".localhost");
+
+	return inet_pton(AF_INET, name, &address) == 1 ||
+	       inet_pton(AF_INET6, name, &address) == 1 || strcasecmp(name, "localhost") == 0 ||
+	       (length > local && strcasecmp(name + length - local, ".localhost") == 0);
 }
 
 /* A proxy may send another Host than the browser used. */

@@ -32,20 +32,12 @@ bool http_query_parse(struct arena *arena, const char *text, size_t length, cons
 /* The value, or NULL. */
 const char *http_query_get(const struct http_query *query, const char *name);
 
-struct http_preference {
-	double quality; /* 0: not accepted, 1: most preferred */
-	bool named;     /* the type itself is named, not only matched by a wildcard */
-};
-
 /*
- * The header's preference (NULL: no header) for a type and version, as "text/plain" and "0.0.4".
- * A range with a version matches only that one. The most specific range counts; malformed ones
- * are ignored.
+ * The quality, 0 (not accepted) to 1, that a header such as Accept (NULL: there is none) gives a
+ * name, such as "gzip" or "text/plain"; -1: it does not have the name. With a version only an item
+ * that has that one, or none, counts; malformed items do not.
  */
-struct http_preference http_accept(const char *accept, const char *type, const char *version);
-
-/* Whether the header Accept-Encoding (NULL: there is none) has the encoding, such as "gzip". */
-bool http_accept_encoding(const char *accept, const char *encoding);
+double http_quality(struct arena *arena, const char *header, const char *name, const char *version);
 
 /*
  * The headers by which requests from pages of other sites are refused.

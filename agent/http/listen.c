@@ -55,19 +55,6 @@ static bool is_loopback(const struct sockaddr *address)
 	return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
 }
 
-/* The port of a socket. */
-static uint16_t port_of(int fd)
-{
-	struct sockaddr_storage address = {0};
-	socklen_t size = sizeof address;
-	if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-		return 0;
-	/* The port is at the same offset in both families. */
-	struct sockaddr_in v4;
-	memcpy(&v4, &address, sizeof v4);
-	return ntohs(v4.sin_port);
-}
-
 static bool fail(const char *address, int fd, struct error *error)
 {
 	error_set(error, ERROR_STATE, "cannot listen on %.200s: %s", address, strerror(errno));
@@ -88,7 +75,6 @@ static bool open_address(const char *address, const struct addrinfo *found, stru
 	if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0)
 		return fail(address, fd, error);
 	out->fd = fd;
-	out->port = port_of(fd);
 	out->reachable = !is_loopback(found->ai_addr);
 	return true;
 }

@@ -19,7 +19,6 @@ struct listen_options {
 struct listener {
 	int fd;
 	char host[LISTEN_HOST]; /* as given; "": a Unix socket */
-	uint16_t port;
 	bool reachable;         /* from other machines */
 	char path[LISTEN_PATH]; /* of the socket's file, or "" */
 	dev_t device;

@@ -57,9 +57,9 @@ static bool gzip(struct buf *text)
 	return true;
 }
 
-static uint64_t version_of(const struct http_answer *answer)
+static uint64_t version_of(const struct buf *body)
 {
-	return hash_add(HASH_START, answer->body.data, answer->body.length);
+	return hash_add(HASH_START, body->data, body->length);
 }
 
 static void set_version(struct http_request *request, struct http_answer *answer, uint64_t version)
@@ -68,19 +68,13 @@ static void set_version(struct http_request *request, struct http_answer *answer
 		answer->etag = arena_printf(request->arena, "W/\"%016" PRIx64 "\"", version);
 }
 
-static void make_small(struct http_answer *answer)
-{
-	if (gzip(&answer->body))
-		answer->encoding = "gzip";
-}
-
 static void work(void *context)
 {
 	struct pack *pack = context;
 
-	pack->version = version_of(&pack->answer);
-	if (pack->gzips)
-		make_small(&pack->answer);
+	pack->version = version_of(&pack->answer.body);
+	if (pack->gzips && gzip(&pack->answer.body))
+		pack->answer.encoding = "gzip";
 }
 
 static void forget(struct pack *pack)
@@ -118,24 +112,20 @@ void http_packs_free(struct http *http)
 		forget(http->packs);
 }
 
-static bool is_text(const char *type)
-{
-	return !type || strncmp(type, "text/", 5) == 0 || strncmp(type, "image/svg", 9) == 0;
-}
-
 bool http_pack(struct http_request *request, struct http_answer *answer)
 {
 	struct http *http = request->http;
+	const char *type = answer->type;
 	bool whole = answer->status == 0 || answer->status == MHD_HTTP_OK;
+	bool text = !type || strncmp(type, "text/", 5) == 0 || strncmp(type, "image/svg", 9) == 0;
 	struct pack *pack;
 
-	if (!whole || answer->fixed || answer->encoding || answer->body.length < LEAST ||
-		!is_text(answer->type))
+	if (!whole || !text || answer->fixed || answer->encoding || answer->body.length < LEAST)
 		return false;
 	if (answer->body.length <= AT_ONCE) {
-		set_version(request, answer, version_of(answer));
-		if (request->gzips && !http_is_known(request, answer->etag))
-			make_small(answer);
+		set_version(request, answer, version_of(&answer->body));
+		if (request->gzips && !http_is_known(request, answer->etag) && gzip(&answer->body))
+			answer->encoding = "gzip";
 		return false;
 	}
 	pack = memory_new(1, sizeof *pack);

@@ -107,13 +107,6 @@ static bool is_remembered(
 	return found;
 }
 
-static void remember(struct passwords *passwords, const struct password_check *check)
-{
-	if (!is_remembered(passwords, check->user, check->password, check->hash))
-		code_of(passwords, check->user, check->password, check->hash,
-			passwords->codes[passwords->remembered++ % REMEMBERED]);
-}
-
 /* On a worker. */
 static void work(void *context)
 {
@@ -145,8 +138,9 @@ static void worked(void *context)
 	struct passwords *passwords = check->passwords;
 
 	passwords->running--;
-	if (check->right)
-		remember(passwords, check);
+	if (check->right && !is_remembered(passwords, check->user, check->password, check->hash))
+		code_of(passwords, check->user, check->password, check->hash,
+			passwords->codes[passwords->remembered++ % REMEMBERED]);
 	finish(check, check->right);
 	start_next(passwords);
 }

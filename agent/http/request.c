@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +44,8 @@ void *http_request_begin(void *context, const char *uri, struct MHD_Connection *
 	struct http_request *request = arena_alloc(arena, sizeof *request);
 	char *query = strchr(uri, '?');
 
-	*request = (struct http_request){.http = http,
+	*request = (struct http_request){.context = http->options.context,
+		.http = http,
 		.arena = arena,
 		.connection = connection,
 		.next = http->requests,
@@ -90,7 +90,7 @@ size_t *http_places(struct http_request *request)
 {
 	struct http *http = request->http;
 
-	return request->route->guarded == HTTP_SHOWN ? &http->pictures : &http->waiting;
+	return request->route->uses & HTTP_SHOWN ? &http->pictures : &http->waiting;
 }
 
 void http_request_answer(struct http_request *request, struct http_answer *answer)
@@ -172,20 +172,11 @@ int http_status_of(const struct error *error)
 	return error->kind == ERROR_STATE ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_BAD_GATEWAY;
 }
 
-static void add_challenges(struct MHD_Response *response, const struct access *access)
+/* NULL: there is none. */
+static void add_header(struct MHD_Response *response, const char *name, const char *value)
 {
-	if (access_basic(access))
-		MHD_add_response_header(response, "WWW-Authenticate", access_basic(access));
-	if (access_bearer(access))
-		MHD_add_response_header(response, "WWW-Authenticate", access_bearer(access));
-}
-
-static void add_retry_after(struct MHD_Response *response, int64_t seconds)
-{
-	char text[24];
-
-	snprintf(text, sizeof text, "%" PRId64, seconds);
-	MHD_add_response_header(response, "Retry-After", text);
+	if (value)
+		MHD_add_response_header(response, name, value);
 }
 
 bool http_is_known(const struct http_request *request, const char *etag)
@@ -204,17 +195,6 @@ static struct MHD_Response *response_of(struct http_answer *answer)
 		length, bytes, answer->fixed ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_FREE);
 }
 
-/* Adds the policy for browsers. */
-static void add_policy(struct MHD_Response *response, const struct http_answer *answer)
-{
-	static const char nothing[] = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'";
-
-	MHD_add_response_header(
-		response, "Content-Security-Policy", answer->policy ? answer->policy : nothing);
-	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-}
-
 /* Answers with a version may be cached but must be revalidated; restricted ones only by the
  * browser. */
 static const char *cache_control(const struct http_request *request)
@@ -226,7 +206,9 @@ static const char *cache_control(const struct http_request *request)
 
 enum MHD_Result http_request_send(struct http_request *request)
 {
+	static const char nothing[] = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'";
 	struct http_answer *answer = &request->answer;
+	const struct access *access = request->http->options.access;
 	unsigned status = answer->status ? (unsigned)answer->status : MHD_HTTP_OK;
 	struct MHD_Response *response;
 
@@ -241,26 +223,28 @@ enum MHD_Result http_request_send(struct http_request *request)
 		abort(); /* out of memory */
 	request->stage = STAGE_SENT;
 	http_visits_answer(request->connection);
-	MHD_add_response_header(
-		response, "Content-Type", answer->type ? answer->type : "application/json");
-	MHD_add_response_header(response, "Cache-Control", cache_control(request));
-	if (answer->etag)
-		MHD_add_response_header(response, "ETag", answer->etag);
-	if (answer->encoding && status == MHD_HTTP_OK)
-		MHD_add_response_header(response, "Content-Encoding", answer->encoding);
+	add_header(response, "Content-Type", answer->type ? answer->type : "application/json");
+	add_header(response, "Cache-Control", cache_control(request));
+	add_header(response, "ETag", answer->etag);
+	if (status == MHD_HTTP_OK)
+		add_header(response, "Content-Encoding", answer->encoding);
 	if (answer->etag || answer->encoding)
-		MHD_add_response_header(response, "Vary", "Accept-Encoding");
+		add_header(response, "Vary", "Accept-Encoding");
 	if (request->flow.stream.next)
-		MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx would wait */
-	add_policy(response, answer);
-	if (request->closes)
-		MHD_add_response_header(response, "Connection", "close");
-	if (request->allow)
-		MHD_add_response_header(response, "Allow", request->allow);
-	if (status == MHD_HTTP_UNAUTHORIZED)
-		add_challenges(response, request->http->options.access);
+		add_header(response, "X-Accel-Buffering", "no"); /* nginx would wait */
+	add_header(response, "Content-Security-Policy", answer->policy ? answer->policy : nothing);
+	add_header(response, "Referrer-Policy", "no-referrer");
+	add_header(response, "X-Content-Type-Options", "nosniff");
+	add_header(response, "Connection", request->closes ? "close" : NULL);
+	add_header(response, "Allow", request->allow);
+	if (status == MHD_HTTP_UNAUTHORIZED) {
+		add_header(response, "WWW-Authenticate", access_basic(access));
+		add_header(response, "WWW-Authenticate", access_bearer(access));
+	}
 	if (status == MHD_HTTP_SERVICE_UNAVAILABLE || request->retry_after > 0)
-		add_retry_after(response, request->retry_after > 0 ? request->retry_after : 10);
+		add_header(response, "Retry-After",
+			arena_printf(request->arena, "%" PRId64,
+				request->retry_after > 0 ? request->retry_after : 10));
 	enum MHD_Result queued = MHD_queue_response(request->connection, status, response);
 	MHD_destroy_response(response);
 	return queued;
@@ -274,42 +258,4 @@ const char *http_parameter(const struct http_request *request, const char *name)
 const char *http_header(const struct http_request *request, const char *name)
 {
 	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
-}
-
-const char *http_rest(const struct http_request *request)
-{
-	return request->rest;
-}
-
-int64_t http_id(const struct http_request *request)
-{
-	return request->id;
-}
-
-struct buf http_body(struct http_request *request)
-{
-	struct buf body = request->body;
-
-	request->body = (struct buf){0};
-	return body;
-}
-
-const struct http_person *http_person(const struct http_request *request)
-{
-	return &request->sign_in.person;
-}
-
-struct arena *http_arena(struct http_request *request)
-{
-	return request->arena;
-}
-
-struct buf *http_buffer(struct http_request *request)
-{
-	return &request->buffer;
-}
-
-void *http_context(const struct http_request *request)
-{
-	return request->http->options.context;
 }

@@ -1,6 +1,6 @@
 /*
- * A request's life: shared by server.c, which receives requests, and request.c, which answers
- * them.
+ * A request, and its life: shared by server.c, which receives requests, request.c, which answers
+ * them, and routes, for the first members of a request.
  */
 #ifndef AGENT_HTTP_REQUEST_H
 #define AGENT_HTTP_REQUEST_H
@@ -55,27 +55,31 @@ struct flow {
 };
 
 struct http_request {
-	struct http *http;
+	/* For routes */
+	void *context; /* of the routes */
 	struct arena *arena;
+	int64_t id;              /* in the path, or 0 */
+	const char *rest;        /* of the path, if the route's ends with a slash */
+	struct buf body, buffer; /* buffer: for building the answer */
+	struct sign_in sign_in;  /* its person is the sender */
+
+	/* Here alone */
+	struct http *http;
 	struct MHD_Connection *connection; /* NULL: it has finished with the request */
 	struct http_request *next, **link;
 	const struct route *route;
-	int64_t id;        /* in the path, or 0 */
-	const char *rest;  /* of the path, if the route's ends with a slash */
 	bool has_nul;      /* the path, percent-encoded */
 	const char *after; /* the rest of the first line after the address, up to its first NUL */
 	const char *query; /* not decoded */
 	struct http_query parameters;
 	bool posted;
-	bool bulky; /* counted among http->bulky */
-	struct buf body, buffer;
+	bool bulky;     /* counted among http->bulky */
 	size_t dropped; /* body bytes */
 	enum http_stage stage;
 	bool kept; /* by its route */
 	int64_t deadline;
 	struct http_answer answer;
 	struct flow flow;
-	struct sign_in sign_in;
 	struct pack *pack;   /* of its answer, or NULL */
 	const char *known;   /* the header If-None-Match, or NULL */
 	bool gzips;          /* the client takes answers in gzip */

@@ -49,7 +49,6 @@ enum {
 };
 
 static const char form[] = "application/x-www-form-urlencoded";
-const char http_any_parameters[] = "";
 static const char stopping[] = "the agent is stopping";
 
 /* Whether the path is the route's, whose * stands for an id: up to 18 digits, not 0. */
@@ -81,9 +80,9 @@ static bool find_in(struct http_request *request, const struct route *routes, co
 			continue;
 		request->route = routes;
 		request->rest = arena_strdup(request->arena, path + strlen(routes->path));
-		if (routes->methods & method)
+		if (routes->uses & method)
 			return true;
-		*methods |= routes->methods & (HTTP_READ | HTTP_POST);
+		*methods |= routes->uses & (HTTP_READ | HTTP_POST);
 	}
 	return false;
 }
@@ -122,23 +121,16 @@ struct single {
 	bool relayed;
 };
 
-static bool is_of_proxy(const char *name)
-{
-	static const char *const names[] = {"Forwarded", "Via", "X-Forwarded-For",
-		"X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP"};
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (strcasecmp(name, names[i]) == 0)
-			return true;
-	return false;
-}
-
 static enum MHD_Result count_single(
 	void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
+	static const char *const of_proxies[] = {"Forwarded", "Via", "X-Forwarded-For",
+		"X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP"};
 	struct single *single = context;
 
 	(void)kind;
+	for (size_t i = 0; i < sizeof of_proxies / sizeof *of_proxies; i++)
+		single->relayed |= strcasecmp(name, of_proxies[i]) == 0;
 	single->hosts += strcasecmp(name, "Host") == 0;
 	single->ends += strcasecmp(name, "Content-Length") == 0 ||
 			strcasecmp(name, "Transfer-Encoding") == 0;
@@ -147,7 +139,6 @@ static enum MHD_Result count_single(
 	single->senders[2] += single->roles && strcasecmp(name, single->roles) == 0;
 	if (strcasecmp(name, "X-Forwarded-For") == 0)
 		single->forwarded = value;
-	single->relayed |= is_of_proxy(name);
 	return MHD_YES;
 }
 
@@ -190,14 +181,14 @@ static bool check_guard(struct http_request *request)
 		.site = http_header(request, "Sec-Fetch-Site"),
 		.mode = http_header(request, "Sec-Fetch-Mode"),
 		.destination = http_header(request, "Sec-Fetch-Dest"),
-		.shown = request->route->guarded == HTTP_SHOWN,
+		.shown = request->route->uses & HTTP_SHOWN,
 		.posted = request->posted,
 		.tls = request->http->tls,
 		.external = request->http->external,
 		.names = {request->http->listener.host, request->http->machine}};
 	struct error error;
 
-	if (!request->route->guarded || http_guard(&claim, &error))
+	if (request->route->uses & HTTP_OPEN || http_guard(&claim, &error))
 		return true;
 	http_request_fail(request, MHD_HTTP_FORBIDDEN, error.text);
 	return false;
@@ -205,7 +196,7 @@ static bool check_guard(struct http_request *request)
 
 static bool is_bulk(const struct http_request *request)
 {
-	return request->route && (request->route->methods & HTTP_BULK);
+	return request->route && (request->route->uses & HTTP_BULK);
 }
 
 static size_t most_body(const struct http_request *request)
@@ -213,24 +204,8 @@ static size_t most_body(const struct http_request *request)
 	return is_bulk(request) ? HTTP_BULK_MOST : MOST_BODY;
 }
 
-/* A large body takes a place until the request is over. */
-static bool check_bulk(struct http_request *request, bool large)
-{
-	struct http *http = request->http;
-
-	if (!large)
-		return true;
-	if (http->bulky >= MOST_BULKY) {
-		http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE,
-			"too many large requests are being received");
-		return false;
-	}
-	http->bulky++;
-	request->bulky = true;
-	return true;
-}
-
-/* Only forms may have a body, but for routes with HTTP_BULK. */
+/* Only forms may have a body, but for routes with HTTP_BULK. A large one takes a place until the
+ * request is over. */
 static bool check_body(struct http_request *request)
 {
 	const char *length = http_header(request, "Content-Length");
@@ -243,8 +218,18 @@ static bool check_body(struct http_request *request)
 		http_request_fail(request, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
 		return false;
 	}
-	if (is_bulk(request))
-		return check_bulk(request, chunked || atoll(length) > MOST_BODY);
+	if (is_bulk(request) && !chunked && atoll(length) <= MOST_BODY)
+		return true;
+	if (is_bulk(request) && request->http->bulky >= MOST_BULKY) {
+		http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"too many large requests are being received");
+		return false;
+	}
+	if (is_bulk(request)) {
+		request->http->bulky++;
+		request->bulky = true;
+		return true;
+	}
 	if (type && strncasecmp(type, form, strlen(form)) == 0)
 		return true;
 	http_request_fail(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
@@ -353,7 +338,7 @@ static bool parse(struct http_request *request, struct error *error)
 {
 	const char *names = request->route->parameters;
 
-	if (names == http_any_parameters)
+	if (names && strcmp(names, "*") == 0)
 		return true;
 	return http_query_parse(request->arena, request->query, strlen(request->query), names,
 		       HTTP_VALUE, &request->parameters, error) &&
@@ -363,21 +348,20 @@ static bool parse(struct http_request *request, struct error *error)
 }
 
 /* A client that has shut down its side has most likely left. */
-static bool has_left(const struct http_request *request)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct pollfd poller = {.fd = info->connect_fd, .events = POLLRDHUP};
-
-	return poll(&poller, 1, 0) == 1;
-}
-
 static void clear_places(struct http *http)
 {
-	for (struct http_request *request = http->requests; request; request = request->next)
-		if (request->stage == STAGE_WAITING && has_left(request))
+	for (struct http_request *request = http->requests; request; request = request->next) {
+		struct pollfd poller = {.events = POLLRDHUP};
+
+		if (request->stage != STAGE_WAITING)
+			continue;
+		poller.fd = MHD_get_connection_info(
+			request->connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+				    ->connect_fd;
+		if (poll(&poller, 1, 0) == 1)
 			http_request_fail(
 				request, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pending requests");
+	}
 }
 
 static bool check_place(struct http_request *request)
@@ -385,15 +369,15 @@ static bool check_place(struct http_request *request)
 	struct http *http = request->http;
 	const struct route *route = request->route;
 	size_t *waiting = http_places(request);
-	size_t places = route->guarded == HTTP_SHOWN
-				? MOST_PICTURES
-				: MOST_WAITING + (route->urgent ? URGENT_PLACES : 0);
+	bool urgent = route->uses & HTTP_URGENT;
+	size_t places = route->uses & HTTP_SHOWN ? MOST_PICTURES
+						 : MOST_WAITING + (urgent ? URGENT_PLACES : 0);
 
 	if (route->patience == 0)
 		return true;
 	if (*waiting >= places)
 		clear_places(http);
-	if (*waiting < places && (http->kept < MOST_KEPT || route->urgent))
+	if (*waiting < places && (http->kept < MOST_KEPT || urgent))
 		return true;
 	http_request_fail(
 		request, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests are waiting for answers");
@@ -405,7 +389,8 @@ static void call_route(struct http_request *request)
 	struct http *http = request->http;
 
 	request->known = arena_strdup(request->arena, http_header(request, "If-None-Match"));
-	request->gzips = http_accept_encoding(http_header(request, "Accept-Encoding"), "gzip");
+	request->gzips = http_quality(request->arena, http_header(request, "Accept-Encoding"),
+				 "gzip", NULL) > 0;
 	request->stage = STAGE_SERVING;
 	request->kept = true;
 	http->kept++;
@@ -423,8 +408,11 @@ static void serve_request(struct http_request *request)
 {
 	struct error error;
 
+	const struct http *http = request->http;
+	bool ends = http->options.ending && *http->options.ending && request->route->patience > 0;
+
 	http_visits_complete(request->connection);
-	if (request->http->stopping)
+	if (http->stopping || ends)
 		http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, stopping);
 	else if (request->posted && request->dropped > 0)
 		http_request_fail(request, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
@@ -561,29 +549,11 @@ static struct MHD_Daemon *start_daemon(struct http *http)
 		http_request_end, http, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
-/* "https://hunter.example.com:8443" of an address under which there may be a path. */
-static char *origin_of(const char *url)
-{
-	const char *host = url ? strstr(url, "://") : NULL;
-
-	return host ? strndup(url, (size_t)(host - url) + 3 + strcspn(host + 3, "/?#")) : NULL;
-}
-
-static bool open_daemon(struct http *http, const char *address, struct error *error)
-{
-	http->daemon = start_daemon(http);
-	if (http->daemon)
-		return true;
-	error_set(error, ERROR_STATE, "cannot listen on %.200s: %s", address, strerror(errno));
-	listen_remove(&http->listener);
-	close(http->listener.fd);
-	return false;
-}
-
 struct http *http_start(
 	struct engine *engine, const struct http_options *options, struct error *error)
 {
 	struct http *http = memory_new(1, sizeof *http);
+	const char *url = options->external_url, *host = url ? strstr(url, "://") : NULL;
 
 	*http = (struct http){.engine = engine, .options = *options};
 	http->options.listen = (struct listen_options){0}; /* a reload may free borrowed data */
@@ -597,11 +567,17 @@ struct http *http_start(
 		return NULL;
 	}
 	http->tls = options->access && !*http->listener.path && access_tls(options->access);
-	if (!open_daemon(http, options->listen.address, error)) {
+	http->daemon = start_daemon(http);
+	if (!http->daemon) {
+		error_set(error, ERROR_STATE, "cannot listen on %.200s: %s",
+			options->listen.address, strerror(errno));
+		listen_remove(&http->listener);
+		close(http->listener.fd);
 		free(http);
 		return NULL;
 	}
-	http->external = origin_of(options->external_url);
+	if (host) /* "https://hunter.example.com:8443", under which there may be a path */
+		http->external = strndup(url, (size_t)(host - url) + 3 + strcspn(host + 3, "/?#"));
 	(void)!gethostname(http->machine, sizeof http->machine - 1);
 	http->epoll = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
 	engine_host(engine, http->epoll, serve, http);
@@ -641,7 +617,7 @@ void http_free(struct http *http)
 
 uint16_t http_port(const struct http *http)
 {
-	return http->listener.port;
+	return MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
 }
 
 bool http_is_reachable(const struct http *http)

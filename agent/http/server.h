@@ -20,10 +20,14 @@
 struct http;
 struct http_request;
 
-enum http_methods {
-	HTTP_READ = 1, /* GET and HEAD */
-	HTTP_POST = 2, /* with a form, if it has a body */
-	HTTP_BULK = 4, /* in addition to POST: a body of any content type, for http_body */
+/* What a route is used for, and how. Bits. */
+enum http_use {
+	HTTP_READ = 1,    /* GET and HEAD */
+	HTTP_POST = 2,    /* with a form, if it has a body */
+	HTTP_BULK = 4,    /* in addition to POST: a body of any content type, which it may take */
+	HTTP_SHOWN = 8,   /* pages of other sites may show it as an image, but not read it, ... */
+	HTTP_OPEN = 16,   /* ... or use it freely; else not at all */
+	HTTP_URGENT = 32, /* may wait even if all ordinary places are taken */
 };
 
 enum { HTTP_BULK_MOST = 10 << 20 }; /* bytes */
@@ -42,28 +46,17 @@ struct http_answer {
 	const char *policy; /* Content-Security-Policy; NULL: nothing may be loaded or run */
 };
 
-/* For `parameters` of a route that ignores them, such as a page whose script reads them. */
-extern const char http_any_parameters[];
-
-/* Whether pages of other sites may use a route. `true`: not at all. */
-enum http_guarding {
-	HTTP_OPEN,
-	HTTP_GUARDED,
-	HTTP_SHOWN /* as an image, which they cannot read */
-};
-
 struct route {
-	/* Exact, but for a *, which stands for an id: see http_id. One that ends with a slash, but
-	 * "/", has all paths below it: see http_rest. */
+	/* Exact, but for a *, which stands for an id. One that ends with a slash, but "/", has all
+	 * paths below it. */
 	const char *path;
-	unsigned methods; /* enum http_methods */
-	enum http_guarding guarded;
-	int64_t patience; /* ms a client waits for a later answer; 0: it is answered at once */
-	const char
-		*parameters; /* names of accepted ones, with blanks between them; or NULL: none */
-	void (*serve)(struct http_request *request);
-	bool urgent; /* may wait even if all ordinary places are taken */
+	unsigned uses; /* enum http_use */
 	enum role needs;
+	int64_t patience; /* ms a client waits for a later answer; 0: it is answered at once */
+	/* Names of accepted ones, with blanks between them; NULL: none. "*": they are ignored, as
+	 * by a page whose script reads them. */
+	const char *parameters;
+	void (*serve)(struct http_request *request);
 };
 
 enum { HTTP_TABLES = 4 };
@@ -74,7 +67,8 @@ struct http_options {
 	const char *external_url;                /* the agent's public address, or NULL */
 	const struct route *routes[HTTP_TABLES]; /* each ends with one without a path; or NULL */
 	void *context;                           /* of the routes */
-	int64_t request_within;                  /* ms to receive a request; 0: half a minute */
+	const bool *ending;     /* routes that clients may wait for are called no more; or NULL */
+	int64_t request_within; /* ms to receive a request; 0: half a minute */
 };
 
 /*
@@ -93,28 +87,13 @@ void http_free(struct http *http);
 uint16_t http_port(const struct http *http);
 bool http_is_reachable(const struct http *http);
 
-/* The id in the request's path; 0: its route has none. */
-int64_t http_id(const struct http_request *request);
-
-/* The rest of the address after the route's path, if that ends with a slash. */
-const char *http_rest(const struct http_request *request);
-
-/* Takes the body of a request whose route has HTTP_BULK. */
-struct buf http_body(struct http_request *request);
-
-/* The sender of the request. */
-const struct http_person *http_person(const struct http_request *request);
-
-/* A parameter or header; NULL: not given. Headers are valid while the route is called, all else
- * as long as the request. */
+/* A parameter or header; NULL: not given. Headers are valid while the route is called, parameters
+ * as long as the request (see request.h). */
 const char *http_parameter(const struct http_request *request, const char *name);
 const char *http_header(const struct http_request *request, const char *name);
-struct arena *http_arena(struct http_request *request);
-struct buf *http_buffer(struct http_request *request);  /* for building the answer */
-void *http_context(const struct http_request *request); /* of its server's routes */
 
 /* Answers; takes the body. The route must not use the request afterwards. http_send answers with
- * what http_buffer has, as JSON. */
+ * what the request's buffer has, as JSON. */
 void http_answer(struct http_request *request, struct http_answer *answer);
 void http_send(struct http_request *request, int status);
 void http_fail(struct http_request *request, int status, const char *format, ...) PRINTF_LIKE(3, 4);

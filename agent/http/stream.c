@@ -35,15 +35,6 @@ void http_flow_end(struct http_request *request)
 		stream.end(stream.context);
 }
 
-static void rest(struct http_request *request)
-{
-	struct flow *flow = &request->flow;
-
-	flow->resting = true;
-	flow->due = flow->stream.every > 0 ? clock_monotonic() + flow->stream.every : INT64_MAX;
-	MHD_suspend_connection(request->connection);
-}
-
 static enum http_flow next_piece(struct http_request *request)
 {
 	struct flow *flow = &request->flow;
@@ -74,7 +65,10 @@ static ssize_t read_piece(void *context, uint64_t position, char *out, size_t si
 		if (then == HTTP_ENDS)
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		if (then == HTTP_RESTS) {
-			rest(request);
+			flow->resting = true;
+			flow->due = flow->stream.every > 0 ? clock_monotonic() + flow->stream.every
+							   : INT64_MAX;
+			MHD_suspend_connection(request->connection);
 			return 0;
 		}
 	}
@@ -89,16 +83,6 @@ struct MHD_Response *http_flow_response(struct http_request *request)
 {
 	return MHD_create_response_from_callback(
 		MHD_SIZE_UNKNOWN, BLOCK, read_piece, request, NULL);
-}
-
-/* Lets the kernel give up on a peer that has vanished silently. */
-static void bound_silence(struct MHD_Connection *connection)
-{
-	int socket =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-
-	(void)setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &(unsigned){ACKNOWLEDGED_WITHIN},
-		sizeof(unsigned));
 }
 
 /* Behind a trusted proxy the client's address counts, not the proxy's. */
@@ -136,7 +120,13 @@ bool http_stream(struct http_request *request, const struct http_stream *stream)
 		stream->end(stream->context);
 	}
 	if (waits && stream->endless) {
-		bound_silence(request->connection);
+		int socket = MHD_get_connection_info(
+			request->connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+				     ->connect_fd;
+
+		/* Lets the kernel give up on a peer that has vanished silently. */
+		(void)setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT,
+			&(unsigned){ACKNOWLEDGED_WITHIN}, sizeof(unsigned));
 		http_visits_listen(request->connection);
 	}
 	http_answer(request, &(struct http_answer){.type = stream->type});

@@ -16,26 +16,19 @@ int64_t throttle_pause(const struct throttle *throttle, uint64_t key, int64_t no
 	return 0;
 }
 
-/* A free place, or that of the pause that ends first. */
-static struct throttle_place *claim(struct throttle *throttle)
-{
-	struct throttle_place *first = throttle->places;
-
-	if (throttle->count < THROTTLE_PLACES)
-		return &throttle->places[throttle->count++];
-	for (size_t i = 1; i < throttle->count; i++)
-		if (throttle->places[i].until < first->until)
-			first = &throttle->places[i];
-	return first;
-}
-
 unsigned throttle_failed(struct throttle *throttle, uint64_t key, int64_t now)
 {
 	struct throttle_place *place = find(throttle, key);
 	int64_t pause = 0;
 
-	if (!place) {
-		place = claim(throttle);
+	if (!place) { /* a free place, or that of the pause that ends first */
+		place = throttle->places;
+		if (throttle->count < THROTTLE_PLACES)
+			place = &throttle->places[throttle->count++];
+		else
+			for (size_t i = 1; i < throttle->count; i++)
+				if (throttle->places[i].until < place->until)
+					place = &throttle->places[i];
 		*place = (struct throttle_place){.key = key};
 	} else if (place->until + THROTTLE_FORGET <= now) {
 		place->failures = 0;

@@ -7,7 +7,7 @@ void api_get_agents(struct http_request *request)
 {
 	const struct agent *agent = api_of(request)->agent;
 	const struct store_turn *seen = fleet_picture(agent);
-	struct buf *out = http_buffer(request);
+	struct buf *out = &request->buffer;
 
 	if (seen) {
 		agents_put_json(out, seen, fleet_instance(agent));

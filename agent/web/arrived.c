@@ -408,7 +408,7 @@ static void answer(const struct arrival *arrival)
 {
 	const struct arrived *arrived = &arrival->arrived;
 	size_t count = arrived->readers.count, shown = count < MOST_SHOWN ? count : MOST_SHOWN;
-	struct buf *out = http_buffer(arrival->request);
+	struct buf *out = &arrival->request->buffer;
 
 	buf_printf(out, "{\"names\": %zu, \"unread\": %zu, \"count\": %zu, \"tests\": [",
 		arrived->names, arrived->unread, count);
@@ -476,10 +476,11 @@ static void add(struct arrivals *arrivals, struct http_request *request, enum ar
 
 	*arrival = (struct arrival){.arrivals = arrivals,
 		.request = request,
-		.body = http_body(request),
+		.body = request->body,
 		.packed = packed,
 		.kind = kind,
 		.arena = arena_new()};
+	request->body = (struct buf){0};
 	arrival->came = arrival->body.length;
 	arrivals->waiting++;
 	arrivals->bytes += arrival->came;
@@ -490,15 +491,9 @@ static void add(struct arrivals *arrivals, struct http_request *request, enum ar
 		begin(arrivals);
 }
 
-static bool is_full(const struct arrivals *arrivals)
-{
-	return arrivals->waiting > MOST_WAITING ||
-	       (arrivals->first && arrivals->bytes - arrivals->first->came >= MOST_BYTES_WAITING);
-}
-
 void api_post_arrived(struct http_request *request)
 {
-	struct api *api = api_of(request);
+	struct arrivals *arrivals = api_of(request)->arrivals;
 	const char *word = http_parameter(request, "kind");
 	const char *encoding = http_header(request, "Content-Encoding");
 	enum arrived_kind kind = word ? kind_of(word, strlen(word), kinds) : ARRIVED_ANY;
@@ -508,10 +503,9 @@ void api_post_arrived(struct http_request *request)
 		http_fail(request, 400, "kind: graphite, prometheus, file or test is needed");
 	else if (encoding && *encoding && !packed && strcasecmp(encoding, "identity") != 0)
 		http_fail(request, 415, "unsupported encoding: expected gzip or none");
-	else if (api->agent->stopping)
-		http_fail(request, 503, "the agent is stopping");
-	else if (is_full(api->arrivals))
+	else if (arrivals->waiting > MOST_WAITING ||
+		 (arrivals->first && arrivals->bytes - arrivals->first->came >= MOST_BYTES_WAITING))
 		http_fail(request, 503, "too many requests are waiting to be read");
 	else
-		add(api->arrivals, request, kind, packed);
+		add(arrivals, request, kind, packed);
 }

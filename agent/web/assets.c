@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "agent/http/head.h"
+#include "agent/http/request.h"
 
 /* The policy of pages: nothing inline, nothing from other hosts. */
 static const char policy[] =
@@ -45,7 +45,7 @@ static void answer_with(struct http_request *request, const struct asset *asset)
 {
 	struct http_answer answer = {.type = asset->type, .etag = asset->version, .policy = policy};
 
-	if (http_accept_encoding(http_header(request, "Accept-Encoding"), "gzip")) {
+	if (request->gzips) {
 		answer.encoding = "gzip";
 		answer.fixed = asset->bytes;
 		answer.fixed_length = asset->length;
@@ -62,28 +62,23 @@ static void get_page(struct http_request *request)
 
 static void get_asset(struct http_request *request)
 {
-	const struct asset *asset = asset_named(http_rest(request));
+	const struct asset *asset = asset_named(request->rest);
 
 	if (asset)
 		answer_with(request, asset);
 	else
-		http_fail(request, 404, "there is no file \"%.100s\"", http_rest(request));
+		http_fail(request, 404, "there is no file \"%.100s\"", request->rest);
 }
 
-#define PAGE(path)                                                                                 \
-	{                                                                                          \
-		path, HTTP_READ, true, 0, http_any_parameters, get_page, false, ROLE_VIEWER        \
-	}
-
 const struct route asset_routes[] = {
-	{"/assets/", HTTP_READ, true, 0, http_any_parameters, get_asset, false, ROLE_ANYBODY},
-	PAGE("/"),
-	PAGE("/change/*"),
-	PAGE("/explore"),
-	PAGE("/clusters"),
-	PAGE("/tests"),
-	PAGE("/silences"),
-	PAGE("/status"),
-	PAGE("/agents"),
+	{"/assets/", HTTP_READ, ROLE_ANYBODY, 0, "*", get_asset},
+	{"/", HTTP_READ, ROLE_VIEWER, 0, "*", get_page},
+	{"/change/*", HTTP_READ, ROLE_VIEWER, 0, "*", get_page},
+	{"/explore", HTTP_READ, ROLE_VIEWER, 0, "*", get_page},
+	{"/clusters", HTTP_READ, ROLE_VIEWER, 0, "*", get_page},
+	{"/tests", HTTP_READ, ROLE_VIEWER, 0, "*", get_page},
+	{"/silences", HTTP_READ, ROLE_VIEWER, 0, "*", get_page},
+	{"/status", HTTP_READ, ROLE_VIEWER, 0, "*", get_page},
+	{"/agents", HTTP_READ, ROLE_VIEWER, 0, "*", get_page},
 	{0},
 };

@@ -48,15 +48,15 @@ static void put_journal(struct buf *out, const struct bisection_row *row)
 
 static void answer_one(struct http_request *request, int status, const struct bisection_row *row)
 {
-	put_row(http_buffer(request), row);
-	buf_text(http_buffer(request), "}\n");
+	put_row(&request->buffer, row);
+	buf_text(&request->buffer, "}\n");
 	http_send(request, status);
 }
 
 static void listed(struct store_bisections *list)
 {
 	struct http_request *request = list->call.context;
-	struct buf *out = http_buffer(request);
+	struct buf *out = &request->buffer;
 
 	if (api_failed(request, &list->call)) {
 		store_call_free(&list->call);
@@ -77,22 +77,20 @@ static void listed(struct store_bisections *list)
 
 void api_get_bisections(struct http_request *request)
 {
-	struct agent *agent = api_of(request)->agent;
 	struct store_bisections *list = store_bisections_new(listed, request);
-	struct error error;
-	bool good =
-		api_id(request, "change", "a change", &list->change, &error) &&
-		api_id(request, "before", "a bisection", &list->before_id, &error) &&
-		api_choices(request, "state", bisection_state_names, 1, &list->states, &error) &&
-		api_limit(request, LIMIT, MOST - 1, &list->limit, &error);
+	struct form form = api_form(request, list->call.arena);
 
-	api_ask(agent, request, &list->call, good ? NULL : &error);
+	list->change = form_id(&form, "change", "a change");
+	list->before_id = form_id(&form, "before", "a bisection");
+	list->states = form_choices(&form, "state", bisection_state_names, 1);
+	list->limit = form_number(&form, "limit", 1, MOST - 1, LIMIT);
+	api_ask(request, &form, &list->call);
 }
 
 static void found(struct store_bisections *list)
 {
 	struct http_request *request = list->call.context;
-	struct buf *out = http_buffer(request);
+	struct buf *out = &request->buffer;
 
 	if (api_failed(request, &list->call)) {
 		;
@@ -111,9 +109,9 @@ void api_get_bisection(struct http_request *request)
 {
 	struct store_bisections *list = store_bisections_new(found, request);
 
-	list->id = http_id(request);
+	list->id = request->id;
 	list->lines = true;
-	api_ask(api_of(request)->agent, request, &list->call, NULL);
+	api_ask(request, NULL, &list->call);
 }
 
 /* Starting one: the change determines the test, and the test the lab. */
@@ -177,19 +175,17 @@ static void change_read(struct store_list *list)
 
 void api_post_bisection(struct http_request *request)
 {
-	struct wanting *wanting = arena_alloc(http_arena(request), sizeof *wanting);
+	struct wanting *wanting = arena_alloc(request->arena, sizeof *wanting);
 	struct store_list *list = store_list_new(change_read, wanting);
-	struct error error;
-	bool good;
+	struct form form = api_form(request, request->arena);
 
-	*wanting = (struct wanting){.request = request};
-	good = api_actor(request, &wanting->actor, &error) &&
-	       api_id(request, "change", "a change", &wanting->change, &error) &&
-	       (wanting->change != 0 ||
-		       error_set(&error, ERROR_USAGE, "change: the id of a change is needed"));
+	*wanting = (struct wanting){
+		request, api_actor(request, &form), form_id(&form, "change", "a change")};
+	if (wanting->change == 0)
+		form_fail(&form, "change: the id of a change is needed");
 	list->filter.before_id = wanting->change + 1;
 	list->filter.limit = 1;
-	api_ask(api_of(request)->agent, request, &list->call, good ? NULL : &error);
+	api_ask(request, &form, &list->call);
 }
 
 static void said(struct store_bisection_say *say)
@@ -210,91 +206,56 @@ static void said(struct store_bisection_say *say)
 	store_call_free(&say->call);
 }
 
-/* Takes over the call. */
-static void say_it(struct http_request *request, struct store_bisection_say *say,
-	bool (*fill)(
-		struct http_request *request, struct store_bisection_say *say, struct error *error))
+/* What a person, or the lab, has to say of a bisection. */
+static struct store_bisection_say *say_of(struct http_request *request, struct form *form)
 {
-	struct agent *agent = api_of(request)->agent;
-	struct error error;
-	bool good = api_actor(request, &say->actor, &error) && fill(request, say, &error);
+	struct store_bisection_say *say = store_bisection_say_new(said, request);
 
-	say->bisection = http_id(request);
-	say->now = agent_now(agent);
-	api_ask(agent, request, &say->call, good ? NULL : &error);
-}
-
-static bool fill_cancel(
-	struct http_request *request, struct store_bisection_say *say, struct error *error)
-{
-	(void)request, (void)error;
-	say->cancel = true;
-	say->why = arena_printf(say->call.arena, "cancelled by %s", say->actor.person);
-	return true;
+	*form = api_form(request, say->call.arena);
+	say->actor = api_actor(request, form);
+	say->bisection = request->id;
+	say->now = form->now;
+	return say;
 }
 
 void api_post_bisection_cancel(struct http_request *request)
 {
-	say_it(request, store_bisection_say_new(said, request), fill_cancel);
-}
+	struct form form;
+	struct store_bisection_say *say = say_of(request, &form);
 
-static bool read_run(struct http_request *request, int64_t *run, struct error *error)
-{
-	if (!api_id(request, "run", "a run", run, error))
-		return false;
-	return *run > 0 || error_set(error, ERROR_USAGE, "run: the number of a run is needed");
-}
-
-static bool read_value(const char *text, double *value, struct error *error)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	return (end > text && !*end && isfinite(*value) && strspn(text, " \t\n") == 0) ||
-	       error_set(error, ERROR_USAGE, "value: a finite number is needed");
-}
-
-static bool read_problem(struct http_request *request, const char **problem, struct error *error)
-{
-	*problem = http_parameter(request, "problem");
-	if (*problem && (strlen(*problem) > PROBLEM_MOST || !utf8_is_shown(*problem, "")))
-		return error_set(error, ERROR_USAGE,
-			"problem: at most 300 bytes of UTF-8 without control characters");
-	return true;
+	say->cancel = true;
+	say->why = arena_printf(form.arena, "cancelled by %s", say->actor.person);
+	api_ask(request, &form, &say->call);
 }
 
 /* As the lab of the bisection reads it. */
-static bool fill_answer(
-	struct http_request *request, struct store_bisection_say *say, struct error *error)
+void api_post_bisection_result(struct http_request *request)
 {
-	const char *value = http_parameter(request, "value");
-	const char *outcome = http_parameter(request, "outcome");
-	const char *problem;
+	struct form form;
+	struct store_bisection_say *say = say_of(request, &form);
+	const char *value = form_get(&form, "value"), *outcome = form_get(&form, "outcome");
+	const char *problem = form_get(&form, "problem");
 	size_t known = 0;
-	double number;
+	char *end = NULL;
+	double number = value ? strtod(value, &end) : 0;
 
 	say->line.kind = BISECTION_ANSWER;
+	say->line.run = form_id(&form, "run", "a run");
+	if (say->line.run == 0)
+		form_fail(&form, "run: the number of a run is needed");
+	if (problem && (strlen(problem) > PROBLEM_MOST || !utf8_is_shown(problem, "")))
+		form_fail(&form, "problem: at most 300 bytes of UTF-8 without control characters");
 	outcome = outcome ? outcome : value ? lab_outcomes[BISECT_MEASURED] : "";
 	while (lab_outcomes[known] && strcmp(lab_outcomes[known], outcome) != 0)
 		known++;
-	if (!read_run(request, &say->line.run, error) || !read_problem(request, &problem, error))
-		return false;
 	if (!lab_outcomes[known] || (known == BISECT_MEASURED) != (value != NULL))
-		return error_set(error, ERROR_USAGE,
-			"outcome: measured with a value, untestable or failed is needed");
-	if (known == BISECT_MEASURED) {
-		if (!read_value(value, &number, error))
-			return false;
-		say->line.text =
-			arena_printf(say->call.arena, "%s %.17g", lab_outcomes[known], number);
-	} else {
-		say->line.text = arena_printf(say->call.arena, "%s%s%s", lab_outcomes[known],
+		form_fail(&form, "outcome: measured with a value, untestable or failed is needed");
+	else if (value && (end == value || *end || !isfinite(number) || strchr(" \t\n", *value)))
+		form_fail(&form, "value: a finite number is needed");
+	else if (value)
+		say->line.text = arena_printf(form.arena, "%s %.17g", lab_outcomes[known], number);
+	else
+		say->line.text = arena_printf(form.arena, "%s%s%s", lab_outcomes[known],
 			problem ? ": " : "", problem ? problem : "");
-	}
-	return true;
-}
-
-void api_post_bisection_result(struct http_request *request)
-{
-	say_it(request, store_bisection_say_new(said, request), fill_answer);
+	api_ask(request, &form, &say->call);
 }

@@ -13,17 +13,6 @@
 
 enum { LIMIT = 12 };
 
-static void put_relations(struct buf *out, unsigned relations)
-{
-	buf_text(out, ", \"relations\": [");
-	for (int i = 0; i < RELATIONS; i++)
-		if (relations >> i & 1) {
-			json_next(out);
-			buf_json_text(out, relation_names[i]);
-		}
-	buf_char(out, ']');
-}
-
 /* The points that are stored with a change; null without any. */
 static void put_excerpt(struct buf *out, const struct excerpt *excerpt)
 {
@@ -58,19 +47,15 @@ static void put_sibling(struct buf *out, const struct related_change *related)
 	json_put_text(out, "state", change_state_names[record->state]);
 	json_put_text(out, "triage",
 		triage_state_names[record->triage.state ? record->triage.state : TRIAGE_OPEN]);
-	put_relations(out, related->relations);
+	buf_text(out, ", \"relations\": [");
+	for (int i = 0; i < RELATIONS; i++)
+		if (related->relations >> i & 1) {
+			json_next(out);
+			buf_json_text(out, relation_names[i]);
+		}
+	buf_char(out, ']');
 	put_excerpt(out, &related->excerpt);
 	buf_char(out, '}');
-}
-
-static void put_siblings(struct buf *out, const struct store_story *story)
-{
-	buf_text(out, ",\n \"siblings\": [");
-	for (size_t i = 0; i < story->related_count; i++) {
-		json_line(out);
-		put_sibling(out, &story->related[i]);
-	}
-	buf_printf(out, "], \"siblings_total\": %zu", story->related_total);
 }
 
 /* A silence that these values select. Long ones make no matcher. */
@@ -210,8 +195,12 @@ static void put_story(struct buf *out, const struct api *api, struct store_story
 	put_silence(out, silence_of(agent->config, &story->silences, record, story->now));
 	put_silences(out, &record->item);
 	json_put_id(out, "cluster", story->cluster);
-	put_siblings(out, story);
-	buf_text(out, "}\n");
+	buf_text(out, ",\n \"siblings\": [");
+	for (size_t i = 0; i < story->related_count; i++) {
+		json_line(out);
+		put_sibling(out, &story->related[i]);
+	}
+	buf_printf(out, "], \"siblings_total\": %zu}\n", story->related_total);
 }
 
 static void told(struct store_story *story)
@@ -226,7 +215,7 @@ static void told(struct store_story *story)
 		http_fail(request, 404, "there is no change %" PRId64, story->change);
 	else {
 		api_hide(request, story->call.arena, &story->records);
-		put_story(http_buffer(request), api_of(request), story);
+		put_story(&request->buffer, api_of(request), story);
 		http_send(request, 200);
 	}
 	store_call_free(&story->call);
@@ -255,15 +244,12 @@ static void list_clusters(const struct config *config, struct store_story *story
 
 void api_get_change(struct http_request *request)
 {
-	struct api *api = api_of(request);
 	struct store_story *story = store_story_new(told, request);
-	struct error error;
-	int64_t limit;
-	bool good = api_limit(request, LIMIT, STORE_RELATED_MOST, &limit, &error);
+	struct form form = api_form(request, story->call.arena);
 
-	story->change = http_id(request);
-	story->now = agent_now(api->agent);
-	story->limit = (size_t)limit;
-	list_clusters(api->agent->config, story);
-	api_ask(api->agent, request, &story->call, good ? NULL : &error);
+	story->change = request->id;
+	story->now = form.now;
+	story->limit = (size_t)form_number(&form, "limit", 1, STORE_RELATED_MOST, LIMIT);
+	list_clusters(api_of(request)->agent->config, story);
+	api_ask(request, &form, &story->call);
 }

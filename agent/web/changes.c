@@ -15,7 +15,7 @@ enum { LIMIT = 100, MOST = 1000 };
 static void listed(struct store_list *list)
 {
 	struct http_request *request = list->call.context;
-	struct buf *out = http_buffer(request);
+	struct buf *out = &request->buffer;
 	size_t count = list->records.count;
 
 	if (api_failed(request, &list->call)) {
@@ -40,14 +40,11 @@ static void listed(struct store_list *list)
 
 void api_get_changes(struct http_request *request)
 {
-	struct agent *agent = api_of(request)->agent;
 	struct store_list *list = store_list_new(listed, request);
-	struct change_filter *filter = &list->filter;
-	struct error error;
-	bool good = change_form_read(api_form, request, agent_now(agent), list->call.arena, filter,
-			    &error) &&
-		    api_id(request, "before", "a change", &filter->before_id, &error) &&
-		    api_limit(request, LIMIT, MOST, &filter->limit, &error);
+	struct form form = api_form(request, list->call.arena);
 
-	api_ask(agent, request, &list->call, good ? NULL : &error);
+	(void)change_form_read(&form, &list->filter);
+	list->filter.before_id = form_id(&form, "before", "a change");
+	list->filter.limit = form_number(&form, "limit", 1, MOST, LIMIT);
+	api_ask(request, &form, &list->call);
 }

@@ -120,14 +120,14 @@ static void list_cluster(void *context, const struct scheduler_cluster *state)
 
 void api_get_clusters(struct http_request *request)
 {
-	struct buf *out = http_buffer(request);
-	struct listing listing = {.group = http_parameter(request, "group"), .out = out};
-	struct error error;
+	struct buf *out = &request->buffer;
+	struct form form = api_form(request, request->arena);
+	struct listing listing = {.group = form_get(&form, "group"),
+		.page = api_page_begin(&form, LIMIT, MOST),
+		.out = out};
 
-	if (!api_page_begin(&listing.page, request, LIMIT, MOST, &error)) {
-		http_fail(request, 400, "%s", error.text);
+	if (api_wrong(request, &form))
 		return;
-	}
 	buf_text(out, "{\"groups\": [");
 	scheduler_each_cluster(api_of(request)->scheduler, list_cluster, &listing);
 	api_page_end(&listing.page, out);

@@ -11,6 +11,7 @@
 struct asking {
 	struct http_request *request;
 	struct store_list *list;
+	const char *path;                   /* of the clone, or NULL */
 	const char *from, *to, *commit_url; /* commit_url: the template */
 };
 
@@ -54,13 +55,14 @@ static void put_commit(struct buf *out, const struct asking *asking, const struc
 	buf_char(out, '}');
 }
 
-static void answer(struct asking *asking, bool configured, const struct commits *commits)
+static void answer(void *context, const struct commits *commits)
 {
+	const struct asking *asking = context;
 	const struct change_record *record = &asking->list->records.items[0];
-	struct buf *out = http_buffer(asking->request);
+	struct buf *out = &asking->request->buffer;
 
 	buf_printf(out, "{\"change\": %" PRId64, record->item.id);
-	json_put_bool(out, "configured", configured);
+	json_put_bool(out, "configured", asking->path != NULL);
 	json_put_text(out, "from", asking->from);
 	json_put_text(out, "to", asking->to);
 	json_put_text(out, "compare_url", record->item.compare_url);
@@ -77,18 +79,12 @@ static void answer(struct asking *asking, bool configured, const struct commits 
 	store_call_free(&asking->list->call);
 }
 
-static void found(void *context, const struct commits *commits)
-{
-	answer(context, true, commits);
-}
-
 static void listed(struct store_list *list)
 {
 	struct asking *asking = list->call.context;
 	const struct api *api = api_of(asking->request);
 	const struct config *config = api->agent->config;
 	int64_t id = list->filter.before_id - 1;
-	const char *path;
 
 	asking->list = list;
 	if (api_failed(asking->request, &list->call)) {
@@ -102,25 +98,24 @@ static void listed(struct store_list *list)
 	}
 	announce_links(list->call.arena, config, &list->records.items[0]);
 	announcement_range(&list->records.items[0].item, &asking->from, &asking->to);
-	path = repository_of(config, list->records.items[0].item.test, &asking->commit_url);
+	asking->path = repository_of(config, list->records.items[0].item.test, &asking->commit_url);
 	asking->commit_url = arena_strdup(list->call.arena, asking->commit_url);
-	if (path)
+	if (asking->path)
 		repository_commits(
-			api->repositories, path, asking->from, asking->to, found, asking);
+			api->repositories, asking->path, asking->from, asking->to, answer, asking);
 	else
-		answer(asking, false, &(struct commits){0});
+		answer(asking, &(struct commits){0});
 }
 
 void api_get_commits(struct http_request *request)
 {
-	struct agent *agent = api_of(request)->agent;
 	struct store_list *list = store_list_new(listed, NULL);
 	struct asking *asking = arena_alloc(list->call.arena, sizeof *asking);
 
 	*asking = (struct asking){.request = request};
 	list->call.context = asking;
-	list->filter.before_id = http_id(request) + 1;
+	list->filter.before_id = request->id + 1;
 	list->filter.limit = 1;
-	list->filter.now = agent_now(agent);
-	api_ask(agent, request, &list->call, NULL);
+	list->filter.now = agent_now(api_of(request)->agent);
+	api_ask(request, NULL, &list->call);
 }

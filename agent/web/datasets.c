@@ -16,6 +16,7 @@ enum { FETCHES = 4 };
 enum entry_state { ENTRY_WAITS, ENTRY_BUSY, ENTRY_RESTS };
 
 struct entry {
+	struct fetching fetching;
 	struct datasets *datasets;
 	struct task *task;
 	enum entry_state state;
@@ -33,6 +34,41 @@ struct datasets {
 	size_t fetching;
 };
 
+void fetching_begin(struct fetching *fetching, struct agent *agent, struct task *task)
+{
+	fetching->agent = agent;
+	task->context = fetching;
+	task->release = config_ref_release_task;
+	task->holder = config_ref_hold(agent->config_ref);
+}
+
+static void submit_companion(void *context, struct task *task)
+{
+	const struct task *own = context;
+	const struct fetching *fetching = own->context;
+
+	task->release = config_ref_release_task;
+	task->holder = config_ref_hold(own->holder);
+	engine_submit(fetching->agent->engine, task);
+}
+
+/* The data of other tests that it needs are there, or could not be read. */
+static void submit(struct task *task)
+{
+	const struct fetching *fetching = task->context;
+
+	if (task->failed)
+		task->done(task);
+	else
+		engine_submit(fetching->agent->engine, task);
+}
+
+void fetching_submit(struct task *task)
+{
+	companions_fetch(&(struct companions_way){.submit = submit_companion, .context = task},
+		task, submit);
+}
+
 struct datasets *datasets_new(struct agent *agent)
 {
 	struct datasets *datasets = memory_new(1, sizeof *datasets);
@@ -41,21 +77,16 @@ struct datasets *datasets_new(struct agent *agent)
 	return datasets;
 }
 
-static void drop_jobs(struct entry *entry)
-{
-	if (entry->running)
-		entry->running->drop(entry->running);
-	for (struct dataset_job *at = entry->first, *next; at; at = next) {
-		next = at->next;
-		at->drop(at);
-	}
-}
-
 void datasets_free(struct datasets *datasets)
 {
 	for (struct entry *at = datasets ? datasets->first : NULL, *next; at; at = next) {
 		next = at->next;
-		drop_jobs(at);
+		if (at->running)
+			at->running->drop(at->running);
+		for (struct dataset_job *job = at->first, *later; job; job = later) {
+			later = job->next;
+			job->drop(job);
+		}
 		if (at->state != ENTRY_BUSY)
 			task_free(at->task);
 		free(at);
@@ -128,48 +159,21 @@ static struct dataset_job *take_job(struct entry *entry)
 	return job;
 }
 
-static void submit_companion(void *context, struct task *task)
-{
-	const struct entry *entry = context;
-
-	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(entry->task->holder);
-	engine_submit(entry->datasets->agent->engine, task);
-}
-
-/* The data of other tests that it needs are there, or could not be read. */
-static void submit(struct task *task)
-{
-	const struct entry *entry = task->context;
-
-	if (task->failed)
-		task->done(task);
-	else
-		engine_submit(entry->datasets->agent->engine, task);
-}
-
-static struct entry *next_waiting(const struct datasets *datasets)
-{
-	struct entry *at = datasets->first;
-
-	while (at && at->state != ENTRY_WAITS)
-		at = at->next;
-	return at;
-}
-
 /* A fetch may fail at once, which removes its entry. */
 static void begin_fetches(struct datasets *datasets)
 {
-	struct entry *at;
+	while (datasets->fetching < FETCHES) {
+		struct entry *at = datasets->first;
 
-	while (datasets->fetching < FETCHES && (at = next_waiting(datasets))) {
+		while (at && at->state != ENTRY_WAITS)
+			at = at->next;
+		if (!at)
+			return;
 		at->state = ENTRY_BUSY;
 		at->fetched = agent_now(datasets->agent);
 		at->running = take_job(at);
 		datasets->fetching++;
-		companions_fetch(
-			&(struct companions_way){.submit = submit_companion, .context = at},
-			at->task, submit);
+		fetching_submit(at->task);
 	}
 }
 
@@ -238,11 +242,9 @@ static struct entry *add(struct datasets *datasets, struct task *task, bool wide
 
 	*entry = (struct entry){.datasets = datasets, .task = task, .wide = wide};
 	entry->end = &entry->first;
-	task->context = entry;
+	fetching_begin(&entry->fetching, datasets->agent, task);
 	task->work = work;
 	task->done = done;
-	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(datasets->agent->config_ref);
 	while (*at)
 		at = &(*at)->next;
 	*at = entry;

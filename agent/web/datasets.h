@@ -27,6 +27,17 @@ struct dataset_job {
 	struct dataset_job *next;              /* the cache's */
 };
 
+/* Whoever has a task's data read; the first member of the task's context. */
+struct fetching {
+	struct agent *agent;
+};
+
+/* Makes the task the caller's: with its context, and the configuration in use. */
+void fetching_begin(struct fetching *fetching, struct agent *agent, struct task *task);
+
+/* Reads the data, that of companions first; task->done follows. */
+void fetching_submit(struct task *task);
+
 struct datasets *datasets_new(struct agent *agent);
 void datasets_free(struct datasets *datasets); /* after the engine; accepts NULL */
 

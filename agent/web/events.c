@@ -103,17 +103,6 @@ static void put_id(struct buf *out, const struct events *events, uint64_t number
 	buf_printf(out, "id: %s\n", events_id(events, number, id));
 }
 
-/* The time until it comes back is another one for each, so that they do not come all at once. */
-static void greet(struct watcher *watcher, struct buf *out)
-{
-	watcher->greeted = true;
-	buf_printf(out, "retry: %zu\n", (size_t)RETRY + watcher->all->come * 617 % RETRY_MORE);
-	if (watcher->resets)
-		buf_text(out, "event: reset\ndata: {}\n");
-	put_id(out, watcher->all->agent->events, watcher->seen);
-	buf_char(out, '\n');
-}
-
 static enum http_flow next(void *context, struct buf *out)
 {
 	struct watcher *watcher = context;
@@ -121,8 +110,16 @@ static enum http_flow next(void *context, struct buf *out)
 	const struct events *events = agent->events;
 	struct event_news event;
 
-	if (!watcher->greeted)
-		greet(watcher, out);
+	if (!watcher->greeted) {
+		watcher->greeted = true;
+		/* Another time for each, so that they do not come back all at once. */
+		buf_printf(
+			out, "retry: %zu\n", (size_t)RETRY + watcher->all->come * 617 % RETRY_MORE);
+		if (watcher->resets)
+			buf_text(out, "event: reset\ndata: {}\n");
+		put_id(out, events, watcher->seen);
+		buf_char(out, '\n');
+	}
 	if (!events_reaches(events, watcher->seen))
 		return HTTP_BREAKS;
 	while (out->length < MOST_PIECE && events_next(events, watcher->seen, &event)) {
@@ -176,7 +173,7 @@ static void listen_to(struct watchers *all, struct http_request *request, uint64
 static void answer(
 	const struct events *events, struct http_request *request, uint64_t seen, bool reset)
 {
-	struct buf *out = http_buffer(request);
+	struct buf *out = &request->buffer;
 	struct event_news event;
 	char id[EVENTS_ID];
 

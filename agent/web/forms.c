@@ -3,6 +3,7 @@
 #include "agent/web/forms.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,173 +22,204 @@ enum {
 	LONGEST_LINK = 2000,
 	LONGEST_DIGITS = 18,
 	MOST_RANGES = 20000,
+	MOST_WORDS = 16,
 };
 
 #define LONGEST INT64_C(3155760000000) /* ms of a silence: a century */
 
-struct form {
-	form_get *get;
-	void *context;
-	struct arena *arena;
-	int64_t now;
-	struct error *error;
-};
-
-bool form_bool(const char *text, const char *name, bool *out, struct error *error)
+void form_fail(struct form *form, const char *format, ...)
 {
-	*out = text && strcmp(text, "true") == 0;
-	return !text || *out || strcmp(text, "false") == 0 ||
-	       error_set(error, ERROR_USAGE, "%s: true or false is needed", name);
+	va_list arguments;
+
+	if (form->failed)
+		return;
+	va_start(arguments, format);
+	form->failed = true;
+	(void)error_set(
+		&form->error, ERROR_USAGE, "%s", arena_vprintf(form->arena, format, arguments));
+	va_end(arguments);
 }
 
-/* The name that the word is, the whole text if it is the `only` one, else up to a comma: its index;
- * else an error. */
-static bool find_name(const char *name, const char *const *names, int first, const char *word,
-	bool only, int *out, struct error *error)
+const char *form_get(const struct form *form, const char *name)
 {
-	int length = (int)(only ? strlen(word) : strcspn(word, ","));
+	return form->failed ? NULL : form->get(form->context, name);
+}
+
+/* A function that has set the error if it failed; then the parameter is named. */
+static bool check(struct form *form, const char *name, bool good)
+{
+	if (good)
+		return true;
+	form->failed = true;
+	form->error.kind = ERROR_USAGE;
+	return error_prefix(&form->error, "%s: ", name);
+}
+
+bool form_bool(struct form *form, const char *name)
+{
+	const char *text = form_get(form, name);
+	bool yes = text && strcmp(text, "true") == 0;
+
+	if (text && !yes && strcmp(text, "false") != 0)
+		form_fail(form, "%s: true or false is needed", name);
+	return yes;
+}
+
+/* The index of the name that the first bytes of the text are; else an error. */
+static int find_name(struct form *form, const char *name, const char *const *names, int first,
+	const char *text, size_t length)
+{
 	struct buf all = {0};
+	int found = first;
 
-	for (*out = first; names[*out]; ++*out) {
-		if (strlen(names[*out]) == (size_t)length &&
-			strncmp(names[*out], word, (size_t)length) == 0) {
+	for (; names[found]; found++) {
+		if (strlen(names[found]) == length && strncmp(names[found], text, length) == 0) {
 			buf_free(&all);
-			return true;
+			return found;
 		}
-		buf_text(&all, *out == first ? "" : names[*out + 1] ? ", " : " or ");
-		buf_text(&all, names[*out]);
+		buf_text(&all, found == first ? "" : names[found + 1] ? ", " : " or ");
+		buf_text(&all, names[found]);
 	}
-	if (only)
-		(void)error_set(error, ERROR_USAGE, "%s: %s is needed", name, all.data);
-	else
-		(void)error_set(error, ERROR_USAGE, "%s: \"%.*s\" is none of %s", name,
-			length < 100 ? length : 100, word, all.data);
+	form_fail(form, "%s: \"%.*s\" is none of %s", name, length < 100 ? (int)length : 100, text,
+		all.data);
 	buf_free(&all);
-	return field_hint(error, word, names + first, (size_t)(*out - first));
+	(void)field_hint(&form->error, text, names + first, (size_t)(found - first));
+	return first;
 }
 
-bool form_choice(
-	const char *text, const char *name, const char *const *names, int *out, struct error *error)
+int form_choice(struct form *form, const char *name, const char *const *names, int first, int usual)
 {
-	return !text || find_name(name, names, 0, text, true, out, error);
+	const char *text = form_get(form, name);
+
+	return text ? find_name(form, name, names, first, text, strlen(text)) : usual;
 }
 
-bool form_choices(const char *text, const char *name, const char *const *names, int first,
-	unsigned *out, struct error *error)
+unsigned form_choices(struct form *form, const char *name, const char *const *names, int first)
 {
-	int found;
+	const char *text = form_get(form, name);
+	unsigned bits = 0;
 
-	for (*out = 0; text && *text; text += *text == ',') {
-		if (!find_name(name, names, first, text, false, &found, error))
-			return false;
-		*out |= 1U << found;
-		text += strlen(names[found]);
+	while (text && *text && !form->failed) {
+		size_t length = strcspn(text, ",");
+
+		bits |= 1U << find_name(form, name, names, first, text, length);
+		text += length;
+		text += *text == ',';
 	}
-	return true;
+	return bits;
 }
 
-bool form_date(const char *text, const char *name, int64_t now, int64_t open, int64_t *out,
-	struct error *error)
+int64_t form_date(struct form *form, const char *name, int64_t open)
 {
-	*out = open;
-	if (!text || when_parse(text, now, out, error))
-		return true;
-	error->kind = ERROR_USAGE;
-	return error_prefix(error, "%s: ", name);
+	const char *text = form_get(form, name);
+	int64_t out = open;
+
+	if (text)
+		(void)check(form, name, when_parse(text, form->now, &out, &form->error));
+	return out;
 }
 
-static bool read_incident(const char *text, int64_t *out, struct error *error)
+/* -1: it is none, or too long. */
+static int64_t number_of(const char *text, size_t most)
 {
-	return !text || incident_parse(text, out) ||
-	       error_set(error, ERROR_USAGE,
-		       "incident: \"%.100s\": expected the number of an incident, like i12", text);
+	size_t length = strlen(text);
+
+	return length > 0 && length <= most && strspn(text, "0123456789") == length
+		       ? strtoll(text, NULL, 10)
+		       : -1;
 }
 
-bool change_form_read(form_get *getter, void *context, int64_t now, struct arena *arena,
-	struct change_filter *filter, struct error *error)
+int64_t form_number(struct form *form, const char *name, int64_t least, int64_t most, int64_t usual)
 {
-	filter->now = now;
-	filter->test = arena_strdup(arena, getter(context, "test"));
-	return form_choices(getter(context, "state"), "state", change_state_names, 1,
-		       &filter->states, error) &&
-	       form_date(getter(context, "since"), "since", now, 0, &filter->since, error) &&
-	       form_date(getter(context, "until"), "until", now, 0, &filter->until, error) &&
-	       form_choices(getter(context, "triage"), "triage", triage_state_names, TRIAGE_OPEN,
-		       &filter->triage, error) &&
-	       read_incident(getter(context, "incident"), &filter->incident, error) &&
-	       form_bool(getter(context, "open"), "open", &filter->open, error);
+	const char *text = form_get(form, name);
+	int64_t out = text ? number_of(text, 9) : usual;
+
+	if (text && (out < least || out > most))
+		form_fail(form, "%s: a number from %lld to %lld is needed", name, (long long)least,
+			(long long)most);
+	return out;
 }
 
-static const char *get(const struct form *form, const char *name)
+int64_t form_id(struct form *form, const char *name, const char *of)
 {
-	return form->get(form->context, name);
+	const char *text = form_get(form, name);
+	int64_t out = text ? number_of(text, LONGEST_DIGITS) : 0;
+
+	if (text && out <= 0)
+		form_fail(form, "%s: the id of %s is needed", name, of);
+	return out;
 }
 
-/* A text of people; `*out` stays NULL if it is not given. */
-static bool read_text(const struct form *form, const char *name, size_t most, const char **out)
+struct strings form_words(struct form *form, const char *name)
 {
-	const char *text = get(form, name);
+	const char *text = form_get(form, name);
+	const char **words = arena_array(form->arena, MOST_WORDS, sizeof *words);
+	size_t count = 0;
 
-	if (!text)
-		return true;
-	if (strlen(text) > most)
-		return error_set(form->error, ERROR_USAGE, "%s: more than %zu bytes", name, most);
-	if (!utf8_is_shown(text, most == LONGEST_NOTE ? "\n" : ""))
-		return error_set(form->error, ERROR_USAGE,
-			"%s: it is not UTF-8 or has control characters", name);
-	*out = arena_strdup(form->arena, text);
-	return true;
+	for (text = text ? text : ""; *(text += strspn(text, " ")); text += strcspn(text, " "))
+		if (count < MOST_WORDS)
+			words[count++] = arena_strndup(form->arena, text, strcspn(text, " "));
+		else
+			form_fail(form, "%s: more than %d words", name, MOST_WORDS);
+	return (struct strings){words, count};
 }
 
-/* Links are clicked on. */
-static bool read_link(const struct form *form, const char **out)
+static int64_t read_incident(struct form *form)
 {
-	const char *problem;
+	const char *text = form_get(form, "incident");
+	int64_t out = 0;
 
-	if (!read_text(form, "link", LONGEST_LINK, out))
-		return false;
-	problem = *out && **out ? transfer_url_problem(*out) : NULL;
-	return !problem || error_set(form->error, ERROR_USAGE, "link: %s", problem);
+	if (text && !incident_parse(text, &out))
+		form_fail(form,
+			"incident: \"%.100s\": expected the number of an incident, like i12", text);
+	return out;
 }
 
-static bool read_state(const struct form *form, enum triage_state *out)
+bool change_form_read(struct form *form, struct change_filter *filter)
 {
-	const char *text = get(form, "state");
-
-	if (!text || triage_state_named(text, out))
-		return true;
-	(void)error_set(form->error, ERROR_USAGE,
-		"state: \"%.100s\" is none of open, acknowledged, expected, ignored, infra, false, "
-		"fixed",
-		text);
-	return field_hint(form->error, text, triage_state_names + 1, TRIAGE_STATES - 1);
+	filter->now = form->now;
+	filter->test = arena_strdup(form->arena, form_get(form, "test"));
+	filter->states = form_choices(form, "state", change_state_names, 1);
+	filter->since = form_date(form, "since", 0);
+	filter->until = form_date(form, "until", 0);
+	filter->triage = form_choices(form, "triage", triage_state_names, TRIAGE_OPEN);
+	filter->incident = read_incident(form);
+	filter->open = form_bool(form, "open");
+	return !form->failed;
 }
 
-/* `never` if it is empty or "never", else a time ahead. */
-static bool read_ahead(const struct form *form, const char *name, int64_t never, int64_t *out)
+/* A text of people; NULL if it is not given. */
+static const char *read_text(struct form *form, const char *name, size_t most)
 {
-	const char *text = get(form, name);
+	const char *text = form_get(form, name);
 
-	if (!text)
-		return true;
-	if (!*text) {
-		*out = never;
-		return true;
-	}
-	if (!when_parse_ahead(text, form->now, out, form->error))
-		return error_prefix(form->error, "%s: ", name);
-	if (*out == WHEN_NEVER)
-		*out = never;
-	return true;
+	if (text && strlen(text) > most)
+		form_fail(form, "%s: more than %zu bytes", name, most);
+	else if (text && !utf8_is_shown(text, most == LONGEST_NOTE ? "\n" : ""))
+		form_fail(form, "%s: it is not UTF-8 or has control characters", name);
+	return arena_strdup(form->arena, text);
 }
 
-static bool take_id(const char **at, int64_t *out)
+/* `open` if it is not given, `never` if it is empty or "never", else a time ahead. */
+static int64_t read_ahead(struct form *form, const char *name, int64_t open, int64_t never)
+{
+	const char *text = form_get(form, name);
+	int64_t out = text ? never : open;
+
+	if (text && *text &&
+		check(form, name, when_parse_ahead(text, form->now, &out, &form->error)) &&
+		out == WHEN_NEVER)
+		out = never;
+	return out;
+}
+
+static int64_t take_id(const char **at)
 {
 	size_t digits = strspn(*at, "0123456789");
+	int64_t id = digits > 0 && digits <= LONGEST_DIGITS ? strtoll(*at, NULL, 10) : 0;
 
-	*out = digits > 0 && digits <= LONGEST_DIGITS ? strtoll(*at, NULL, 10) : 0;
 	*at += digits;
-	return *out > 0;
+	return id;
 }
 
 static int compare_ranges(const void *a, const void *b)
@@ -213,93 +245,84 @@ static size_t merge_ranges(struct id_range *ranges, size_t count)
 }
 
 /* "812,815..830", with blanks around the commas. */
-static bool read_ids(const struct form *form, struct store_triage *call)
+static void read_ids(struct form *form, struct store_triage *call)
 {
-	const char *text = get(form, "ids"), *at = text;
+	const char *text = form_get(form, "ids"), *at = text;
 	size_t most = 1;
 	struct id_range *ranges;
 
 	if (!text)
-		return true;
+		return;
 	for (const char *comma = text; (comma = strchr(comma, ',')); comma++)
 		most++;
-	if (most > MOST_RANGES)
-		return error_set(form->error, ERROR_USAGE, "ids: more than %d", MOST_RANGES);
+	if (most > MOST_RANGES) {
+		form_fail(form, "ids: more than %d", MOST_RANGES);
+		return;
+	}
 	ranges = arena_array(form->arena, most, sizeof *ranges);
 	for (size_t i = 0; i < most; i++) {
 		struct id_range *range = &ranges[i];
-		bool good;
 
 		at += strspn(at, " ");
-		good = take_id(&at, &range->from);
-		range->to = range->from;
-		if (good && strncmp(at, "..", 2) == 0) {
+		range->from = range->to = take_id(&at);
+		if (strncmp(at, "..", 2) == 0) {
 			at += 2;
-			good = take_id(&at, &range->to) && range->to >= range->from;
+			range->to = take_id(&at);
 		}
 		at += strspn(at, " ");
-		if (!good || (*at != ',' && *at))
-			return error_set(form->error, ERROR_USAGE,
+		if (range->from <= 0 || range->to < range->from || (*at != ',' && *at)) {
+			form_fail(form,
 				"ids: \"%.100s\": expected ids and ranges, like 812,815..830",
 				text);
+			return;
+		}
 		at += *at == ',';
 	}
 	call->ranges = ranges;
 	call->range_count = merge_ranges(ranges, most);
-	call->each = !get(form, "incident") && !get(form, "test") && !get(form, "commit") &&
-		     !get(form, "message");
-	return true;
+	call->each = !form_get(form, "incident") && !form_get(form, "test") &&
+		     !form_get(form, "commit") && !form_get(form, "message");
 }
 
-static bool read_version(const struct form *form, int64_t *out)
+/* A criterion of a selection, besides ids; an empty one selects nothing. */
+static const char *read_selector(struct form *form, const char *name)
 {
-	const char *text = get(form, "version");
-	size_t digits = text ? strspn(text, "0123456789") : 0;
+	const char *text = read_text(form, name, LONGEST_NOTE);
 
-	*out = -1;
-	if (!text)
-		return true;
-	if (digits == 0 || digits > LONGEST_DIGITS || text[digits])
-		return error_set(form->error, ERROR_USAGE,
-			"version: expected the triage version of the change, or the sum of "
-			"several");
-	*out = strtoll(text, NULL, 10);
-	return true;
+	if (text && !*text)
+		form_fail(form, "%s: it is empty", name);
+	return text;
 }
 
-/* The criteria of a selection, besides ids; an empty one selects nothing. */
-static bool read_selector(const struct form *form, const char *name, const char **out)
+bool triage_form_read(struct form *form, struct store_triage *call)
 {
-	return read_text(form, name, LONGEST_NOTE, out) &&
-	       (!*out || **out || error_set(form->error, ERROR_USAGE, "%s: it is empty", name));
-}
-
-static bool check_until(const struct triage *triage, struct error *error)
-{
-	return triage->state != TRIAGE_OPEN || triage->until <= 0 ||
-	       error_set(error, ERROR_USAGE, "until: an open change is open already, and stays so");
-}
-
-bool triage_form_read(
-	form_get *getter, void *context, struct store_triage *call, struct error *error)
-{
-	const struct form form = {getter, context, call->call.arena, call->now, error};
 	struct triage *triage = &call->triage;
+	const char *version = form_get(form, "version"), *problem;
 
-	triage->until = -1;
-	return read_state(&form, &triage->state) &&
-	       read_text(&form, "owner", LONGEST_NAME, &triage->owner) &&
-	       read_text(&form, "note", LONGEST_NOTE, &triage->note) &&
-	       read_link(&form, &triage->link) && read_ahead(&form, "until", 0, &triage->until) &&
-	       read_version(&form, &call->version) && read_ids(&form, call) &&
-	       read_selector(&form, "test", &call->test) &&
-	       read_selector(&form, "commit", &call->commit) &&
-	       read_selector(&form, "message", &call->message) &&
-	       read_incident(get(&form, "incident"), &call->incident, error) &&
-	       (!call->message || !call->incident ||
-		       error_set(error, ERROR_USAGE, "incident: not together with message")) &&
-	       check_until(triage, error) &&
-	       form_bool(get(&form, "dry_run"), "dry_run", &call->dry_run, error);
+	triage->state =
+		(enum triage_state)form_choice(form, "state", triage_state_names, TRIAGE_OPEN, 0);
+	triage->owner = read_text(form, "owner", LONGEST_NAME);
+	triage->note = read_text(form, "note", LONGEST_NOTE);
+	triage->link = read_text(form, "link", LONGEST_LINK);
+	problem = triage->link && *triage->link ? transfer_url_problem(triage->link) : NULL;
+	if (problem) /* links are clicked on */
+		form_fail(form, "link: %s", problem);
+	triage->until = read_ahead(form, "until", -1, 0);
+	call->version = version ? number_of(version, LONGEST_DIGITS) : -1;
+	if (version && call->version < 0)
+		form_fail(form, "version: expected the triage version of the change, or the sum of "
+				"several");
+	read_ids(form, call);
+	call->test = read_selector(form, "test");
+	call->commit = read_selector(form, "commit");
+	call->message = read_selector(form, "message");
+	call->incident = read_incident(form);
+	if (call->message && call->incident)
+		form_fail(form, "incident: not together with message");
+	if (triage->state == TRIAGE_OPEN && triage->until > 0)
+		form_fail(form, "until: an open change is open already, and stays so");
+	call->dry_run = form_bool(form, "dry_run");
+	return !form->failed;
 }
 
 bool triage_form_says(const struct store_triage *call)
@@ -325,34 +348,6 @@ static void put_conflict(struct buf *out, const struct change_record *record)
 	buf_printf(&text, " (version %" PRId64 "): nothing was changed", triage->version);
 	json_put_text(out, "error", text.data);
 	buf_free(&text);
-}
-
-/* The last triage. */
-static const struct change_record *said_last(const struct record_rows *records)
-{
-	const struct change_record *last = records->items;
-
-	for (size_t i = 1; i < records->count; i++)
-		if (records->items[i].triage.time > last->triage.time)
-			last = &records->items[i];
-	return last;
-}
-
-/* Whether something else than ids selects. */
-static bool is_narrowed(const struct store_triage *call)
-{
-	return call->test || call->commit || call->message || call->incident;
-}
-
-static void put_ids(struct buf *out, const struct store_triage *call)
-{
-	for (size_t i = 0; i < call->range_count; i++) {
-		const struct id_range *range = &call->ranges[i];
-
-		buf_printf(out, "%s%" PRId64, i ? "," : " the ids ", range->from);
-		if (range->to != range->from)
-			buf_printf(out, "..%" PRId64, range->to);
-	}
 }
 
 static int compare_id(const void *key, const void *element)
@@ -394,11 +389,17 @@ bool triage_form_nothing(const struct store_triage *call, struct error *error)
 	const struct id_range *first = call->ranges;
 	struct buf text = {0};
 
-	if (call->range_count == 1 && first->from == first->to && !is_narrowed(call))
+	if (call->range_count == 1 && first->from == first->to && call->each)
 		return error_set(error, ERROR_USAGE, "there is no change %" PRId64, first->from);
 	if (call->missing && call->records.count > 0)
 		return name_missing(call, error);
-	put_ids(&text, call);
+	for (size_t i = 0; i < call->range_count; i++) {
+		const struct id_range *range = &call->ranges[i];
+
+		buf_printf(&text, "%s%" PRId64, i ? "," : " the ids ", range->from);
+		if (range->to != range->from)
+			buf_printf(&text, "..%" PRId64, range->to);
+	}
 	if (call->incident)
 		buf_printf(&text, "%s the incident i%" PRId64, text.length ? " and" : "",
 			call->incident);
@@ -416,8 +417,14 @@ void triage_form_answer(struct buf *out, const struct config *config, struct sto
 	size_t count = call->records.count;
 
 	buf_printf(out, "{\"changed\": %zu, \"count\": %zu", call->changed, count);
-	if (call->conflict && count > 0)
-		put_conflict(out, said_last(&call->records));
+	if (call->conflict && count > 0) {
+		const struct change_record *last = call->records.items;
+
+		for (size_t i = 1; i < count; i++)
+			if (call->records.items[i].triage.time > last->triage.time)
+				last = &call->records.items[i];
+		put_conflict(out, last);
+	}
 	buf_text(out, ", \"changes\": [");
 	for (size_t i = 0; i < count && i < FORM_CHANGES; i++) {
 		json_line(out);
@@ -428,94 +435,80 @@ void triage_form_answer(struct buf *out, const struct config *config, struct sto
 	buf_text(out, "]}\n");
 }
 
-static bool read_matchers(const struct form *form, const char **out)
+const char *form_matchers(const char *text, struct arena *arena, struct error *error)
 {
-	const char *text = get(form, "matchers");
-	struct buf canonical = {0};
 	struct matchers matchers;
+	struct buf normal = {0};
 
-	if (!text || !*text)
-		return error_set(form->error, ERROR_USAGE,
-			"matchers: expected matchers such as test=~\"db.*\", region=\"eu\"");
-	if (!matchers_parse(text, form->arena, &matchers, form->error))
-		return error_prefix(form->error, "matchers: ");
-	matchers_print(&matchers, &canonical);
+	if (!matchers_parse(text, arena, &matchers, error))
+		return NULL;
+	matchers_print(&matchers, &normal);
 	matchers_free(&matchers);
-	*out = buf_keep(&canonical, form->arena);
-	return true;
+	return buf_keep(&normal, arena);
 }
 
-static bool read_from(const struct form *form, int64_t *out)
+static int64_t read_end(struct form *form, int64_t from, int64_t most)
 {
-	const char *text = get(form, "from");
-
-	*out = form->now;
-	if (!text || strcmp(text, "now") == 0)
-		return true;
-	if (!when_parse_ahead(text, form->now, out, form->error))
-		return error_prefix(form->error, "from: ");
-	return *out != WHEN_NEVER ||
-	       error_set(form->error, ERROR_USAGE, "from: a silence has a beginning");
-}
-
-static bool read_end(const struct form *form, int64_t most, struct silence *silence)
-{
-	const char *duration = get(form, "for");
+	const char *duration = form_get(form, "for");
 	char text[WHEN_TEXT];
-	int64_t length;
+	int64_t until = read_ahead(form, "until", 0, WHEN_NEVER), length = 0;
 
-	if (duration && get(form, "until"))
-		return error_set(
-			form->error, ERROR_USAGE, "\"for\" and \"until\" are mutually exclusive");
-	if (!duration && !get(form, "until"))
-		return error_set(form->error, ERROR_USAGE,
-			"one of \"for\" (a duration, like 2h) and \"until\" is needed");
-	silence->until = WHEN_NEVER;
-	if (duration && !when_parse_duration(duration, &length, form->error))
-		return error_prefix(form->error, "for: ");
-	if (!duration && !read_ahead(form, "until", WHEN_NEVER, &silence->until))
-		return false;
-	if (!duration)
-		length = silence->until == WHEN_NEVER ? WHEN_NEVER : silence->until - silence->from;
+	if (duration && until)
+		form_fail(form, "\"for\" and \"until\" are mutually exclusive");
+	else if (!duration && !until)
+		form_fail(form, "one of \"for\" (a duration, like 2h) and \"until\" is needed");
+	else if (duration)
+		(void)check(form, "for", when_parse_duration(duration, &length, &form->error));
+	else
+		length = until == WHEN_NEVER ? WHEN_NEVER : until - from;
 	if (length <= 0)
-		return error_set(form->error, ERROR_USAGE, "it ends before it begins");
-	if (length > most)
-		return error_set(form->error, ERROR_USAGE,
+		form_fail(form, "it ends before it begins");
+	else if (length > most)
+		form_fail(form,
 			"a silence lasts at most %s (agent.max_silence); use mute_times or "
 			"known_changes for recurring or permanent ones",
 			when_format_duration(most, text));
-	if (length > LONGEST)
-		return error_set(form->error, ERROR_USAGE,
-			"a silence needs an end: use known_changes for permanent entries");
-	silence->until = silence->from + length;
-	return when_to_date(silence->until).year <= 9999 ||
-	       error_set(form->error, ERROR_USAGE, "it ends after the year 9999");
+	else if (length > LONGEST)
+		form_fail(form, "a silence needs an end: use known_changes for permanent entries");
+	else if (when_to_date(from + length).year > 9999)
+		form_fail(form, "it ends after the year 9999");
+	return form->failed ? 0 : from + length;
 }
 
-bool silence_form_read(form_get *getter, void *context, int64_t most, struct store_silence *call,
-	struct error *error)
+bool silence_form_read(struct form *form, int64_t most, struct store_silence *call)
 {
-	const struct form form = {getter, context, call->call.arena, call->now, error};
 	struct silence *silence = &call->silence;
+	const char *matchers = form_get(form, "matchers"), *from = form_get(form, "from");
 
 	silence->created = call->now;
 	silence->person = call->actor.person;
-	if (!read_matchers(&form, &silence->matchers) || !read_from(&form, &silence->from) ||
-		!read_end(&form, most, silence) ||
-		!read_text(&form, "owner", LONGEST_NAME, &silence->owner) ||
-		!read_text(&form, "reason", LONGEST_NOTE, &silence->reason))
-		return false;
+	if (!matchers || !*matchers)
+		form_fail(
+			form, "matchers: expected matchers such as test=~\"db.*\", region=\"eu\"");
+	else if (!(silence->matchers = form_matchers(matchers, form->arena, &form->error)))
+		(void)check(form, "matchers", false);
+	silence->from = from && strcmp(from, "now") == 0
+				? form->now
+				: read_ahead(form, "from", form->now, WHEN_NEVER);
+	if (silence->from == WHEN_NEVER)
+		form_fail(form, "from: a silence has a beginning");
+	silence->until = read_end(form, silence->from, most);
+	silence->owner = read_text(form, "owner", LONGEST_NAME);
+	silence->reason = read_text(form, "reason", LONGEST_NOTE);
 	if (!silence->owner || !*silence->owner)
 		silence->owner = call->actor.person;
-	return true;
+	return !form->failed;
 }
 
-bool actor_check(const char *person, struct error *error)
+const char *form_person(struct form *form, const char *usual)
 {
-	return (*person && strlen(person) <= LONGEST_NAME && utf8_is_shown(person, "")) ||
-	       error_set(error, ERROR_USAGE,
-		       "expected a name of at most %d bytes, without control characters",
-		       LONGEST_NAME);
+	const char *person = form_get(form, "person");
+
+	if (person && !(*person && strlen(person) <= LONGEST_NAME && utf8_is_shown(person, "")))
+		form_fail(form,
+			"person: expected a name of at most %d bytes, without control characters",
+			LONGEST_NAME);
+	return person ? person : usual;
 }
 
 static const char *state_of(const struct silence *silence, int64_t now)
@@ -582,54 +575,48 @@ void silence_put_warning(struct buf *out, const struct silence_reach *reach)
 	buf_free(&warning);
 }
 
-static void put_entry(struct buf *out, const struct event *entry)
-{
-	json_line(out);
-	buf_printf(out, "{\"id\": %" PRId64, entry->id);
-	json_put_moment(out, "time", entry->time);
-	json_put_text(out, "person", entry->actor.person);
-	json_put_text(out, "origin", entry->actor.origin);
-	json_put_text(out, "action", event_names[entry->kind]);
-	json_put_id(out, "change", entry->change);
-	json_put_text(out, "subject", entry->subject);
-	json_put_text(out, "detail", entry->detail);
-	buf_char(out, '}');
-}
-
 void audit_list_put_json(struct buf *out, const struct store_audit *list)
 {
 	size_t count = list->entry_count;
 
 	buf_text(out, "{\"audit\": [");
-	for (size_t i = 0; i < count; i++)
-		put_entry(out, &list->entries[i]);
+	for (size_t i = 0; i < count; i++) {
+		const struct event *entry = &list->entries[i];
+
+		json_line(out);
+		buf_printf(out, "{\"id\": %" PRId64, entry->id);
+		json_put_moment(out, "time", entry->time);
+		json_put_text(out, "person", entry->actor.person);
+		json_put_text(out, "origin", entry->actor.origin);
+		json_put_text(out, "action", event_names[entry->kind]);
+		json_put_id(out, "change", entry->change);
+		json_put_text(out, "subject", entry->subject);
+		json_put_text(out, "detail", entry->detail);
+		buf_char(out, '}');
+	}
 	buf_char(out, ']');
 	json_put_id(out, "next", list->more && count > 0 ? list->entries[count - 1].id : 0);
 	buf_text(out, "}\n");
 }
 
-static void put_shards(struct buf *out, const struct store_turn *seen, int64_t instance)
+/* Appends one, and returns how many shards it holds. */
+static size_t put_agent(
+	struct buf *out, const struct store_turn *seen, const struct store_agent *agent, bool self)
 {
+	bool late = agent->until <= seen->now;
+	int64_t instance = agent->gone ? -1 : agent->instance;
 	size_t count = 0;
 
+	json_open(out, "name", agent->name);
+	buf_printf(out, ", \"instance\": %" PRId64, agent->instance);
+	json_put_text(out, "state", agent->gone ? "gone" : late ? "late" : "alive");
+	json_put_bool(out, "self", self);
 	buf_text(out, ", \"held\": [");
 	for (int i = 0; i < STORE_SHARDS; i++)
 		if (seen->shards[i].holder == instance)
 			buf_printf(out, "%s%d", count++ > 0 ? ", " : "", i);
 	buf_printf(out, "], \"shards\": %zu", count);
 	json_put_bool(out, "leader", seen->shards[0].holder == instance);
-}
-
-static void put_agent(
-	struct buf *out, const struct store_turn *seen, const struct store_agent *agent, bool self)
-{
-	bool late = agent->until <= seen->now;
-
-	json_open(out, "name", agent->name);
-	buf_printf(out, ", \"instance\": %" PRId64, agent->instance);
-	json_put_text(out, "state", agent->gone ? "gone" : late ? "late" : "alive");
-	json_put_bool(out, "self", self);
-	put_shards(out, seen, agent->gone ? -1 : agent->instance);
 	buf_printf(out, ", \"tests\": %" PRId64, agent->tests);
 	buf_printf(out, ", \"configuration\": \"%016" PRIx64 "\"", (uint64_t)agent->configuration);
 	json_put_text(out, "version", agent->version);
@@ -639,30 +626,21 @@ static void put_agent(
 	json_put_seconds(out, "renewed_seconds_ago", seen->now - agent->renewed);
 	json_put_time(out, "lease_until", agent->until);
 	buf_printf(out, ", \"late_renewals\": %" PRId64, agent->late);
-	json_put_time(out, "gone", agent->gone ? agent->gone : WHEN_NEVER);
+	json_put_moment(out, "gone", agent->gone);
 	buf_char(out, '}');
-}
-
-static bool is_held(const struct store_turn *seen, int shard)
-{
-	for (size_t i = 0; i < seen->agent_count; i++)
-		if (seen->agents[i].instance == seen->shards[shard].holder)
-			return seen->agents[i].gone == 0;
-	return false;
+	return count;
 }
 
 void agents_put_json(struct buf *out, const struct store_turn *seen, int64_t self)
 {
 	size_t held = 0;
 
-	for (int i = 0; i < STORE_SHARDS; i++)
-		held += is_held(seen, i);
 	buf_text(out, "{\"shared\": true");
 	json_put_time(out, "time", seen->now);
-	buf_printf(out, ", \"shards\": %d, \"held\": %zu,\n \"agents\": [", STORE_SHARDS, held);
+	buf_text(out, ",\n \"agents\": [");
 	for (size_t i = 0; i < seen->agent_count; i++) {
 		json_line(out);
-		put_agent(out, seen, &seen->agents[i], seen->agents[i].instance == self);
+		held += put_agent(out, seen, &seen->agents[i], seen->agents[i].instance == self);
 	}
-	buf_text(out, "]}\n");
+	buf_printf(out, "], \"shards\": %d, \"held\": %zu}\n", STORE_SHARDS, held);
 }

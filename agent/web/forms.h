@@ -14,40 +14,59 @@ struct config;
 /* Changes in one answer; the rest is only counted. */
 enum { FORM_CHANGES = 1000 };
 
-/* A parameter's text; NULL: not given. */
-typedef const char *form_get(void *context, const char *name);
+/* Parameters, read one after the other: what follows an error is as if it was not given, and the
+ * first error stays. */
+struct form {
+	const char *(*get)(void *context, const char *name); /* NULL: not given */
+	void *context;
+	struct arena *arena; /* of what is read */
+	int64_t now;
+	bool failed;
+	struct error error; /* ERROR_USAGE: the text names the parameter */
+};
 
-/* A parameter that is true or false; false if it is not given. */
-bool form_bool(const char *text, const char *name, bool *out, struct error *error) MUST_USE;
+void form_fail(struct form *form, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* One of the names, which end with NULL: its index; *out stays as it is if it is not given. And a
- * list of those from the first on: bits 1 << index. */
-bool form_choice(const char *text, const char *name, const char *const *names, int *out,
-	struct error *error) MUST_USE;
-bool form_choices(const char *text, const char *name, const char *const *names, int first,
-	unsigned *out, struct error *error) MUST_USE;
+/* The text as it is, not a copy; NULL: not given. */
+const char *form_get(const struct form *form, const char *name);
+
+/* true or false; false if it is not given. */
+bool form_bool(struct form *form, const char *name);
+
+/* One of the names from the first on, which end with NULL: its index; `usual` if it is not given.
+ * And a list of them: bits 1 << index. */
+int form_choice(
+	struct form *form, const char *name, const char *const *names, int first, int usual);
+unsigned form_choices(struct form *form, const char *name, const char *const *names, int first);
 
 /* A date as users write it; `open` if it is not given. */
-bool form_date(const char *text, const char *name, int64_t now, int64_t open, int64_t *out,
-	struct error *error) MUST_USE;
+int64_t form_date(struct form *form, const char *name, int64_t open);
+
+/* A number from `least` to `most`; `usual` if it is not given. */
+int64_t form_number(
+	struct form *form, const char *name, int64_t least, int64_t most, int64_t usual);
+
+/* An id; 0 if it is not given. `of`: "a change". */
+int64_t form_id(struct form *form, const char *name, const char *of);
+
+/* A few words. */
+struct strings form_words(struct form *form, const char *name);
+
+/* The person that the request names; `usual` if none. */
+const char *form_person(struct form *form, const char *usual);
 
 /* Names of parameters, for the table of routes: of one change, of a selection, of a new silence. */
 #define TRIAGE_FORM_OF_ONE "state owner note link until version person dry_run"
 #define TRIAGE_FORM TRIAGE_FORM_OF_ONE " ids test commit message incident"
 #define SILENCE_FORM "matchers from until for owner reason person"
 
-/* Reads state, triage, open, test, incident, since and until, which select changes; copies lie in
- * the arena. */
-bool change_form_read(form_get *get, void *context, int64_t now, struct arena *arena,
-	struct change_filter *filter, struct error *error) MUST_USE;
+/* These return whether the form has not failed. Reads state, triage, open, test, incident, since
+ * and until, which select changes. */
+bool change_form_read(struct form *form, struct change_filter *filter);
 
-/*
- * Reads state, owner, note, link, until, version, ids ("812,815..830"), test, commit,
- * message, incident and dry_run into the call, whose `now` and actor are the caller's; copies lie
- * in its arena. ERROR_USAGE: the text names the parameter.
- */
-bool triage_form_read(
-	form_get *get, void *context, struct store_triage *call, struct error *error) MUST_USE;
+/* Reads state, owner, note, link, until, version, ids ("812,815..830"), test, commit, message,
+ * incident and dry_run into the call. */
+bool triage_form_read(struct form *form, struct store_triage *call);
 
 /* Whether it changes anything; otherwise it only reads. */
 bool triage_form_says(const struct store_triage *call);
@@ -59,15 +78,12 @@ bool triage_form_nothing(const struct store_triage *call, struct error *error) M
  * it is NULL; of a conflict {"error": ..., "changes": [...], ...}. */
 void triage_form_answer(struct buf *out, const struct config *config, struct store_triage *call);
 
-/*
- * Reads matchers, from, until or for, owner and reason of a new silence that may last `most` ms.
- * Without an owner it is the actor's, which is already set.
- */
-bool silence_form_read(form_get *get, void *context, int64_t most, struct store_silence *call,
-	struct error *error) MUST_USE;
+/* Reads matchers, from, until or for, owner and reason of a new silence that may last `most` ms.
+ * Without an owner it is the actor's, which is already set, as is `now`. */
+bool silence_form_read(struct form *form, int64_t most, struct store_silence *call);
 
-/* Whether it can be the name of a person. */
-bool actor_check(const char *person, struct error *error) MUST_USE;
+/* Matchers in their normal form, in the arena; NULL and an error if they cannot be read. */
+const char *form_matchers(const char *text, struct arena *arena, struct error *error);
 
 /* Appends {"silences": [...]} and objects: a silence, with its state at a time ("pending",
  * "active", "over"). */

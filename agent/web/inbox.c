@@ -17,7 +17,6 @@
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/web/api.h"
-#include "agent/web/forms.h"
 
 enum {
 	MOST = 10000,   /* changes, the last recorded of each state ... */
@@ -33,8 +32,18 @@ enum by { BY_INCIDENT, BY_COMMIT, BY_TEST, BY_NONE, BYS };
 
 static const char *const by_names[BYS + 1] = {"incident", "commit", "test", "none", NULL};
 
+enum { RANK_KEYS = 3 };
+
+/* The place of a row or a group: by the keys, the greatest first, then by the id. By time, or those
+ * that wait first, then the worse before the changed before the better, the largest first. */
+struct rank {
+	double keys[RANK_KEYS];
+	int64_t id;
+};
+
 /* A change, with the fields that a list shows. Texts are in the inbox's arena. */
 struct row {
+	struct rank rank;
 	int64_t id, time, first_seen, event, incident;
 	const char *test, *metric, *branch, *unit, *commit, *commit_before, *shared, *environment,
 		*owner;
@@ -47,6 +56,7 @@ struct row {
 };
 
 struct group_row {
+	struct rank rank;
 	const char *key, *name;
 	enum by kind; /* what its changes share; BY_NONE: it is one change */
 	struct row **rows;
@@ -78,7 +88,7 @@ struct inbox {
 	bool more;
 	struct matcher_effort effort;
 	const char *problem; /* why the matchers select nothing, or NULL */
-	struct group_row *groups;
+	struct group_row **groups;
 	size_t group_count;
 	struct buf answer;
 };
@@ -135,32 +145,18 @@ static bool passes_words(
 	return true;
 }
 
-static bool passes_owner(const struct inbox *inbox, const char *owner)
-{
-	if (!inbox->owner)
-		return true;
-	return owner ? strcasecmp(owner, inbox->owner) == 0 : !*inbox->owner;
-}
-
-static struct triage keep_triage(struct inbox *inbox, const struct triage *triage)
-{
-	struct triage copy = *triage;
-
-	copy.owner = keep(inbox, triage->owner);
-	copy.person = keep(inbox, triage->person);
-	copy.link = NULL;
-	copy.note = keep(inbox, triage->note);
-	return copy;
-}
-
 static struct row *keep_row(struct inbox *inbox, const struct change_record *record,
 	const char *commit, const char *owner)
 {
 	const struct announcement *item = &record->item;
 	struct row *row = arena_alloc(inbox->arena, sizeof *row);
+	struct triage triage = record->triage;
 	const char *before, *after;
 
 	announcement_range(item, &before, &after);
+	triage.owner = keep(inbox, triage.owner);
+	triage.person = keep(inbox, triage.person);
+	triage.note = keep(inbox, triage.note);
 	*row = (struct row){.id = item->id,
 		.time = item->time,
 		.first_seen = record->first_seen,
@@ -185,16 +181,8 @@ static struct row *keep_row(struct inbox *inbox, const struct change_record *rec
 		.trend = item->change.kind == CHANGE_TREND,
 		.direction = item->direction,
 		.verdict = announcement_verdict(item),
-		.triage = keep_triage(inbox, &record->triage)};
+		.triage = triage};
 	return row;
-}
-
-static void forget(struct inbox *inbox)
-{
-	inbox->count = inbox->waiting = inbox->worse = 0;
-	inbox->effort = (struct matcher_effort){0};
-	inbox->problem = NULL;
-	buf_clear(&inbox->answer);
 }
 
 static bool take_record(struct inbox *inbox, struct change_record record)
@@ -212,7 +200,9 @@ static bool take_record(struct inbox *inbox, struct change_record record)
 	scratch = arena_new();
 	announce_links(scratch, inbox->config_ref->config, &record);
 	owner = record.triage.owner ? record.triage.owner : record.item.owner;
-	row = passes_owner(inbox, owner) ? keep_row(inbox, &record, commit, owner) : NULL;
+	row = !inbox->owner || strcasecmp(owner ? owner : "", inbox->owner) == 0
+		      ? keep_row(inbox, &record, commit, owner)
+		      : NULL;
 	arena_free(scratch);
 	if (!row)
 		return false;
@@ -224,9 +214,14 @@ static bool take_record(struct inbox *inbox, struct change_record record)
 
 static bool take(struct store_list *list, const struct change_record *record)
 {
+	struct inbox *inbox = list->taker;
+
 	if (record)
-		return take_record(list->taker, *record);
-	forget(list->taker);
+		return take_record(inbox, *record);
+	inbox->count = inbox->waiting = inbox->worse = 0;
+	inbox->effort = (struct matcher_effort){0};
+	inbox->problem = NULL;
+	buf_clear(&inbox->answer);
 	return false;
 }
 
@@ -243,11 +238,6 @@ static double weight(const struct row *row)
 	return isnan(row->size) ? HUGE_VAL : fabs(row->size);
 }
 
-static int descending(double left, double right)
-{
-	return (left < right) - (left > right);
-}
-
 static int compare_ids(const void *a, const void *b)
 {
 	const struct row *left = *(struct row *const *)a, *right = *(struct row *const *)b;
@@ -255,41 +245,15 @@ static int compare_ids(const void *a, const void *b)
 	return (left->id < right->id) - (left->id > right->id);
 }
 
-/* Those that wait first, then the worse before the changed before the better, the largest first. */
-static int compare_rows(const void *a, const void *b)
+/* Of pointers to rows, or to groups. */
+static int compare_ranks(const void *a, const void *b)
 {
-	const struct row *left = *(struct row *const *)a, *right = *(struct row *const *)b;
-	int order = descending(waits(left), waits(right));
+	const struct rank *left = *(struct rank *const *)a, *right = *(struct rank *const *)b;
 
-	order = order ? order : descending(left->verdict, right->verdict);
-	order = order ? order : descending(weight(left), weight(right));
-	return order ? order : compare_ids(a, b);
-}
-
-static int compare_rows_by_time(const void *a, const void *b)
-{
-	const struct row *left = *(struct row *const *)a, *right = *(struct row *const *)b;
-	int order = descending((double)left->first_seen, (double)right->first_seen);
-
-	return order ? order : compare_ids(a, b);
-}
-
-static int compare_groups(const void *a, const void *b)
-{
-	const struct group_row *left = a, *right = b;
-	int order = descending(left->waiting > 0, right->waiting > 0);
-
-	order = order ? order : descending(left->worse > 0, right->worse > 0);
-	order = order ? order : descending(left->size, right->size);
-	return order ? order : compare_ids(left->rows, right->rows);
-}
-
-static int compare_groups_by_time(const void *a, const void *b)
-{
-	const struct group_row *left = a, *right = b;
-	int order = descending((double)left->latest, (double)right->latest);
-
-	return order ? order : compare_ids(left->rows, right->rows);
+	for (size_t i = 0; i < RANK_KEYS; i++)
+		if (left->keys[i] < right->keys[i] || left->keys[i] > right->keys[i])
+			return left->keys[i] < right->keys[i] ? 1 : -1;
+	return (left->id < right->id) - (left->id > right->id);
 }
 
 /* The last recorded of all states. */
@@ -338,14 +302,14 @@ static enum by kind_of(
 	return BY_NONE;
 }
 
-/* Numbers the groups, and counts their rows. */
+/* Makes the groups, numbers those of the rows, and counts their rows. */
 static size_t *number_groups(struct inbox *inbox)
 {
 	struct name_index keys = {.dict.arena = inbox->arena};
 	size_t *numbers = arena_array(inbox->arena, inbox->count, sizeof *numbers);
 	struct buf key = {0};
 
-	inbox->groups = arena_array(inbox->arena, inbox->count, sizeof *inbox->groups);
+	inbox->groups = arena_array(inbox->arena, inbox->count, sizeof(struct group_row *));
 	for (size_t i = 0; i < inbox->count; i++) {
 		const char *name;
 		enum by kind;
@@ -354,7 +318,9 @@ static size_t *number_groups(struct inbox *inbox)
 		buf_clear(&key);
 		kind = kind_of(inbox, inbox->rows[i], &name, &key);
 		numbers[i] = name_index_add(&keys, key.data, key.length);
-		group = &inbox->groups[numbers[i]];
+		if (!inbox->groups[numbers[i]])
+			inbox->groups[numbers[i]] = arena_alloc(inbox->arena, sizeof *group);
+		group = inbox->groups[numbers[i]];
 		group->kind = kind;
 		if (!group->name || inbox->rows[i]->members > 0)
 			group->name = name;
@@ -363,18 +329,19 @@ static size_t *number_groups(struct inbox *inbox)
 	buf_free(&key);
 	inbox->group_count = keys.count;
 	for (size_t i = 0; i < keys.count; i++)
-		inbox->groups[i].key = keys.items[i];
+		inbox->groups[i]->key = keys.items[i];
 	return numbers;
 }
 
 static void finish_group(const struct inbox *inbox, struct group_row *group)
 {
-	qsort(group->rows, group->count, sizeof(struct row *),
-		inbox->by_time ? compare_rows_by_time : compare_rows);
-	group->size = 0;
-	for (size_t i = 0; i < group->count; i++) {
-		const struct row *row = group->rows[i];
 
+	for (size_t i = 0; i < group->count; i++) {
+		struct row *row = group->rows[i];
+
+		row->rank = (struct rank){{waits(row), row->verdict, weight(row)}, row->id};
+		if (inbox->by_time)
+			row->rank = (struct rank){{(double)row->first_seen}, row->id};
 		group->waiting += waits(row);
 		group->worse += row->verdict > 0;
 		group->better += row->verdict < 0;
@@ -384,9 +351,13 @@ static void finish_group(const struct inbox *inbox, struct group_row *group)
 	}
 	for (size_t i = 0; i < group->count; i++)
 		if ((group->rows[i]->verdict > 0) == (group->worse > 0) &&
-			waits(group->rows[i]) == (group->waiting > 0) &&
-			weight(group->rows[i]) > group->size)
-			group->size = weight(group->rows[i]);
+			waits(group->rows[i]) == (group->waiting > 0))
+			group->size = fmax(group->size, weight(group->rows[i]));
+	qsort(group->rows, group->count, sizeof(struct row *), compare_ranks);
+	group->rank = (struct rank){
+		{group->waiting > 0, group->worse > 0, group->size}, group->rows[0]->id};
+	if (inbox->by_time)
+		group->rank = (struct rank){{(double)group->latest}, group->rows[0]->id};
 }
 
 static void make_groups(struct inbox *inbox)
@@ -394,22 +365,21 @@ static void make_groups(struct inbox *inbox)
 	const size_t *numbers = number_groups(inbox);
 
 	for (size_t i = 0; i < inbox->group_count; i++) {
-		struct group_row *group = &inbox->groups[i];
+		struct group_row *group = inbox->groups[i];
 
 		group->rows = arena_array(inbox->arena, group->count, sizeof(struct row *));
 		group->count = 0;
 		group->latest = INT64_MIN;
 	}
 	for (size_t i = 0; i < inbox->count; i++) {
-		struct group_row *group = &inbox->groups[numbers[i]];
+		struct group_row *group = inbox->groups[numbers[i]];
 
 		group->rows[group->count++] = inbox->rows[i];
 	}
 	for (size_t i = 0; i < inbox->group_count; i++)
-		finish_group(inbox, &inbox->groups[i]);
+		finish_group(inbox, inbox->groups[i]);
 	if (inbox->group_count > 0)
-		qsort(inbox->groups, inbox->group_count, sizeof *inbox->groups,
-			inbox->by_time ? compare_groups_by_time : compare_groups);
+		qsort(inbox->groups, inbox->group_count, sizeof(struct group_row *), compare_ranks);
 }
 
 /* The answer */
@@ -491,14 +461,14 @@ static void put_groups(struct inbox *inbox)
 
 	if (inbox->in) {
 		for (size_t i = 0; i < inbox->group_count; i++)
-			if (strcmp(inbox->groups[i].key, inbox->in) == 0)
-				put_group(out, &inbox->groups[i], inbox->after, inbox->limit);
+			if (strcmp(inbox->groups[i]->key, inbox->in) == 0)
+				put_group(out, inbox->groups[i], inbox->after, inbox->limit);
 		buf_text(out, "], \"next\": null");
 		return;
 	}
 	for (int64_t i = inbox->after; i < end && i < count; i++) {
 		buf_text(out, i == inbox->after ? "\n  " : ",\n  ");
-		put_group(out, &inbox->groups[i], 0, inbox->per_group);
+		put_group(out, inbox->groups[i], 0, inbox->per_group);
 	}
 	buf_char(out, ']');
 	json_put_id(out, "next", end < count ? end : 0);
@@ -579,48 +549,32 @@ static void answered(struct store_list *list)
 
 /* The request */
 
-/* Those that cannot be read are no error: people are still typing them. */
-static void read_matchers(const struct http_request *request, struct inbox *inbox)
-{
-	const char *text = http_parameter(request, "matchers");
-	struct error error;
-
-	if (!text || !text[strspn(text, " \t\n")])
-		return;
-	if (!silence_compile_any(text, inbox->arena, &inbox->matchers, &error)) {
-		inbox->problem = arena_strdup(inbox->arena, error.text);
-		return;
-	}
-	inbox->matched = true;
-}
-
-static bool parse(struct http_request *request, struct inbox *inbox, struct change_filter *filter,
-	struct error *error)
+static void read_request(struct form *form, struct inbox *inbox, struct change_filter *filter)
 {
 	static const char *const verdicts[] = {"any", "worse", "better", "changed", NULL};
 	static const int signs[] = {0, 1, -1, 0};
 	static const char *const sorts[] = {"worst", "latest", NULL};
-	int by = BY_INCIDENT, verdict = 0, sort = 0;
+	const char *matchers = form_get(form, "matchers");
+	int verdict = form_choice(form, "verdict", verdicts, 0, 0);
+	struct error error;
 
-	inbox->per_group = ROWS;
-	inbox->owner = arena_strdup(inbox->arena, http_parameter(request, "owner"));
-	inbox->in = arena_strdup(inbox->arena, http_parameter(request, "in"));
-	if (!change_form_read(api_form, request, inbox->now, inbox->arena, filter, error) ||
-		!api_choice(request, "by", by_names, &by, error) ||
-		!api_choice(request, "verdict", verdicts, &verdict, error) ||
-		!api_choice(request, "sort", sorts, &sort, error) ||
-		!api_number(request, "after", 0, MOST, &inbox->after, error) ||
-		!api_number(request, "rows", 0, 100, &inbox->per_group, error) ||
-		!api_limit(request, inbox->in ? 100 : GROUPS, inbox->in ? ROWS_OF_ONE : GROUPS_MOST,
-			&inbox->limit, error) ||
-		!api_words(request, "text", &inbox->words, error))
-		return false;
-	read_matchers(request, inbox);
-	inbox->by = (enum by)by;
+	inbox->owner = form_get(form, "owner");
+	inbox->in = form_get(form, "in");
+	(void)change_form_read(form, filter);
+	inbox->by = (enum by)form_choice(form, "by", by_names, 0, BY_INCIDENT);
 	inbox->verdict = verdict > 0 ? &signs[verdict] : NULL;
-	inbox->by_time = sort == 1;
+	inbox->by_time = form_choice(form, "sort", sorts, 0, 0) == 1;
+	inbox->after = form_number(form, "after", 0, MOST, 0);
+	inbox->per_group = form_number(form, "rows", 0, 100, ROWS);
+	inbox->limit = form_number(
+		form, "limit", 1, inbox->in ? ROWS_OF_ONE : GROUPS_MOST, inbox->in ? 100 : GROUPS);
+	inbox->words = form_words(form, "text");
 	filter->limit = MOST;
-	return true;
+	/* Those that cannot be read are no error: people are still typing them. */
+	inbox->matched = matchers && matchers[strspn(matchers, " \t\n")];
+	if (inbox->matched &&
+		!silence_compile_any(matchers, inbox->arena, &inbox->matchers, &error))
+		inbox->problem = arena_strdup(inbox->arena, error.text);
 }
 
 void api_get_inbox(struct http_request *request)
@@ -629,21 +583,20 @@ void api_get_inbox(struct http_request *request)
 	struct store_list *list = store_list_new(answered, NULL);
 	struct arena *arena = list->call.arena;
 	struct inbox *inbox = arena_alloc(arena, sizeof *inbox);
-	struct error error;
+	struct form form = api_form(request, arena);
 
 	*inbox = (struct inbox){.request = request,
 		.arena = arena,
-		.now = agent_now(agent),
+		.now = form.now,
 		.texts.arena = arena,
 		.groups_of.arena = arena};
 	list->take = take;
 	list->looks = LOOKS;
 	list->taken = taken;
 	list->taker = inbox;
-	if (agent->stopping)
-		http_fail(request, 503, "the agent is stopping");
-	else if (!parse(request, inbox, &list->filter, &error))
-		http_fail(request, 400, "%s", error.text);
+	read_request(&form, inbox, &list->filter);
+	if (api_wrong(request, &form))
+		;
 	else if (inbox->problem) {
 		put_answer(inbox);
 		answer(inbox);

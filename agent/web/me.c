@@ -6,8 +6,8 @@
 void api_get_me(struct http_request *request)
 {
 	const struct agent *agent = api_of(request)->agent;
-	const struct http_person *person = http_person(request);
-	struct buf *out = http_buffer(request);
+	const struct http_person *person = &request->sign_in.person;
+	struct buf *out = &request->buffer;
 	char id[EVENTS_ID];
 
 	json_open(out, "person", *person->name ? person->name : "local");

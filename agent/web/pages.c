@@ -2,34 +2,31 @@
  * Healthy means that the loop runs, which this answer proves. Ready means that changes will be
  * recorded, as the agent reports.
  */
-#include "agent/web/pages.h"
-
 #include "agent/http/head.h"
-
-static const char *why_unready(const struct pages *pages)
-{
-	return pages->unready ? pages->unready(pages->context) : NULL;
-}
-
-/* OpenMetrics only for clients that name it and do not prefer the older format. */
-static enum metrics_format format_for(const char *accept)
-{
-	struct http_preference open = http_accept(accept, "application/openmetrics-text", "1.0.0");
-	struct http_preference text = http_accept(accept, "text/plain", "0.0.4");
-
-	return open.named && open.quality > 0 && open.quality >= text.quality ? METRICS_OPENMETRICS
-									      : METRICS_TEXT;
-}
+#include "agent/web/api.h"
 
 static void get_metrics(struct http_request *request)
 {
-	const struct pages *pages = http_context(request);
-	enum metrics_format format = format_for(http_header(request, "Accept"));
+	const struct pages *pages = request->context;
+	const char *accept = http_header(request, "Accept");
+	double open = http_quality(request->arena, accept, "application/openmetrics-text", "1.0.0");
+	double text = http_quality(request->arena, accept, "text/plain", "0.0.4");
+	/* OpenMetrics only for clients that name it and do not prefer the older format. */
+	enum metrics_format format = open > 0 && open >= text ? METRICS_OPENMETRICS : METRICS_TEXT;
 	struct http_answer answer = {.type = metrics_content_types[format]};
 
-	if (pages->collect)
-		pages->collect(pages->context);
-	metrics_set(pages->metrics, METRIC_READY, why_unready(pages) ? 0 : 1, NULL, NULL);
+	if (pages->api) {
+		const struct agent *agent = pages->api->agent;
+		struct engine_memory memory = engine_memory(agent->engine);
+
+		metrics_set(pages->metrics, METRIC_STORE_SIZE, (double)store_size(agent->store),
+			NULL, NULL);
+		metrics_set(
+			pages->metrics, METRIC_MEMORY_IN_FLIGHT, (double)memory.used, NULL, NULL);
+		metrics_set(pages->metrics, METRIC_MEMORY_WAITS, (double)memory.waits, NULL, NULL);
+	}
+	pages->collect(pages->context);
+	metrics_set(pages->metrics, METRIC_READY, !pages->unready(pages->context), NULL, NULL);
 	metrics_collect_process(pages->metrics);
 	metrics_print(pages->metrics, format, &answer.body);
 	http_answer(request, &answer);
@@ -50,14 +47,15 @@ static void get_healthy(struct http_request *request)
 
 static void get_ready(struct http_request *request)
 {
-	const char *why = why_unready(http_context(request));
+	const struct pages *pages = request->context;
+	const char *why = pages->unready(pages->context);
 
 	answer_line(request, why ? 503 : 200, why ? why : "ready");
 }
 
 const struct route pages_routes[] = {
-	{.path = "/metrics", .methods = HTTP_READ, .serve = get_metrics, .needs = ROLE_VIEWER},
-	{.path = "/-/healthy", .methods = HTTP_READ, .serve = get_healthy, .needs = ROLE_ANYBODY},
-	{.path = "/-/ready", .methods = HTTP_READ, .serve = get_ready, .needs = ROLE_ANYBODY},
+	{"/metrics", HTTP_READ | HTTP_OPEN, ROLE_VIEWER, 0, NULL, get_metrics},
+	{"/-/healthy", HTTP_READ | HTTP_OPEN, ROLE_ANYBODY, 0, NULL, get_healthy},
+	{"/-/ready", HTTP_READ | HTTP_OPEN, ROLE_ANYBODY, 0, NULL, get_ready},
 	{0},
 };

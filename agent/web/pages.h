@@ -2,14 +2,14 @@
 #ifndef AGENT_WEB_PAGES_H
 #define AGENT_WEB_PAGES_H
 
-#include "agent/http/server.h"
+#include "agent/http/request.h"
 #include "agent/runtime/metrics.h"
 
 struct pages {
 	struct metrics *metrics;
-	/* Why the agent is not ready, as a sentence, or NULL if it is; NULL: always ready. */
+	/* Why the agent is not ready, as a sentence, or NULL if it is. */
 	const char *(*unready)(void *context);
-	/* Called before /metrics is printed, to set gauges; may be NULL. */
+	/* Called before /metrics is printed, to set gauges. */
 	void (*collect)(void *context);
 	void *context;
 	struct api *api; /* for api_routes; NULL: they are not served */

@@ -3,8 +3,6 @@
  * asked, so that a list with many of them is as quick as one without. All other pictures show the
  * data of /api/v1/plot.
  */
-#include "agent/web/pictures.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,51 +33,26 @@ struct wish {
 	enum plot_scale scale;
 };
 
-static bool parse_zoom(const struct http_request *request, double *out, struct error *error)
-{
-	const char *text = http_parameter(request, "zoom");
-
-	if (!text)
-		return true;
-	return (number_parse(text, strlen(text), out) && *out >= 1 && *out <= 3) ||
-	       error_set(error, ERROR_USAGE, "zoom: a number from 1 to 3 is needed");
-}
-
-/* `small`, `small=true` or `small=false`. */
-static bool parse_small(const struct http_request *request, bool *out, struct error *error)
-{
-	const char *text = http_parameter(request, "small");
-
-	*out = text && strcmp(text, "false") != 0;
-	return !*out || !*text || strcmp(text, "true") == 0 ||
-	       error_set(error, ERROR_USAGE, "small: true or false is needed");
-}
-
-static bool parse(const struct http_request *request, struct wish *wish, struct error *error)
+static void read_wish(struct form *form, struct wish *wish)
 {
 	static const char *const themes[] = {
 		[PLOT_LIGHT] = "light", [PLOT_DARK] = "dark", [PLOT_SYSTEM] = "system", NULL};
 	struct plot_style *style = &wish->style;
-	int64_t wide = 0, high = 0;
-	int theme = PLOT_SYSTEM, scale = PLOT_AUTO;
+	const char *small = form_get(form, "small"), *zoom = form_get(form, "zoom");
 
-	if (!parse_small(request, &style->small, error) ||
-		!api_number(request, "width", LEAST_SIDE, MOST_WIDTH, &wide, error) ||
-		!api_number(request, "height", LEAST_SIDE, MOST_HEIGHT, &high, error) ||
-		!parse_zoom(request, &style->zoom, error) ||
-		!api_choice(request, "theme", themes, &theme, error) ||
-		!api_choice(request, "scale", plot_scale_names, &scale, error))
-		return false;
-	style->width = (unsigned)wide;
-	style->height = (unsigned)high;
-	style->theme = (enum plot_theme)theme;
-	wish->scale = (enum plot_scale)scale;
+	style->small = small && (!*small || form_bool(form, "small"));
+	style->width = (unsigned)form_number(form, "width", LEAST_SIDE, MOST_WIDTH, 0);
+	style->height = (unsigned)form_number(form, "height", LEAST_SIDE, MOST_HEIGHT, 0);
+	if (zoom && (!number_parse(zoom, strlen(zoom), &style->zoom) || style->zoom < 1 ||
+			    style->zoom > 3))
+		form_fail(form, "zoom: a number from 1 to 3 is needed");
+	style->theme = (enum plot_theme)form_choice(form, "theme", themes, 0, PLOT_SYSTEM);
+	wish->scale = (enum plot_scale)form_choice(form, "scale", plot_scale_names, 0, PLOT_AUTO);
 	double width = style->width ? style->width : 960,
 	       height = style->height ? style->height : 400;
-	double zoom = style->zoom > 0 ? style->zoom : 1;
-	return width * height * zoom * zoom <= MOST_PIXELS ||
-	       error_set(error, ERROR_USAGE, "width, height and zoom: at most %d pixels",
-		       MOST_PIXELS);
+	double factor = style->zoom > 0 ? style->zoom : 1;
+	if (width * height * factor * factor > MOST_PIXELS)
+		form_fail(form, "width, height and zoom: at most %d pixels", MOST_PIXELS);
 }
 
 static bool draw(const struct plot *plot, void *context, struct arena *arena, struct buf *out,
@@ -98,25 +71,22 @@ static bool draw(const struct plot *plot, void *context, struct arena *arena, st
 
 static void begin(struct http_request *request, enum format format)
 {
-	struct wish *wish = arena_alloc(http_arena(request), sizeof *wish);
+	struct wish *wish = arena_alloc(request->arena, sizeof *wish);
+	struct form form = api_form(request, request->arena);
 	struct plots_wish plots;
-	struct error error;
 
 	*wish = (struct wish){.format = format};
-	if (!parse(request, wish, &error) ||
-		!plots_parse(request, agent_now(api_of(request)->agent), &plots, &error)) {
-		http_fail(request, 400, "%s", error.text);
-		return;
-	}
-	plots.change = plots.change ? plots.change : http_id(request);
+	read_wish(&form, wish);
+	plots = plots_read(&form);
+	plots.change = plots.change ? plots.change : request->id;
 	plots.columns = (size_t)plot_style_of(&wish->style).width;
 	plots.draw = draw;
 	plots.context = wish;
 	plots.type = types[format];
 	plots.policy = policy;
 	plots.stored = true;
-	plots.small = wish->style.small && http_id(request);
-	plots_answer(request, &plots);
+	plots.small = wish->style.small && request->id;
+	plots_answer(request, &form, &plots);
 }
 
 static void get_svg(struct http_request *request)
@@ -134,9 +104,9 @@ static void get_png(struct http_request *request)
 
 /* Not guarded: other sites, such as a wiki, may embed pictures for users who may see them. */
 const struct route picture_routes[] = {
-	{"/change/*.svg", HTTP_READ, HTTP_SHOWN, 60000, OF_CHANGE, get_svg, false, ROLE_VIEWER},
-	{"/change/*.png", HTTP_READ, HTTP_SHOWN, 60000, OF_CHANGE, get_png, false, ROLE_VIEWER},
-	{"/plot.svg", HTTP_READ, HTTP_SHOWN, 60000, OF_SERIES, get_svg, false, ROLE_VIEWER},
-	{"/plot.png", HTTP_READ, HTTP_SHOWN, 60000, OF_SERIES, get_png, false, ROLE_VIEWER},
+	{"/change/*.svg", HTTP_READ | HTTP_SHOWN, ROLE_VIEWER, 60000, OF_CHANGE, get_svg},
+	{"/change/*.png", HTTP_READ | HTTP_SHOWN, ROLE_VIEWER, 60000, OF_CHANGE, get_png},
+	{"/plot.svg", HTTP_READ | HTTP_SHOWN, ROLE_VIEWER, 60000, OF_SERIES, get_svg},
+	{"/plot.png", HTTP_READ | HTTP_SHOWN, ROLE_VIEWER, 60000, OF_SERIES, get_png},
 	{0},
 };

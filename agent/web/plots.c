@@ -71,7 +71,7 @@ static void finish(struct plot_job *job)
 	struct http_answer answer = {.type = job->wish.type,
 		.body = job->out,
 		.policy = job->wish.policy,
-		.etag = arena_strdup(http_arena(job->request), job->etag)};
+		.etag = arena_strdup(job->request->arena, job->etag)};
 
 	if (job->failed) {
 		fail_job(job, http_status_of(&job->error), job->error.text);
@@ -87,8 +87,7 @@ static void drop(struct dataset_job *base)
 	free_job((struct plot_job *)base);
 }
 
-/* ---- the stored points, where the test cannot be read ---- */
-
+/* The stored points, where the test cannot be read. */
 static void work_excerpt(void *context)
 {
 	struct plot_job *job = context;
@@ -113,25 +112,13 @@ static void done(struct dataset_job *base, const struct error *error)
 		fail_job(job, http_status_of(error), error->text);
 }
 
-/* ---- the state ---- */
-
-/* When the agent learned last of something that the points must show. */
-static int64_t newest_of(const struct store_list *list)
-{
-	int64_t newest = 0;
-
-	for (size_t i = 0; i < list->records.count; i++)
-		if (list->records.items[i].updated > newest)
-			newest = list->records.items[i].updated;
-	return newest;
-}
-
 static void listed(struct store_list *list)
 {
 	struct plot_job *job = list->call.context;
 	struct agent *agent = job->api->agent;
 	const struct test *test = config_test(agent->config, job->wish.test);
 	struct task *task;
+	int64_t newest = 0; /* when the agent learned last of something that the points must show */
 	bool wide;
 
 	job->list = list;
@@ -143,11 +130,14 @@ static void listed(struct store_list *list)
 		fail_job(job, 503, "the configuration has changed, or the agent is stopping");
 		return;
 	}
+	for (size_t i = 0; i < list->records.count; i++)
+		if (list->records.items[i].updated > newest)
+			newest = list->records.items[i].updated;
 	plotting_state(&job->plotting, list);
 	job->plotting.config = agent->config;
 	task = task_new(test, agent_now(agent));
 	wide = plotting_query(&job->plotting, task);
-	datasets_use(job->api->datasets, task, wide, newest_of(list), &job->job);
+	datasets_use(job->api->datasets, task, wide, newest, &job->job);
 }
 
 static void ask_state(struct plot_job *job, const struct test *test)
@@ -187,45 +177,13 @@ static void found_change(struct store_excerpts *found)
 	ask_state(job, test);
 }
 
-static void ask_change(struct plot_job *job)
-{
-	struct store_excerpts *call = store_excerpts_new(found_change, job);
-	int64_t *id = arena_alloc(call->call.arena, sizeof *id);
-
-	*id = job->wish.change;
-	call->changes = id;
-	call->change_count = 1;
-	call->now = job->plotting.now;
-	store_client_call(job->api->agent, &call->call);
-}
-
-void plots_answer(struct http_request *request, const struct plots_wish *wish)
+static void begin(
+	struct http_request *request, const struct test *test, const struct plots_wish *wish)
 {
 	struct api *api = api_of(request);
-	const struct agent *agent = api->agent;
-	const struct test *test = NULL;
-	struct arena *arena;
-	struct plot_job *job;
+	struct arena *arena = arena_new();
+	struct plot_job *job = arena_alloc(arena, sizeof *job);
 
-	if (!wish->test == !wish->change) {
-		http_fail(request, 400, "one of the parameters \"test\" and \"change\" is needed");
-		return;
-	}
-	if (agent->stopping || (api->plots >= WAITING_MOST && !wish->small)) {
-		http_fail(request, 503,
-			agent->stopping ? "the agent is stopping" : "too many plots are awaited");
-		return;
-	}
-	if (!wish->change && !(test = config_test(agent->config, wish->test))) {
-		http_fail(request, 404, "there is no test \"%.200s\"", wish->test);
-		return;
-	}
-	if (test && test->unsupported) {
-		http_fail(request, 404, "%s", test->unsupported);
-		return;
-	}
-	arena = arena_new();
-	job = arena_alloc(arena, sizeof *job);
 	*job = (struct plot_job){.job = {work, done, drop, NULL},
 		.arena = arena,
 		.api = api,
@@ -239,38 +197,57 @@ void plots_answer(struct http_request *request, const struct plots_wish *wish)
 			.columns = wish->columns,
 			.most = wish->most,
 			.cleaned = wish->cleaned,
-			.now = agent_now(agent)}};
+			.now = agent_now(api->agent)}};
 	api->plots += !wish->small;
 	if (test) {
 		job->wish.test = arena_strdup(arena, test->name);
 		ask_state(job, test);
 	} else {
-		ask_change(job);
+		struct store_excerpts *call = store_excerpts_new(found_change, job);
+
+		call->changes = &job->wish.change;
+		call->change_count = 1;
+		call->now = job->plotting.now;
+		store_client_call(api->agent, &call->call);
 	}
 }
 
-/* ---- /api/v1/plot ---- */
-
-bool plots_parse(const struct http_request *request, int64_t now, struct plots_wish *out,
-	struct error *error)
+void plots_answer(
+	struct http_request *request, const struct form *form, const struct plots_wish *wish)
 {
-	int64_t columns = 0, most = 0;
+	const struct api *api = api_of(request);
+	const struct agent *agent = api->agent;
+	const struct test *test = NULL;
 
-	*out = (struct plots_wish){.test = http_parameter(request, "test"),
-		.metric = http_parameter(request, "metric"),
-		.branch = http_parameter(request, "branch")};
-	if (!api_id(request, "change", "a change", &out->change, error) ||
-		!api_date(request, "since", now, WHEN_ALWAYS, &out->since, error) ||
-		!api_date(request, "until", now, WHEN_NEVER, &out->until, error) ||
-		!api_number(request, "width", 1, COLUMNS_MOST, &columns, error) ||
-		!api_number(request, "limit", 1, PLOTTING_LINES_MOST, &most, error) ||
-		!api_bool(request, "cleaned", &out->cleaned, error))
-		return false;
-	out->columns = (size_t)columns;
-	out->most = (size_t)most;
-	if (out->since >= out->until)
-		return error_set(error, ERROR_USAGE, "since is not before until");
-	return true;
+	if (api_wrong(request, form))
+		return;
+	if (!wish->test == !wish->change)
+		http_fail(request, 400, "one of the parameters \"test\" and \"change\" is needed");
+	else if (api->plots >= WAITING_MOST && !wish->small)
+		http_fail(request, 503, "too many plots are awaited");
+	else if (!wish->change && !(test = config_test(agent->config, wish->test)))
+		http_fail(request, 404, "there is no test \"%.200s\"", wish->test);
+	else if (test && test->unsupported)
+		http_fail(request, 404, "%s", test->unsupported);
+	else
+		begin(request, test, wish);
+}
+
+struct plots_wish plots_read(struct form *form)
+{
+	struct plots_wish wish = {.test = form_get(form, "test"),
+		.metric = form_get(form, "metric"),
+		.branch = form_get(form, "branch"),
+		.change = form_id(form, "change", "a change"),
+		.since = form_date(form, "since", WHEN_ALWAYS),
+		.until = form_date(form, "until", WHEN_NEVER),
+		.columns = (size_t)form_number(form, "width", 1, COLUMNS_MOST, 0),
+		.most = (size_t)form_number(form, "limit", 1, PLOTTING_LINES_MOST, 0),
+		.cleaned = form_bool(form, "cleaned")};
+
+	if (wish.since >= wish.until)
+		form_fail(form, "since is not before until");
+	return wish;
 }
 
 static bool put_json(const struct plot *plot, void *context, struct arena *arena, struct buf *out,
@@ -285,13 +262,9 @@ static bool put_json(const struct plot *plot, void *context, struct arena *arena
 
 void api_get_plot(struct http_request *request)
 {
-	struct plots_wish wish;
-	struct error error;
+	struct form form = api_form(request, request->arena);
+	struct plots_wish wish = plots_read(&form);
 
-	if (!plots_parse(request, agent_now(api_of(request)->agent), &wish, &error)) {
-		http_fail(request, 400, "%s", error.text);
-		return;
-	}
 	wish.draw = put_json;
-	plots_answer(request, &wish);
+	plots_answer(request, &form, &wish);
 }

@@ -6,7 +6,6 @@
 #define AGENT_WEB_PLOTS_H
 
 #include "agent/web/api.h"
-#include "agent/web/datasets.h"
 
 struct plots_wish {
 	const char *test, *metric, *branch; /* metric, branch: or NULL */
@@ -27,10 +26,10 @@ struct plots_wish {
 
 /* These parameters; the change of a path is not among them. */
 #define PLOTS_PARAMETERS "test metric since until branch change width limit cleaned"
-bool plots_parse(const struct http_request *request, int64_t now, struct plots_wish *out,
-	struct error *error) MUST_USE;
+struct plots_wish plots_read(struct form *form);
 
-/* Answers the request, now or later. */
-void plots_answer(struct http_request *request, const struct plots_wish *wish);
+/* Answers the request, now or later: with the error, if the form has failed. */
+void plots_answer(
+	struct http_request *request, const struct form *form, const struct plots_wish *wish);
 
 #endif

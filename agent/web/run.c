@@ -70,18 +70,12 @@ static void put_counts(struct buf *out, const struct run_report *counts)
 		counts->moved, counts->withdrawn, counts->returned);
 }
 
-static void put_report(struct buf *out, const struct run_report *report)
+static void add_report(struct job *job, const struct run_report *report)
 {
-	json_open(out, "test", report->test);
-	json_put_bool(out, "failed", report->failed);
-	json_put_text(out, "problem", report->problem);
-	put_counts(out, report);
-	json_put_seconds(out, "duration_seconds", report->duration);
-	buf_char(out, '}');
-}
+	struct buf *out = &job->request->buffer;
+	struct run_report *sum = &job->sum;
 
-static void add_counts(struct run_report *sum, const struct run_report *report)
-{
+	job->failed += report->failed;
 	sum->series += report->series;
 	sum->points += report->points;
 	sum->fresh += report->fresh;
@@ -93,21 +87,18 @@ static void add_counts(struct run_report *sum, const struct run_report *report)
 	if (report->written && (!sum->written || report->recorded < sum->recorded))
 		sum->recorded = report->recorded;
 	sum->written |= report->written;
-}
-
-static void add_report(struct job *job, const struct run_report *report)
-{
-	struct buf *out = http_buffer(job->request);
-
-	job->failed += report->failed;
-	add_counts(&job->sum, report);
 	if (report->written)
 		job->written[job->written_count++] =
-			arena_strdup(http_arena(job->request), report->test);
+			arena_strdup(job->request->arena, report->test);
 	if (job->reported == MOST_REPORTS)
 		return;
 	job->reported++;
-	put_report(out, report);
+	json_open(out, "test", report->test);
+	json_put_bool(out, "failed", report->failed);
+	json_put_text(out, "problem", report->problem);
+	put_counts(out, report);
+	json_put_seconds(out, "duration_seconds", report->duration);
+	buf_char(out, '}');
 }
 
 static void put_changes(const struct config *config, const struct store_list *list, struct buf *out)
@@ -127,7 +118,7 @@ static void finish(struct job *job, const struct store_list *list)
 {
 	const struct agent *agent = api_of(job->request)->agent;
 	struct http_answer answer = {0};
-	struct buf *reports = http_buffer(job->request), *out = &answer.body;
+	struct buf *reports = &job->request->buffer, *out = &answer.body;
 
 	buf_printf(out, "{\"count\": %zu, \"failed\": %zu", job->count, job->failed);
 	put_counts(out, &job->sum);
@@ -183,7 +174,7 @@ static struct elsewhere elsewhere_of(struct arena *arena, size_t count)
 static void answer_asked(
 	struct http_request *request, size_t count, const struct elsewhere *elsewhere)
 {
-	struct buf *out = http_buffer(request);
+	struct buf *out = &request->buffer;
 
 	buf_printf(out, "{\"count\": %zu", count);
 	put_elsewhere(out, elsewhere);
@@ -194,11 +185,11 @@ static void answer_asked(
 static void run_and_leave(struct api *api, struct http_request *request,
 	const struct test *const *tests, size_t count)
 {
-	struct elsewhere elsewhere = elsewhere_of(http_arena(request), count);
+	struct elsewhere elsewhere = elsewhere_of(request->arena, count);
 	size_t begun = 0;
 
 	for (size_t i = 0; i < count; i++)
-		begun += ask_elsewhere(api, http_arena(request), tests[i]->name, &elsewhere) ||
+		begun += ask_elsewhere(api, request->arena, tests[i]->name, &elsewhere) ||
 			 scheduler_run_now(api->scheduler, tests[i]->name, NULL, NULL);
 	if (begun == 0)
 		http_fail(request, 404, "the agent does not monitor the requested tests");
@@ -210,7 +201,7 @@ static void run_and_leave(struct api *api, struct http_request *request,
 static void run_and_wait(struct api *api, struct http_request *request,
 	const struct test *const *tests, size_t count)
 {
-	struct arena *arena = http_arena(request);
+	struct arena *arena = request->arena;
 	struct job *job = arena_alloc(arena, sizeof *job);
 
 	*job = (struct job){.request = request,
@@ -243,7 +234,7 @@ static bool choose(const struct config *config, struct http_request *request,
 	const char *name = http_parameter(request, "test");
 	const char *group = http_parameter(request, "group");
 	const struct test *test = name ? config_test(config, name) : NULL;
-	const struct test **one = arena_array(http_arena(request), 1, sizeof *one);
+	const struct test **one = arena_array(request->arena, 1, sizeof *one);
 	struct strings names = {name ? &name : &group, 1};
 	struct error error;
 
@@ -256,43 +247,31 @@ static bool choose(const struct config *config, struct http_request *request,
 		*tests = one;
 		*count = 1;
 		return true;
-	} else if (config_select(config, &names, http_arena(request), tests, count, &error))
+	} else if (config_select(config, &names, request->arena, tests, count, &error))
 		return true;
 	else
 		http_fail(request, 404, "%s", error.text);
 	return false;
 }
 
-/* The answer tells whether such tests exist; only then is it worth a row. */
-static void note_run(struct api *api, struct http_request *request, size_t count)
-{
-	const char *test = http_parameter(request, "test");
-	const char *group = http_parameter(request, "group");
-	struct error error;
-	struct actor actor;
-
-	if (api_actor(request, &actor, &error))
-		api_audit(api->agent, &actor, EVENT_RUN, test ? test : group,
-			arena_printf(http_arena(request), "%zu tests", count));
-}
-
 void api_post_run(struct http_request *request)
 {
 	struct api *api = api_of(request);
-	const char *wait = http_parameter(request, "wait");
+	struct form form = api_form(request, request->arena);
+	bool waits = form_bool(&form, "wait") || !form_get(&form, "wait");
 	const struct test *const *tests;
 	size_t count;
 
-	if (wait && strcmp(wait, "true") != 0 && strcmp(wait, "false") != 0)
-		http_fail(request, 400, "wait: true or false is needed");
-	else if (api->agent->stopping)
-		http_fail(request, 503, "the agent is stopping");
-	else if (choose(api->agent->config, request, &tests, &count)) {
-		note_run(api, request, count);
-		if (wait && strcmp(wait, "false") == 0)
-			run_and_leave(api, request, tests, count);
-		else
+	if (!api_wrong(request, &form) && choose(api->agent->config, request, &tests, &count)) {
+		const char *test = form_get(&form, "test");
+		struct actor actor = api_actor(request, &form);
+
+		api_audit(api->agent, &actor, EVENT_RUN, test ? test : form_get(&form, "group"),
+			arena_printf(request->arena, "%zu tests", count));
+		if (waits)
 			run_and_wait(api, request, tests, count);
+		else
+			run_and_leave(api, request, tests, count);
 	}
 }
 
@@ -307,7 +286,7 @@ static void reloaded(void *context, const struct reload_report *report)
 	struct reloading *reloading = context;
 	struct http_request *request = reloading->request;
 	struct agent *agent = api_of(request)->agent;
-	struct buf *out = http_buffer(request);
+	struct buf *out = &request->buffer;
 
 	if (!agent->stopping)
 		api_audit(agent, &reloading->actor, EVENT_RELOADED, agent->config->path,
@@ -323,18 +302,10 @@ static void reloaded(void *context, const struct reload_report *report)
 
 void api_post_reload(struct http_request *request)
 {
-	const struct api *api = api_of(request);
-	struct agent *agent = api->agent;
-	struct reloading *reloading = arena_alloc(http_arena(request), sizeof *reloading);
-	struct error error;
+	struct agent *agent = api_of(request)->agent;
+	struct reloading *reloading = arena_alloc(request->arena, sizeof *reloading);
+	struct form form = api_form(request, request->arena);
 
-	*reloading = (struct reloading){.request = request};
-	if (!api_actor(request, &reloading->actor, &error))
-		http_fail(request, 400, "%s", error.text);
-	else if (api->reload && agent->reloader && !agent->stopping)
-		api->reload(agent, reloaded, reloading);
-	else
-		http_fail(request, 503, "%s",
-			agent->stopping ? "the agent is stopping"
-					: "this agent cannot reload its configuration");
+	*reloading = (struct reloading){request, api_actor(request, &form)};
+	api_of(request)->options.reload(agent, reloaded, reloading);
 }

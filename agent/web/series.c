@@ -17,6 +17,7 @@
 enum {
 	LIMIT = 100,
 	MOST = 1000,
+	LAST_MOST = 999999999,
 	MOST_POINTS = 50000,   /* in an answer; its first series always has some */
 	MOST_BYTES = 16 << 20, /* after which no further series is started */
 };
@@ -28,27 +29,6 @@ struct fetch {
 	const char *after; /* the identity of a series, or NULL */
 	int64_t limit;
 };
-
-static void put_times(struct buf *out, const struct axis *axis, size_t from)
-{
-	char text[WHEN_TEXT];
-
-	buf_text(out, ",\n   \"times\": [");
-	for (size_t i = from; i < axis->n; i++)
-		buf_printf(out, "%s\"%s\"", i > from ? ", " : "",
-			when_format_iso(axis->times[i], text));
-	buf_char(out, ']');
-}
-
-static void put_values(struct buf *out, const struct series *series, size_t from)
-{
-	buf_text(out, ",\n   \"values\": [");
-	for (size_t i = from; i < series->axis->n; i++) {
-		json_next(out);
-		buf_json_number(out, series->values[i]);
-	}
-	buf_char(out, ']');
-}
 
 static void put_attributes(struct buf *out, const struct axis *axis, size_t from)
 {
@@ -68,56 +48,49 @@ static void put_attributes(struct buf *out, const struct axis *axis, size_t from
 	buf_char(out, '}');
 }
 
-static struct strings column_names(struct arena *arena, const struct axis *axis)
-{
-	const char **names = arena_array(arena, axis->column_count, sizeof *names);
-
-	for (size_t c = 0; c < axis->column_count; c++)
-		names[c] = axis->columns[c].name;
-	return (struct strings){names, axis->column_count};
-}
-
 static void put_series(
 	struct buf *out, const struct findings *found, size_t skipped, struct arena *arena)
 {
 	const struct series *series = found->series;
-	struct strings names = column_names(arena, series->axis);
+	const struct axis *axis = series->axis;
+	const char **names = arena_array(arena, axis->column_count, sizeof *names);
+	char text[WHEN_TEXT];
 
+	for (size_t c = 0; c < axis->column_count; c++)
+		names[c] = axis->columns[c].name;
 	report_put_series(out, series);
 	json_put_text(out, "identity", series->identity);
 	buf_printf(out, ", \"skipped\": %zu", skipped);
-	put_times(out, series->axis, skipped);
-	put_values(out, series, skipped);
-	put_attributes(out, series->axis, skipped);
+	buf_text(out, ",\n   \"times\": [");
+	for (size_t i = skipped; i < axis->n; i++)
+		buf_printf(out, "%s\"%s\"", i > skipped ? ", " : "",
+			when_format_iso(axis->times[i], text));
+	buf_text(out, "],\n   \"values\": [");
+	for (size_t i = skipped; i < axis->n; i++) {
+		json_next(out);
+		buf_json_number(out, series->values[i]);
+	}
+	buf_char(out, ']');
+	put_attributes(out, axis, skipped);
 	buf_text(out, ",\n   \"changes\": [");
 	for (size_t i = 0; i < found->count; i++)
-		report_put_change(out, found, &found->changes[i], &names, arena);
+		report_put_change(out, found, &found->changes[i],
+			&(const struct strings){names, axis->column_count}, arena);
 	buf_text(out, "]}");
-}
-
-static bool first_series(
-	const struct fetch *fetch, const struct dataset *data, size_t *first, struct error *error)
-{
-	*first = 0;
-	if (!fetch->after)
-		return true;
-	for (size_t s = 0; s < data->count; s++)
-		if (strcmp(data->series[s].identity, fetch->after) == 0) {
-			*first = s + 1;
-			return true;
-		}
-	return error_set(error, ERROR_USAGE, "after: no series \"%.200s\"", fetch->after);
 }
 
 static bool put_answer(struct fetch *fetch, const struct analysis *analysis, struct arena *arena,
 	struct error *error)
 {
 	const struct dataset *data = analysis->data;
-	struct buf *out = http_buffer(fetch->fetch.request);
-	size_t first, s, points = 0;
+	struct buf *out = &fetch->fetch.request->buffer;
+	size_t first = 0, s, points = 0;
 
-	if (!first_series(fetch, data, &first, error))
-		return false;
+	while (fetch->after && first < data->count &&
+		strcmp(data->series[first].identity, fetch->after) != 0)
+		first++;
+	if (fetch->after && first++ == data->count)
+		return error_set(error, ERROR_USAGE, "after: no series \"%.200s\"", fetch->after);
 	json_open(out, "test", analysis->test->name);
 	buf_text(out, ", \"series\": [");
 	for (s = first; s < data->count && s - first < (size_t)fetch->limit; s++) {
@@ -168,38 +141,28 @@ static void set_query(const struct fetch *fetch, struct task *task)
 		task->query.until = task->query.now - task->test->evaluation_delay;
 }
 
-static bool parse_last(const char *text, size_t *out, struct error *error)
-{
-	if (!text)
-		return true;
-	if (strlen(text) <= 9 && strspn(text, "0123456789") == strlen(text))
-		*out = strtoul(text, NULL, 10);
-	return *out > 0 || error_set(error, ERROR_USAGE, "last: a number of points is needed");
-}
-
 /* Into the arena of the task, as the request may be freed before. */
-static bool parse(const struct http_request *request, const struct test *test, int64_t now,
-	struct arena *arena, struct fetch *fetch, struct error *error)
+static void read_request(struct form *form, const struct test *test, struct fetch *fetch)
 {
 	struct selection *selection = &fetch->selection;
-	const char *metric = arena_strdup(arena, http_parameter(request, "metric"));
+	const char *metric = arena_strdup(form->arena, form_get(form, "metric"));
 
-	fetch->after = arena_strdup(arena, http_parameter(request, "after"));
-	selection->branch = arena_strdup(arena, http_parameter(request, "branch"));
+	fetch->after = arena_strdup(form->arena, form_get(form, "after"));
+	selection->branch = arena_strdup(form->arena, form_get(form, "branch"));
 	if (metric) {
-		const char **names = arena_array(arena, 1, sizeof *names);
+		const char **names = arena_array(form->arena, 1, sizeof *names);
 
 		names[0] = metric;
 		selection->metrics = (struct strings){names, 1};
 	}
-	if (!api_date(request, "since", now, WHEN_ALWAYS, &selection->since, error) ||
-		!api_date(request, "until", now, WHEN_NEVER, &selection->until, error) ||
-		!parse_last(http_parameter(request, "last"), &selection->last, error) ||
-		!api_limit(request, LIMIT, MOST, &fetch->limit, error))
-		return false;
+	selection->since = form_date(form, "since", WHEN_ALWAYS);
+	selection->until = form_date(form, "until", WHEN_NEVER);
+	selection->last = (size_t)form_number(form, "last", 1, LAST_MOST, 0);
+	fetch->limit = form_number(form, "limit", 1, MOST, LIMIT);
 	if (selection->since > selection->until)
-		return error_set(error, ERROR_USAGE, "since is after until");
-	return selection_check(selection, &test, 1, error);
+		form_fail(form, "since is after until");
+	if (!form->failed)
+		form->failed = !selection_check(selection, &test, 1, &form->error);
 }
 
 static void begin_fetch(struct http_request *request, const struct test *test)
@@ -207,11 +170,11 @@ static void begin_fetch(struct http_request *request, const struct test *test)
 	struct agent *agent = api_of(request)->agent;
 	struct task *task = task_new(test, agent_now(agent));
 	struct fetch *fetch = arena_alloc(task->query.arena, sizeof *fetch);
-	struct error error;
+	struct form form = api_form(request, task->query.arena);
 
-	*fetch = (struct fetch){.fetch = {request}};
-	if (!parse(request, test, task->query.now, task->query.arena, fetch, &error)) {
-		http_fail(request, 400, "%s", error.text);
+	*fetch = (struct fetch){.fetch.request = request};
+	read_request(&form, test, fetch);
+	if (api_wrong(request, &form)) {
 		task_free(task);
 		return;
 	}
@@ -219,7 +182,7 @@ static void begin_fetch(struct http_request *request, const struct test *test)
 	task->work = work;
 	task->done = done;
 	api_fetch_begin(&fetch->fetch, task);
-	api_fetch_data(task);
+	fetching_submit(task);
 }
 
 void api_get_series(struct http_request *request)

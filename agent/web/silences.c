@@ -5,7 +5,6 @@
 
 #include "agent/notify/silence.h"
 #include "agent/web/api.h"
-#include "agent/web/forms.h"
 
 enum { MOST_OPEN = 10000 };
 
@@ -14,7 +13,7 @@ static void listed(struct store_silences *list)
 	struct http_request *request = list->call.context;
 
 	if (!api_failed(request, &list->call)) {
-		silences_put_json(http_buffer(request), &list->silences, list->now);
+		silences_put_json(&request->buffer, &list->silences, list->now);
 		http_send(request, 200);
 	}
 	store_call_free(&list->call);
@@ -22,13 +21,12 @@ static void listed(struct store_silences *list)
 
 void api_get_silences(struct http_request *request)
 {
-	struct agent *agent = api_of(request)->agent;
 	struct store_silences *list = store_silences_new(listed, request);
-	struct error error;
-	bool good = api_bool(request, "all", &list->all, &error);
+	struct form form = api_form(request, list->call.arena);
 
-	list->now = agent_now(agent);
-	api_ask(agent, request, &list->call, good ? NULL : &error);
+	list->all = form_bool(&form, "all");
+	list->now = form.now;
+	api_ask(request, &form, &list->call);
 }
 
 /* A list of the open changes, and what matchers select of it: of a silence that was added, or that
@@ -62,19 +60,16 @@ void api_silences_free(struct api *api)
 		free_reaching(api->reaching);
 }
 
-static void put_reached_tests(struct buf *out, const struct silence_reach *reach)
+static void put_preview(struct buf *out, const char *matchers, const struct silence_reach *reach)
 {
+	json_open(out, "problem", reach->problem);
+	json_put_text(out, "matchers", matchers);
 	buf_printf(out, ", \"tests\": %zu, \"first_tests\": [", reach->tests);
 	for (size_t i = 0; i < reach->tests && i < SILENCE_REACH_SHOWN; i++) {
 		json_next(out);
 		buf_json_text(out, reach->first_tests[i]->name);
 	}
-	buf_char(out, ']');
-}
-
-static void put_reached_changes(struct buf *out, const struct silence_reach *reach)
-{
-	buf_printf(out, ", \"open_changes\": %zu, \"first_changes\": [", reach->changes);
+	buf_printf(out, "], \"open_changes\": %zu, \"first_changes\": [", reach->changes);
 	for (size_t i = 0; i < reach->changes && i < SILENCE_REACH_SHOWN; i++) {
 		const struct change_record *record = reach->first_changes[i];
 		const struct announcement *item = &record->item;
@@ -90,14 +85,6 @@ static void put_reached_changes(struct buf *out, const struct silence_reach *rea
 		buf_char(out, '}');
 	}
 	buf_char(out, ']');
-}
-
-static void put_preview(struct buf *out, const char *matchers, const struct silence_reach *reach)
-{
-	json_open(out, "problem", reach->problem);
-	json_put_text(out, "matchers", matchers);
-	put_reached_tests(out, reach);
-	put_reached_changes(out, reach);
 	silence_put_warning(out, reach);
 	buf_text(out, "}\n");
 }
@@ -120,7 +107,7 @@ static void compared(void *context)
 	struct silence_reaching *reaching = context;
 	const struct silence_reach *reach = &reaching->reach;
 	const struct store_silence *added = reaching->added;
-	struct buf *out = http_buffer(reaching->request);
+	struct buf *out = &reaching->request->buffer;
 
 	if (added) {
 		silence_put_added(out, &added->written, added->now, reach);
@@ -163,19 +150,6 @@ static void ask_reach(
 	store_client_call(api->agent, &list->call);
 }
 
-/* The text in its normal form, in the arena; NULL and an error if it cannot be read. */
-static const char *normal_form(const char *text, struct arena *arena, struct error *error)
-{
-	struct matchers matchers;
-	struct buf normal = {0};
-
-	if (!matchers_parse(text, arena, &matchers, error))
-		return NULL;
-	matchers_print(&matchers, &normal);
-	matchers_free(&matchers);
-	return buf_keep(&normal, arena);
-}
-
 void api_get_silence_preview(struct http_request *request)
 {
 	const char *text = http_parameter(request, "matchers"), *matchers;
@@ -183,31 +157,28 @@ void api_get_silence_preview(struct http_request *request)
 
 	if (!text) {
 		http_fail(request, 400, "the parameter \"matchers\" is needed");
-	} else if (!(matchers = normal_form(text, http_arena(request), &error))) {
+	} else if (!(matchers = form_matchers(text, request->arena, &error))) {
 		/* Whoever is still typing is answered, too. */
-		put_preview(
-			http_buffer(request), NULL, &(struct silence_reach){.problem = error.text});
+		put_preview(&request->buffer, NULL, &(struct silence_reach){.problem = error.text});
 		http_send(request, 200);
-	} else if (api_of(request)->agent->stopping)
-		http_fail(request, 503, "the agent is stopping");
-	else
+	} else {
 		ask_reach(request, matchers, NULL);
+	}
 }
 
 static void written(struct store_silence *call)
 {
 	struct http_request *request = call->call.context;
 	const struct api *api = api_of(request);
-	struct buf *out = http_buffer(request);
+	struct buf *out = &request->buffer;
 
 	if (api_failed(request, &call->call))
 		;
 	else if (!call->found)
-		http_fail(request, 404, "there is no silence %" PRId64, http_id(request));
+		http_fail(request, 404, "there is no silence %" PRId64, request->id);
 	else {
-		if (api->silenced)
-			api->silenced(api->context, &call->written);
-		if (http_id(request) == 0 && !api->agent->stopping) {
+		api->options.silenced(api->options.context, &call->written);
+		if (request->id == 0 && !api->agent->stopping) {
 			ask_reach(request, call->written.matchers, call);
 			return;
 		}
@@ -218,41 +189,32 @@ static void written(struct store_silence *call)
 	store_call_free(&call->call);
 }
 
-/* Checks and fills in the call, which goes to the store. */
-static void write_silence(struct http_request *request,
-	bool (*fill)(struct http_request *request, struct store_silence *call, struct error *error))
+static struct store_silence *new_call(struct http_request *request, struct form *form)
 {
-	struct api *api = api_of(request);
 	struct store_silence *call = store_silence_new(written, request);
-	struct error error;
-	bool good;
 
-	call->now = agent_now(api->agent);
-	good = api_actor(request, &call->actor, &error) && fill(request, call, &error);
-	api_ask(api->agent, request, &call->call, good ? NULL : &error);
-}
-
-static bool fill_new(struct http_request *request, struct store_silence *call, struct error *error)
-{
-	return silence_form_read(
-		api_form, request, api_of(request)->agent->config->agent.max_silence, call, error);
+	*form = api_form(request, call->call.arena);
+	call->now = form->now;
+	call->actor = api_actor(request, form);
+	return call;
 }
 
 void api_post_silence(struct http_request *request)
 {
-	write_silence(request, fill_new);
-}
+	struct form form;
+	struct store_silence *call = new_call(request, &form);
 
-static bool fill_end(struct http_request *request, struct store_silence *call, struct error *error)
-{
-	(void)error;
-	call->silence.id = http_id(request);
-	call->silence.ended = call->now;
-	call->silence.ended_by = call->actor.person;
-	return true;
+	(void)silence_form_read(&form, api_of(request)->agent->config->agent.max_silence, call);
+	api_ask(request, &form, &call->call);
 }
 
 void api_post_silence_end(struct http_request *request)
 {
-	write_silence(request, fill_end);
+	struct form form;
+	struct store_silence *call = new_call(request, &form);
+
+	call->silence.id = request->id;
+	call->silence.ended = call->now;
+	call->silence.ended_by = call->actor.person;
+	api_ask(request, &form, &call->call);
 }

@@ -30,23 +30,17 @@ struct receiving {
 	const struct config *config; /* for those of receivers that are not configured; or NULL */
 };
 
-static bool is_configured(const struct config *config, const char *receiver)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < config->receiver_count && !found; i++)
-		found = strcmp(config->receivers[i].name, receiver) == 0;
-	return found;
-}
-
 static void add_destination(void *context, const struct destination_state *state)
 {
 	struct receiving *receiving = context;
 	struct buf *out = &receiving->items;
+	const struct config *config = receiving->config;
 
-	if (receiving->receiver ? strcmp(receiving->receiver, state->receiver) != 0
-				: is_configured(receiving->config, state->receiver))
+	if (receiving->receiver && strcmp(receiving->receiver, state->receiver) != 0)
 		return;
+	for (size_t i = 0; !receiving->receiver && i < config->receiver_count; i++)
+		if (strcmp(config->receivers[i].name, state->receiver) == 0)
+			return;
 	receiving->waiting += state->waiting;
 	if (state->since != 0 && (receiving->since == 0 || state->since < receiving->since))
 		receiving->since = state->since;
@@ -80,8 +74,7 @@ static void put_events(struct buf *out, const struct schema *schema, unsigned ev
 
 static void put_destinations(const struct api *api, struct buf *out, struct receiving *receiving)
 {
-	if (api->delivery_manager)
-		delivery_manager_each(api->delivery_manager, add_destination, receiving);
+	delivery_manager_each(api->options.delivery_manager, add_destination, receiving);
 	json_put_count(out, "waiting", receiving->waiting);
 	json_put_moment(out, "since", receiving->since);
 	buf_text(out, ", \"destinations\": [");
@@ -92,33 +85,29 @@ static void put_destinations(const struct api *api, struct buf *out, struct rece
 	buf_free(&receiving->items);
 }
 
-/* In a fleet: the agent that sends the receiver's messages; it alone knows of its destinations. */
-static void put_sender(const struct api *api, struct buf *out, const char *receiver)
-{
-	int shard = fleet_shard_of_receiver(receiver);
-	bool own = fleet_holds(api->agent, shard);
-
-	json_put_text(out, "agent",
-		!api->agent->fleet ? NULL
-		: own              ? fleet_name(api->agent)
-				   : fleet_holder(api->agent, shard));
-	json_put_bool(out, "elsewhere", !own);
-}
-
 static void put_receivers(const struct api *api, struct buf *out)
 {
-	const struct config *config = api->agent->config;
+	const struct agent *agent = api->agent;
+	const struct config *config = agent->config;
 	struct receiving gone = {.config = config};
 
 	buf_text(out, ",\n \"receivers\": [");
 	for (size_t i = 0; i < config->receiver_count && i < MOST_RECEIVERS; i++) {
 		const struct receiver *receiver = &config->receivers[i];
 		struct receiving receiving = {.receiver = receiver->name};
+		int shard = fleet_shard_of_receiver(receiver->name);
+		bool own = fleet_holds(agent, shard);
 
 		json_open(out, "name", receiver->name);
 		json_put_text(out, "type", receiver->notifier->name);
-		put_events(out, api->agent->schema, receiver->events);
-		put_sender(api, out, receiver->name);
+		put_events(out, agent->schema, receiver->events);
+		/* In a fleet: who sends its messages; that agent alone knows of its destinations.
+		 */
+		json_put_text(out, "agent",
+			!agent->fleet ? NULL
+			: own         ? fleet_name(agent)
+				      : fleet_holder(agent, shard));
+		json_put_bool(out, "elsewhere", !own);
 		put_destinations(api, out, &receiving);
 		buf_char(out, '}');
 	}
@@ -263,7 +252,7 @@ static double gauge(const struct agent *agent, enum metric_id id, const char *la
 
 static void put_agent(const struct pages *pages, const struct agent *agent, struct buf *out)
 {
-	const char *unready = pages->unready ? pages->unready(pages->context) : NULL;
+	const char *unready = pages->unready(pages->context);
 
 	json_open(out, "version", HUNTER_VERSION);
 	json_put_text(out, "unready", unready);
@@ -330,14 +319,14 @@ static void put_process(const struct agent *agent, struct buf *out)
 void api_get_status(struct http_request *request)
 {
 	const struct api *api = api_of(request);
-	struct buf *out = http_buffer(request);
+	struct buf *out = &request->buffer;
 
 	metrics_collect_process(api->agent->metrics);
-	put_agent(http_context(request), api->agent, out);
+	put_agent(request->context, api->agent, out);
 	put_configuration(api->agent, out);
 	put_changes(api->agent, out);
 	put_process(api->agent, out);
-	put_sources(api, http_arena(request), out);
+	put_sources(api, request->arena, out);
 	put_receivers(api, out);
 	put_routes(api, out);
 	buf_text(out, "}\n");

@@ -45,21 +45,13 @@ static bool is_within(const char *text, const char *word)
 	return text && strcasestr(text, word);
 }
 
-static bool is_in_list(const struct strings *list, const char *word)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < list->count && !found; i++)
-		found = is_within(list->items[i], word);
-	return found;
-}
-
 static bool has_word(const struct test *test, const char *word)
 {
 	bool found = is_within(test->name, word) || is_within(test->source->name, word) ||
-		     (test->server && is_within(test->server->name, word)) ||
-		     is_in_list(&test->tags, word);
+		     (test->server && is_within(test->server->name, word));
 
+	for (size_t i = 0; i < test->tags.count && !found; i++)
+		found = is_within(test->tags.items[i], word);
 	for (size_t i = 0; i < test->metric_count && !found; i++)
 		found = is_within(test->metrics[i].name, word);
 	return found;
@@ -86,34 +78,22 @@ static bool is_counted(struct listing *listing, const struct scheduler_test *sta
 	return !listing->states || (bits & listing->states);
 }
 
-static void put_metrics(struct buf *out, const struct test *test)
+static void put_state(
+	struct buf *out, const struct agent *agent, const struct scheduler_test *state)
 {
+	const struct test *test = state->test;
+	const char *elsewhere = state->elsewhere;
+
+	json_open(out, "name", test->name);
+	json_put_text(out, "type", test->source->name);
+	json_put_text(out, "source", test->server ? test->server->name : NULL);
+	json_put_seconds(out, "interval_seconds", test->interval);
 	buf_text(out, ", \"metrics\": [");
 	for (size_t i = 0; i < test->metric_count; i++) {
 		json_next(out);
 		buf_json_text(out, test->metrics[i].name);
 	}
 	buf_char(out, ']');
-}
-
-/* In a fleet: the agent that runs it, or null. */
-static void put_agent(struct buf *out, const struct agent *agent, const char *elsewhere)
-{
-	if (!agent->fleet)
-		return;
-	json_put_text(out, "agent", !elsewhere ? fleet_name(agent) : *elsewhere ? elsewhere : NULL);
-}
-
-static void put_state(
-	struct buf *out, const struct agent *agent, const struct scheduler_test *state)
-{
-	const struct test *test = state->test;
-
-	json_open(out, "name", test->name);
-	json_put_text(out, "type", test->source->name);
-	json_put_text(out, "source", test->server ? test->server->name : NULL);
-	json_put_seconds(out, "interval_seconds", test->interval);
-	put_metrics(out, test);
 	json_put_strings(out, "tags", &test->tags);
 	json_put_strings(out, "notify", &test->notify);
 	json_put_bool(out, "running", state->running);
@@ -121,7 +101,11 @@ static void put_state(
 	json_put_bool(out, "stale", state->stale);
 	json_put_text(out, "state", test_state_names[state_of(state)]);
 	json_put_text(out, "problem", state->problem);
-	put_agent(out, agent, state->elsewhere);
+	if (agent->fleet) /* the one that runs it, or null */
+		json_put_text(out, "agent",
+			!elsewhere   ? fleet_name(agent)
+			: *elsewhere ? elsewhere
+				     : NULL);
 	json_put_moment(out, "last_run", state->last_run);
 	json_put_time(out, "next_run", state->next_due);
 	json_put_time(out, "last_point", state->newest == WHEN_ALWAYS ? WHEN_NEVER : state->newest);
@@ -140,21 +124,21 @@ static void list_test(void *context, const struct scheduler_test *state)
 
 void api_get_tests(struct http_request *request)
 {
-	struct buf *out = http_buffer(request);
+	struct buf *out = &request->buffer;
 	const struct agent *agent = api_of(request)->agent;
-	struct listing listing = {
-		.agent = agent, .pattern = http_parameter(request, "test"), .out = out};
-	const char *query = http_parameter(request, "q");
-	struct error error;
+	struct form form = api_form(request, request->arena);
+	const char *query = form_get(&form, "q");
+	struct listing listing = {.agent = agent,
+		.pattern = form_get(&form, "test"),
+		.words = form_words(&form, "q"),
+		.page = api_page_begin(&form, LIMIT, MOST),
+		.states = form_choices(&form, "state", test_state_names, 0),
+		.out = out};
 
-	if (!api_page_begin(&listing.page, request, LIMIT, MOST, &error) ||
-		(query && strlen(query) > QUERY_MOST &&
-			!error_set(&error, ERROR_USAGE, "q: more than %d bytes", QUERY_MOST)) ||
-		!api_words(request, "q", &listing.words, &error) ||
-		!api_choices(request, "state", test_state_names, 0, &listing.states, &error)) {
-		http_fail(request, 400, "%s", error.text);
+	if (query && strlen(query) > QUERY_MOST)
+		form_fail(&form, "q: more than %d bytes", QUERY_MOST);
+	if (api_wrong(request, &form))
 		return;
-	}
 	buf_text(out, "{\"tests\": [");
 	scheduler_each(api_of(request)->scheduler, list_test, &listing);
 	api_page_end(&listing.page, out);
@@ -189,7 +173,7 @@ void api_get_configuration(struct http_request *request)
 	const char *name = http_parameter(request, "test");
 	const struct test *test = name ? config_test(agent->config, name) : NULL;
 	const struct options_in_effect *sections;
-	struct buf *out = http_buffer(request);
+	struct buf *out = &request->buffer;
 	struct strings groups;
 	size_t count, left;
 
@@ -200,9 +184,9 @@ void api_get_configuration(struct http_request *request)
 			http_fail(request, 400, "the parameter \"test\" is needed");
 		return;
 	}
-	count = test_in_effect(agent->config, agent->schema, test, http_arena(request), &sections);
+	count = test_in_effect(agent->config, agent->schema, test, request->arena, &sections);
 	groups = silence_index_groups(
-		&(struct silence_index){.config = agent->config, .arena = http_arena(request)},
+		&(struct silence_index){.config = agent->config, .arena = request->arena},
 		test->name);
 	left = test->metric_count > IN_EFFECT_METRICS ? test->metric_count - IN_EFFECT_METRICS : 0;
 	json_open(out, "test", test->name);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "agent/web/api.h"
-#include "agent/web/forms.h"
 
 enum { LIMIT = 100, MOST = 1000 };
 
@@ -19,44 +18,34 @@ static void triaged(struct store_triage *call)
 	else if ((call->records.count == 0 || call->missing) && !triage_form_nothing(call, &error))
 		http_fail(request, 404, "%s", error.text);
 	else {
-		triage_form_answer(http_buffer(request), api->agent->config, call);
+		triage_form_answer(&request->buffer, api->agent->config, call);
 		http_send(request, call->conflict ? 409 : 200);
 	}
-	if (!call->call.failed && !call->dry_run && call->changed > 0 && api->triaged)
-		api->triaged(api->context);
+	if (!call->call.failed && !call->dry_run && call->changed > 0)
+		api->options.triaged(api->options.context);
 	store_call_free(&call->call);
-}
-
-/* `id`: the one change, or 0. */
-static bool read_request(
-	struct http_request *request, int64_t id, struct store_triage *call, struct error *error)
-{
-	if (!triage_form_read(api_form, request, call, error))
-		return false;
-	if (id != 0) {
-		struct id_range *range = arena_alloc(call->call.arena, sizeof *range);
-
-		*range = (struct id_range){id, id};
-		call->ranges = range;
-		call->range_count = 1;
-	}
-	return triage_form_says(call) || call->dry_run ||
-	       error_set(error, ERROR_USAGE,
-		       "one of state, owner, note, link and until is needed (dry_run=true only "
-		       "shows)");
 }
 
 void api_post_triage(struct http_request *request)
 {
-	struct api *api = api_of(request);
 	struct store_triage *call = store_triage_new(triaged, request);
-	struct error error;
-	bool good;
+	struct form form = api_form(request, call->call.arena);
 
-	call->now = agent_now(api->agent);
-	good = api_actor(request, &call->actor, &error) &&
-	       read_request(request, http_id(request), call, &error);
-	api_ask(api->agent, request, &call->call, good ? NULL : &error);
+	call->now = form.now;
+	call->actor = api_actor(request, &form);
+	if (triage_form_read(&form, call) && !triage_form_says(call) && !call->dry_run)
+		form_fail(&form,
+			"one of state, owner, note, link and until is needed (dry_run=true only "
+			"shows)");
+	if (request->id != 0) {
+		struct id_range *range = arena_alloc(form.arena, sizeof *range);
+
+		*range = (struct id_range){request->id, request->id};
+		call->ranges = range;
+		call->range_count = 1;
+		call->each = true;
+	}
+	api_ask(request, &form, &call->call);
 }
 
 static void listed(struct store_audit *list)
@@ -64,7 +53,7 @@ static void listed(struct store_audit *list)
 	struct http_request *request = list->call.context;
 
 	if (!api_failed(request, &list->call)) {
-		audit_list_put_json(http_buffer(request), list);
+		audit_list_put_json(&request->buffer, list);
 		http_send(request, 200);
 	}
 	store_call_free(&list->call);
@@ -72,13 +61,12 @@ static void listed(struct store_audit *list)
 
 void api_get_audit(struct http_request *request)
 {
-	struct agent *agent = api_of(request)->agent;
 	struct store_audit *list = store_audit_new(listed, request);
-	struct error error;
-	bool good = api_date(request, "since", agent_now(agent), 0, &list->since, &error) &&
-		    api_id(request, "before", "an entry", &list->before_id, &error) &&
-		    api_id(request, "change", "a change", &list->change, &error) &&
-		    api_limit(request, LIMIT, MOST, &list->limit, &error);
+	struct form form = api_form(request, list->call.arena);
 
-	api_ask(agent, request, &list->call, good ? NULL : &error);
+	list->since = form_date(&form, "since", 0);
+	list->before_id = form_id(&form, "before", "an entry");
+	list->change = form_id(&form, "change", "a change");
+	list->limit = form_number(&form, "limit", 1, MOST, LIMIT);
+	api_ask(request, &form, &list->call);
 }

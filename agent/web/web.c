@@ -10,11 +10,9 @@
 #include "agent/web/api.h"
 #include "agent/web/assets.h"
 #include "agent/web/datasets.h"
-#include "agent/web/pictures.h"
 
 struct web {
 	struct agent *agent;
-	struct web_options options;
 	struct api api;
 	struct pages pages;
 	struct access *access;
@@ -23,68 +21,39 @@ struct web {
 	struct http *metrics;
 };
 
-static void collect(void *context)
-{
-	struct web *web = context;
-	struct metrics *metrics = web->agent->metrics;
-
-	metrics_set(metrics, METRIC_STORE_SIZE, (double)store_size(web->agent->store), NULL, NULL);
-	struct engine_memory memory = engine_memory(web->agent->engine);
-
-	metrics_set(metrics, METRIC_MEMORY_IN_FLIGHT, (double)memory.used, NULL, NULL);
-	metrics_set(metrics, METRIC_MEMORY_WAITS, (double)memory.waits, NULL, NULL);
-	if (web->options.collect)
-		web->options.collect(web->options.context);
-}
-
-static const char *unready(void *context)
-{
-	const struct web *web = context;
-
-	return web->options.unready ? web->options.unready(web->options.context) : NULL;
-}
-
-static bool open_access(struct web *web, struct error *error)
-{
-	web->access = access_new(&(struct access_options){.engine = web->agent->engine,
-					 .metrics = web->agent->metrics,
-					 .path = web->agent->config->agent.web_config},
-		error);
-	return web->access || error_prefix(error, "agent.web_config: ");
-}
-
-/* Passwords and tokens would pass the network as they are. */
-static void caution(const struct web *web, const struct http *http, const char *listen)
-{
-	if (http_is_reachable(http) && access_takes_secrets(web->access) &&
-		!access_tls(web->access))
-		log_event(LEVEL_WARN,
-			"public address without TLS: passwords and tokens are sent unencrypted "
-			"(set tls_server_config in agent.web_config)",
-			LOG_TEXT("listen", listen));
-}
-
 static bool open_listed(struct web *web, struct error *error)
 {
 	const struct agent_settings *settings = &web->agent->config->agent;
 
+	web->access = access_new(&(struct access_options){.engine = web->agent->engine,
+					 .metrics = web->agent->metrics,
+					 .path = settings->web_config},
+		error);
+	if (!web->access)
+		return error_prefix(error, "agent.web_config: ");
 	web->https = memory_new(settings->listen.count, sizeof *web->https);
 	for (size_t i = 0; i < settings->listen.count; i++) {
 		const struct http_options options = {
 			.listen = {.address = settings->listen.items[i],
-				.open = web->options.insecure || access_signs_in(web->access),
+				.open = web->api.options.insecure || access_signs_in(web->access),
 				.mode = settings->socket_mode,
 				.owner = settings->socket_owner},
 			.access = web->access,
 			.external_url = settings->external_url,
 			.routes = {pages_routes, api_routes, asset_routes, picture_routes},
-			.context = &web->pages};
+			.context = &web->pages,
+			.ending = &web->agent->stopping};
 
 		web->https[i] = http_start(web->agent->engine, &options, error);
 		if (!web->https[i])
 			return error_prefix(error, "agent.listen: ");
 		web->count++;
-		caution(web, web->https[i], settings->listen.items[i]);
+		if (http_is_reachable(web->https[i]) && access_takes_secrets(web->access) &&
+			!access_tls(web->access))
+			log_event(LEVEL_WARN,
+				"public address without TLS: passwords and tokens are sent "
+				"unencrypted (set tls_server_config in agent.web_config)",
+				LOG_TEXT("listen", settings->listen.items[i]));
 	}
 	return true;
 }
@@ -109,24 +78,17 @@ struct web *web_open(struct agent *agent, struct scheduler *scheduler,
 	struct web *web = memory_new(1, sizeof *web);
 
 	*web = (struct web){.agent = agent,
-		.options = *options,
-		.api = {.agent = agent,
-			.scheduler = scheduler,
-			.delivery_manager = options->delivery_manager,
-			.reload = options->reload,
-			.triaged = options->triaged,
-			.silenced = options->silenced,
-			.context = options->context},
+		.api = {.agent = agent, .scheduler = scheduler, .options = *options},
 		.pages = {.metrics = agent->metrics,
-			.unready = unready,
-			.collect = collect,
-			.context = web,
+			.unready = options->unready,
+			.collect = options->collect,
+			.context = options->context,
 			.api = &web->api}};
 	web->api.watchers = watchers_new(agent);
 	web->api.datasets = datasets_new(agent);
 	web->api.repositories = repositories_new(agent);
 	web->api.arrivals = arrivals_new(&web->api);
-	if (open_access(web, error) && open_listed(web, error) && open_metrics(web, error))
+	if (open_listed(web, error) && open_metrics(web, error))
 		return web;
 	web_free(web);
 	return NULL;

@@ -11,13 +11,14 @@
 struct web;
 
 struct web_options {
-	struct delivery_manager *delivery_manager; /* see struct api */
+	struct delivery_manager *delivery_manager;
 	bool insecure; /* `agent.listen` may be any address without authentication */
-	void (*reload)(struct agent *agent, reload_done *done, void *context); /* see struct api */
-	void (*triaged)(void *context);                                        /* too */
-	void (*silenced)(void *context, const struct silence *silence);        /* too */
+	void (*reload)(struct agent *agent, reload_done *done, void *context);
+	/* Called after triage, and with a silence as stored. */
+	void (*triaged)(void *context);
+	void (*silenced)(void *context, const struct silence *silence);
 	const char *(*unready)(void *context); /* see struct pages */
-	void (*collect)(void *context);
+	void (*collect)(void *context);        /* too */
 	void *context;
 };
 

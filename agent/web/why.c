@@ -37,7 +37,7 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	if (!why_explain(query->arena, task->test, query, task->companions, &inquiry->ask, scratch,
 		    &why, error))
 		return false;
-	why_put_json(http_buffer(inquiry->fetch.request), &why);
+	why_put_json(&inquiry->fetch.request->buffer, &why);
 	return true;
 }
 
@@ -58,7 +58,7 @@ static void listed(struct store_list *list)
 	api_hide(inquiry->fetch.request, list->call.arena, &list->records);
 	why_state(&inquiry->ask, list);
 	why_query(&inquiry->ask, inquiry->task);
-	api_fetch_data(inquiry->task);
+	fetching_submit(inquiry->task);
 }
 
 static void begin(struct http_request *request, const struct test *test)
@@ -68,7 +68,7 @@ static void begin(struct http_request *request, const struct test *test)
 	struct inquiry *inquiry = arena_alloc(task->query.arena, sizeof *inquiry);
 	struct store_list *list = store_list_new(listed, inquiry);
 
-	*inquiry = (struct inquiry){.fetch = {request},
+	*inquiry = (struct inquiry){.fetch.request = request,
 		.task = task,
 		.ask = {.metric =
 				arena_strdup(task->query.arena, http_parameter(request, "metric")),

@@ -159,7 +159,7 @@ def test_wrong_questions(watched):
             ("/api/v1/series", 400, 'the parameter "test" is needed'),
             ("/api/v1/series?test=db.reed", 404, 'there is no test "db.reed"'),
             ("/api/v1/series?test=db.read&metric=p98", 400, 'no metric "p98" (did you mean "p99"?)'),
-            ("/api/v1/series?test=db.read&last=none", 400, "last: a number of points is needed"),
+            ("/api/v1/series?test=db.read&last=none", 400, "last: a number from 1 to 999999999 is needed"),
             ("/api/v1/series?test=db.read&since=today&until=yesterday", 400, "since is after until"),
             ("/api/v1/series?test=db.read&after=p98", 400, 'after: no series "p98"'),
             ("/api/v2/tests", 404, "not found"),

@@ -126,7 +126,7 @@ def test_matchers_that_are_being_typed(running, matchers, told):
 
 
 @pytest.mark.parametrize(("parameters", "told"), [
-    ({"by": "incidnt"}, 'did you mean "incident"'), ({"by": "commit,test"}, "by: incident, commit, "), ({"incident": "x1"}, "incident: "),
+    ({"by": "incidnt"}, 'did you mean "incident"'), ({"by": "commit,test"}, 'by: "commit,test" is none of incident, commit, '), ({"incident": "x1"}, "incident: "),
     ({"verdict": "bad"}, "verdict: "), ({"sort": "up"}, "sort: "), ({"after": "-1"}, "after: "), ({"limit": "501"}, "limit: "), ({"rows": "x"}, "rows: "),
     ({"state": "gone"}, "state: "), ({"text": "a " * 17}, "text: more than 16 words"), ({"before": "1"}, "unknown parameter")])
 def test_wrong_requests(running, parameters, told):

@@ -135,7 +135,7 @@ def test_svg_of_a_change(changed):
                                 ("/change/1.svg?width=15", 400, "width: a number from 16 to 2400 is needed"),
                                 ("/change/1.svg?height=9999", 400, "height: a number from 16 to 1600 is needed"),
                                 ("/change/1.png?width=2400&height=1600&zoom=3", 400, "at most 4000000 pixels"),
-                                ("/change/1.svg?theme=blue", 400, "theme: light, dark or system is needed"),
+                                ("/change/1.svg?theme=blue", 400, 'theme: "blue" is none of light, dark or system'),
                                 ("/change/1.svg?small=perhaps", 400, "small: true or false is needed"),
                                 ("/change/1.svg?metric=x", 400, "metric"), ("/plot.svg?test=x", 404, 'there is no test "x"'),
                                 ("/plot.svg", 400, 'one of the parameters "test" and "change" is needed'),

@@ -83,13 +83,13 @@ static void check_triage(struct store_triage *call)
 static void try_triage(struct lines *lines)
 {
 	struct store_triage *call = store_triage_new(NULL, NULL);
-	struct error error;
+	struct form form = {.get = get, .context = lines, .arena = call->call.arena, .now = NOW};
 
 	call->now = NOW;
-	if (triage_form_read(get, lines, call, &error))
+	if (triage_form_read(&form, call))
 		check_triage(call);
 	else
-		check(error.kind == ERROR_USAGE && *error.text);
+		check(form.error.kind == ERROR_USAGE && *form.error.text);
 	store_call_free(&call->call);
 }
 
@@ -97,11 +97,11 @@ static void try_silence(struct lines *lines)
 {
 	struct store_silence *call = store_silence_new(NULL, NULL);
 	struct buf text = {0};
-	struct error error;
+	struct form form = {.get = get, .context = lines, .arena = call->call.arena, .now = NOW};
 
 	call->now = NOW;
 	call->actor = (struct actor){"ann", "fuzz"};
-	if (silence_form_read(get, lines, MOST, call, &error)) {
+	if (silence_form_read(&form, MOST, call)) {
 		check(call->silence.from >= NOW && call->silence.until > call->silence.from);
 		check(call->silence.until - call->silence.from <= MOST);
 		check_text(call->silence.owner, 200);
@@ -109,7 +109,7 @@ static void try_silence(struct lines *lines)
 		silence_put_json(&text, &call->silence, NOW);
 		check_json(&text);
 	} else {
-		check(error.kind == ERROR_USAGE && *error.text);
+		check(form.error.kind == ERROR_USAGE && *form.error.text);
 	}
 	store_call_free(&call->call);
 }

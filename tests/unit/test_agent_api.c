@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "agent/cli/agent_api.h"
-#include "agent/http/server.h"
+#include "agent/http/request.h"
 #include "agent/io/engine.h"
 #include "agent/runtime/metrics.h"
 
@@ -43,8 +43,8 @@ static void echo(struct http_request *request)
 		return;
 	}
 	buf_printf(&answer.body,
-		"{\"who\": \"%s\", \"id\": %lld, \"a\": ", http_person(request)->name,
-		(long long)http_id(request));
+		"{\"who\": \"%s\", \"id\": %lld, \"a\": ", request->sign_in.person.name,
+		(long long)request->id);
 	buf_json_text(&answer.body, a ? a : "-");
 	buf_text(&answer.body,
 		answer.status == 409 ? ", \"error\": \"it is another now\"}\n" : "}\n");
@@ -62,9 +62,9 @@ static void chat(struct http_request *request)
 static const char names[] = "a status";
 
 static const struct route routes[] = {
-	{"/things/*/echo", HTTP_READ | HTTP_POST, true, 0, names, echo, false, ROLE_VIEWER},
-	{"/strict", HTTP_POST, true, 0, names, echo, false, ROLE_ADMIN},
-	{"/chat", HTTP_READ, true, 0, names, chat, false, ROLE_ANYBODY},
+	{"/things/*/echo", HTTP_READ | HTTP_POST, ROLE_VIEWER, 0, names, echo},
+	{"/strict", HTTP_POST, ROLE_ADMIN, 0, names, echo},
+	{"/chat", HTTP_READ, ROLE_ANYBODY, 0, names, chat},
 	{0},
 };
 

@@ -57,7 +57,7 @@ static void collect(void *context)
 
 static struct world *world_of(const struct http_request *request)
 {
-	return ((struct pages *)http_context(request))->context;
+	return ((struct pages *)request->context)->context;
 }
 
 /* Says what it was asked. */
@@ -67,8 +67,8 @@ static void say(struct http_request *request)
 
 	buf_printf(&answer.body, "%s a=%s b=%s\n", request->posted ? "posted" : "read",
 		http_parameter(request, "a"), http_parameter(request, "b"));
-	if (http_id(request) != 0)
-		buf_printf(&answer.body, "id=%" PRId64 "\n", http_id(request));
+	if (request->id != 0)
+		buf_printf(&answer.body, "id=%" PRId64 "\n", request->id);
 	http_answer(request, &answer);
 }
 
@@ -224,22 +224,22 @@ static void serve_text(struct http_request *request)
 static const char test_names[] = "a b";
 
 static const struct route test_routes[] = {
-	{"/say", HTTP_READ | HTTP_POST, true, 0, test_names, say, false, ROLE_VIEWER},
-	{"/post", HTTP_POST, true, 0, test_names, say, false, ROLE_VIEWER},
-	{"/two", HTTP_READ, true, 0, NULL, say, false, ROLE_VIEWER},
-	{"/two", HTTP_POST, true, 0, test_names, say, false, ROLE_VIEWER},
-	{"/of/*/say", HTTP_POST, true, 0, test_names, say, false, ROLE_VIEWER},
-	{"/of/*", HTTP_READ, true, 0, test_names, say, false, ROLE_VIEWER},
-	{"/keep", HTTP_READ, true, 60000, test_names, keep, false, ROLE_VIEWER},
-	{"/urgent", HTTP_READ, true, 60000, test_names, keep, true, ROLE_VIEWER},
-	{"/impatient", HTTP_READ, true, 20, test_names, keep, false, ROLE_VIEWER},
-	{"/large", HTTP_READ, false, 0, test_names, say_much, false, ROLE_VIEWER},
-	{"/text", HTTP_READ | HTTP_POST, false, 0, test_names, serve_text, false, ROLE_VIEWER},
-	{"/flow", HTTP_READ, false, 0, test_names, serve_flow, false, ROLE_VIEWER},
-	{"/late", HTTP_READ, false, 0, test_names, serve_late, false, ROLE_VIEWER},
-	{"/wake", HTTP_READ, false, 0, test_names, serve_wake, false, ROLE_VIEWER},
-	{"/end", HTTP_READ, false, 0, test_names, serve_end, false, ROLE_VIEWER},
-	{"/release", HTTP_READ, false, 0, test_names, release, false, ROLE_VIEWER},
+	{"/say", HTTP_READ | HTTP_POST, ROLE_VIEWER, 0, test_names, say},
+	{"/post", HTTP_POST, ROLE_VIEWER, 0, test_names, say},
+	{"/two", HTTP_READ, ROLE_VIEWER, 0, NULL, say},
+	{"/two", HTTP_POST, ROLE_VIEWER, 0, test_names, say},
+	{"/of/*/say", HTTP_POST, ROLE_VIEWER, 0, test_names, say},
+	{"/of/*", HTTP_READ, ROLE_VIEWER, 0, test_names, say},
+	{"/keep", HTTP_READ, ROLE_VIEWER, 60000, test_names, keep},
+	{"/urgent", HTTP_READ | HTTP_URGENT, ROLE_VIEWER, 60000, test_names, keep},
+	{"/impatient", HTTP_READ, ROLE_VIEWER, 20, test_names, keep},
+	{"/large", HTTP_READ | HTTP_OPEN, ROLE_VIEWER, 0, test_names, say_much},
+	{"/text", HTTP_READ | HTTP_POST | HTTP_OPEN, ROLE_VIEWER, 0, test_names, serve_text},
+	{"/flow", HTTP_READ | HTTP_OPEN, ROLE_VIEWER, 0, test_names, serve_flow},
+	{"/late", HTTP_READ | HTTP_OPEN, ROLE_VIEWER, 0, test_names, serve_late},
+	{"/wake", HTTP_READ | HTTP_OPEN, ROLE_VIEWER, 0, test_names, serve_wake},
+	{"/end", HTTP_READ | HTTP_OPEN, ROLE_VIEWER, 0, test_names, serve_end},
+	{"/release", HTTP_READ | HTTP_OPEN, ROLE_VIEWER, 0, test_names, release},
 	{0},
 };
 
