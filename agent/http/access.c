@@ -267,19 +267,9 @@ static const struct policy *policy_now(struct access *access)
 	return access->policy;
 }
 
-bool access_signs_in(const struct access *access)
+const struct web_config *access_config(const struct access *access)
 {
-	return access->policy && web_config_signs_in(access->policy->config);
-}
-
-bool access_takes_secrets(const struct access *access)
-{
-	return access_basic(access) || access_bearer(access);
-}
-
-static bool has_proxies(const struct access *access)
-{
-	return access->policy && access->policy->config->proxy_count > 0;
+	return access && access->policy ? access->policy->config : NULL;
 }
 
 struct tls *access_tls(struct access *access)
@@ -287,30 +277,6 @@ struct tls *access_tls(struct access *access)
 	const struct policy *policy = access->tls ? policy_now(access) : NULL;
 
 	return policy ? policy->tls : NULL;
-}
-
-const char *access_basic(const struct access *access)
-{
-	return access->policy && access->policy->config->user_count > 0
-		       ? "Basic realm=\"hunter-c\", charset=\"UTF-8\""
-		       : NULL;
-}
-
-const char *access_bearer(const struct access *access)
-{
-	return access->policy && access->policy->config->token_count > 0
-		       ? "Bearer realm=\"hunter-c\""
-		       : NULL;
-}
-
-const char *access_user_header(const struct access *access)
-{
-	return has_proxies(access) ? access->policy->config->user_header : NULL;
-}
-
-const char *access_role_header(const struct access *access)
-{
-	return has_proxies(access) ? access->policy->config->role_header : NULL;
 }
 
 static void count(const struct access *access, const char *reason)

@@ -38,9 +38,8 @@ struct access_options {
 struct access *access_new(const struct access_options *options, struct error *error);
 void access_free(struct access *access); /* after the engine; accepts NULL */
 
-/* Whether users must sign in; whether they can by password or token. */
-bool access_signs_in(const struct access *access);
-bool access_takes_secrets(const struct access *access);
+/* The configuration, until the files are looked at again; NULL: there is none, or no access. */
+const struct web_config *access_config(const struct access *access);
 
 /* The certificate in use, or NULL: no TLS. Whether there is TLS does not change. */
 struct tls *access_tls(struct access *access);
@@ -48,14 +47,6 @@ struct tls *access_tls(struct access *access);
 /* Rereads changed files; done on use as well, once a second. An unusable version is logged and the
  * previous one stays. Returns the reason, valid until the next call; else NULL. */
 const char *access_reload(struct access *access);
-
-/* The Basic and Bearer challenge of a 401, or NULL. */
-const char *access_basic(const struct access *access);
-const char *access_bearer(const struct access *access);
-
-/* Names of the headers that trusted proxies set; NULL: there are none. */
-const char *access_user_header(const struct access *access);
-const char *access_role_header(const struct access *access);
 
 enum access_outcome { ACCESS_GRANTED, ACCESS_REFUSED, ACCESS_PENDING };
 

@@ -208,7 +208,7 @@ enum MHD_Result http_request_send(struct http_request *request)
 {
 	static const char nothing[] = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'";
 	struct http_answer *answer = &request->answer;
-	const struct access *access = request->http->options.access;
+	const struct web_config *config = access_config(request->http->options.access);
 	unsigned status = answer->status ? (unsigned)answer->status : MHD_HTTP_OK;
 	struct MHD_Response *response;
 
@@ -237,10 +237,11 @@ enum MHD_Result http_request_send(struct http_request *request)
 	add_header(response, "X-Content-Type-Options", "nosniff");
 	add_header(response, "Connection", request->closes ? "close" : NULL);
 	add_header(response, "Allow", request->allow);
-	if (status == MHD_HTTP_UNAUTHORIZED) {
-		add_header(response, "WWW-Authenticate", access_basic(access));
-		add_header(response, "WWW-Authenticate", access_bearer(access));
-	}
+	if (status == MHD_HTTP_UNAUTHORIZED && config->user_count > 0)
+		add_header(response, "WWW-Authenticate",
+			"Basic realm=\"hunter-c\", charset=\"UTF-8\"");
+	if (status == MHD_HTTP_UNAUTHORIZED && config->token_count > 0)
+		add_header(response, "WWW-Authenticate", "Bearer realm=\"hunter-c\"");
 	if (status == MHD_HTTP_SERVICE_UNAVAILABLE || request->retry_after > 0)
 		add_header(response, "Retry-After",
 			arena_printf(request->arena, "%" PRId64,

@@ -23,7 +23,7 @@ struct http {
 	struct http_request *requests;
 	size_t kept;        /* by routes, unanswered */
 	struct pack *packs; /* answers that a worker compresses */
-	size_t endless;     /* answers without end, in progress */
+	size_t flows;       /* answers without end, in progress */
 	size_t waiting,
 		pictures; /* suspended connections: of pictures, and of all other requests */
 	size_t bulky;     /* requests that receive a large body */
@@ -51,7 +51,7 @@ struct flow {
 	size_t sent;  /* of the piece */
 	bool resting; /* the connection is suspended until it is woken */
 	bool over;    /* the piece is the last one */
-	int64_t due;  /* while it rests: when it is woken at the latest; INT64_MAX: never */
+	int64_t due;  /* while it rests: when it is woken at the latest */
 };
 
 struct http_request {

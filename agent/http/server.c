@@ -115,10 +115,12 @@ static bool find_route(struct http_request *request, const char *path, const cha
 /* Headers that delimit the request, or name its target and sender: if one is repeated, or both
  * delimiters are present, a proxy in front of the agent may have used the other one. */
 struct single {
-	const char *user, *roles; /* names of headers */
-	size_t hosts, ends, senders[3];
+	size_t hosts, ends;
 	const char *forwarded; /* the last X-Forwarded-For */
 	bool relayed;
+	/* Of the sender: Authorization, and what trusted proxies set. */
+	const char *names[3], *values[3]; /* NULL: none */
+	size_t senders[3];
 };
 
 static enum MHD_Result count_single(
@@ -134,9 +136,11 @@ static enum MHD_Result count_single(
 	single->hosts += strcasecmp(name, "Host") == 0;
 	single->ends += strcasecmp(name, "Content-Length") == 0 ||
 			strcasecmp(name, "Transfer-Encoding") == 0;
-	single->senders[0] += strcasecmp(name, "Authorization") == 0;
-	single->senders[1] += single->user && strcasecmp(name, single->user) == 0;
-	single->senders[2] += single->roles && strcasecmp(name, single->roles) == 0;
+	for (size_t i = 0; i < 3; i++)
+		if (single->names[i] && strcasecmp(name, single->names[i]) == 0) {
+			single->values[i] = value;
+			single->senders[i]++;
+		}
 	if (strcasecmp(name, "X-Forwarded-For") == 0)
 		single->forwarded = value;
 	return MHD_YES;
@@ -145,11 +149,15 @@ static enum MHD_Result count_single(
 /* Also notes the headers that identify the sender. */
 static bool check_headers(struct http_request *request, const char *version)
 {
-	const struct access *access = request->http->options.access;
-	struct single single = {.user = access ? access_user_header(access) : NULL,
-		.roles = access ? access_role_header(access) : NULL};
+	const struct web_config *config = access_config(request->http->options.access);
+	struct single single = {.names = {"Authorization"}};
+	struct sign_in *sign_in = &request->sign_in;
 	const char *problem = NULL;
 
+	if (config && config->proxy_count > 0) {
+		single.names[1] = config->user_header;
+		single.names[2] = config->role_header;
+	}
 	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_single, &single);
 	if (request->has_nul)
 		problem = "a NUL in the path";
@@ -165,8 +173,13 @@ static bool check_headers(struct http_request *request, const char *version)
 		problem = "more than one Authorization header, or header with the user's name or "
 			  "roles";
 	if (!problem) {
-		request->sign_in.forwarded = arena_strdup(request->arena, single.forwarded);
-		request->sign_in.relayed = single.relayed || single.senders[1] > 0;
+		sign_in->forwarded = arena_strdup(request->arena, single.forwarded);
+		sign_in->relayed = single.relayed || single.senders[1] > 0;
+		if (single.values[0])
+			arena_holds_secrets(request->arena);
+		sign_in->authorization = arena_strdup(request->arena, single.values[0]);
+		sign_in->user = arena_strdup(request->arena, single.values[1]);
+		sign_in->roles = arena_strdup(request->arena, single.values[2]);
 		return true;
 	}
 	request->closes = true;
@@ -271,11 +284,6 @@ static void decided(struct sign_in *sign_in, enum access_outcome outcome)
 	}
 }
 
-static const char *copy_header(struct http_request *request, const char *name)
-{
-	return name ? arena_strdup(request->arena, http_header(request, name)) : NULL;
-}
-
 /* Authenticates the sender and checks the role; false: pending, or refused. */
 static bool check_sender(struct http_request *request)
 {
@@ -288,11 +296,6 @@ static bool check_sender(struct http_request *request)
 	sign_in->access = access;
 	sign_in->arena = request->arena;
 	sign_in->peer = peer_of(request->connection);
-	sign_in->authorization = copy_header(request, "Authorization");
-	sign_in->user = copy_header(request, access_user_header(access));
-	sign_in->roles = copy_header(request, access_role_header(access));
-	if (sign_in->authorization)
-		arena_holds_secrets(request->arena);
 	sign_in->decided = decided;
 	sign_in->context = request;
 	switch (access_sign_in(sign_in)) {

@@ -98,37 +98,29 @@ void http_answer(struct http_request *request, struct http_answer *answer);
 void http_send(struct http_request *request, int status);
 void http_fail(struct http_request *request, int status, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* The next step of an answer in pieces. */
-enum http_flow {
-	HTTP_FLOWS, /* there may be more at once */
-	HTTP_RESTS, /* that is all for now, until http_stream_wake */
-	HTTP_ENDS,
-	HTTP_BREAKS, /* it cannot be completed: the connection is closed, so that the client knows
-		      */
-};
-
+/* An answer without end. */
 struct http_stream {
-	const char *type; /* content type, static; NULL: JSON */
-	bool endless;     /* takes one of HTTP_LISTENERS places, and ends with the server */
-	int64_t every;    /* ms: it rests no longer than that; 0: until it is woken */
+	const char *type; /* content type, static */
+	int64_t every;    /* ms after which it is asked for a piece again, unless it is woken */
 	/* Appends to `out`, which is empty; not called before the client has taken the previous
-	 * piece. */
-	enum http_flow (*next)(void *context, struct buf *out);
-	void (*end)(void *context); /* called once, at the end; or NULL */
+	 * piece. Nothing: that is all for now. False: the connection is closed, so that the client
+	 * knows. */
+	bool (*next)(void *context, struct buf *out);
+	void (*end)(void *context); /* called once, at the end */
 	void *context;
 };
 
 enum { HTTP_LISTENERS = 200, HTTP_LISTENERS_OF_ONE = 50 /* address, or user of a socket */ };
 
 /*
- * Answers piece by piece, with status 200. A client that does not read is closed, never waited for.
- * The request is valid until `end`, and only for http_stream_wake. False: all places of endless
- * answers are taken; the request is still to be answered, and `end` is not called.
+ * Answers piece by piece, with status 200, before the route returns. A client that does not read is
+ * closed, never waited for. The request is valid until `end`, and only for http_stream_wake. False:
+ * all places are taken; the request is still to be answered, and `end` is not called.
  */
 bool http_stream(struct http_request *request, const struct http_stream *stream) MUST_USE;
 void http_stream_wake(struct http_request *request);
 
-/* Ends all endless answers, so that their clients reconnect. */
+/* Ends all of them, so that their clients reconnect. */
 void http_end_streams(struct http *http);
 
 /* The status for an error: 400, 502 or 503. */

@@ -1,6 +1,6 @@
 /*
- * Answers piece by piece. libmicrohttpd asks for a piece when the client has taken the one before;
- * while there is none, the connection is suspended, as it would ask again and again.
+ * Answers without end, piece by piece. libmicrohttpd asks for a piece when the client has taken the
+ * one before; while there is none, the connection is suspended, as it would ask again and again.
  *
  * A client that has left, or reads nothing, is noticed when something is sent to it: libmicrohttpd
  * closes a connection that takes nothing for a while, and the kernel one whose peer does not
@@ -29,23 +29,9 @@ void http_flow_end(struct http_request *request)
 	if (!stream.next)
 		return;
 	flow->stream.next = NULL;
-	request->http->endless -= stream.endless;
+	request->http->flows--;
 	buf_free(&flow->piece);
-	if (stream.end)
-		stream.end(stream.context);
-}
-
-static enum http_flow next_piece(struct http_request *request)
-{
-	struct flow *flow = &request->flow;
-
-	flow->sent = 0;
-	if (flow->piece.capacity > BLOCK)
-		buf_free(&flow->piece); /* most pieces are small */
-	buf_clear(&flow->piece);
-	if (request->http->stopping)
-		return flow->stream.endless ? HTTP_ENDS : HTTP_BREAKS;
-	return flow->stream.next(flow->stream.context, &flow->piece);
+	stream.end(stream.context);
 }
 
 static ssize_t read_piece(void *context, uint64_t position, char *out, size_t size)
@@ -55,19 +41,17 @@ static ssize_t read_piece(void *context, uint64_t position, char *out, size_t si
 
 	(void)position;
 	while (flow->sent == flow->piece.length) {
-		enum http_flow then = flow->over ? HTTP_ENDS : next_piece(request);
-
-		if (then == HTTP_BREAKS)
-			return MHD_CONTENT_READER_END_WITH_ERROR;
-		flow->over = then == HTTP_ENDS;
-		if (flow->piece.length > 0)
-			break;
-		if (then == HTTP_ENDS)
+		if (flow->over || request->http->stopping)
 			return MHD_CONTENT_READER_END_OF_STREAM;
-		if (then == HTTP_RESTS) {
+		flow->sent = 0;
+		if (flow->piece.capacity > BLOCK)
+			buf_free(&flow->piece); /* most pieces are small */
+		buf_clear(&flow->piece);
+		if (!flow->stream.next(flow->stream.context, &flow->piece))
+			return MHD_CONTENT_READER_END_WITH_ERROR;
+		if (flow->piece.length == 0 && !flow->over) {
 			flow->resting = true;
-			flow->due = flow->stream.every > 0 ? clock_monotonic() + flow->stream.every
-							   : INT64_MAX;
+			flow->due = clock_monotonic() + flow->stream.every;
 			MHD_suspend_connection(request->connection);
 			return 0;
 		}
@@ -95,40 +79,23 @@ static bool is_same_client(const struct http_request *a, const struct http_reque
 	return peer_is_same(&one, &other);
 }
 
-static bool has_place(const struct http_request *request)
-{
-	size_t count = 0;
-
-	for (const struct http_request *other = request->http->requests; other; other = other->next)
-		count += other->flow.stream.endless && other->flow.stream.next &&
-			 is_same_client(request, other);
-	return request->http->endless < HTTP_LISTENERS && count < HTTP_LISTENERS_OF_ONE;
-}
-
 bool http_stream(struct http_request *request, const struct http_stream *stream)
 {
 	struct http *http = request->http;
+	size_t own = 0; /* of the same client */
 
-	bool waits = request->stage == STAGE_SERVING || request->stage == STAGE_WAITING;
-
-	if (stream->endless && !has_place(request))
+	for (const struct http_request *other = http->requests; other; other = other->next)
+		own += other->flow.stream.next && is_same_client(request, other);
+	if (http->flows >= HTTP_LISTENERS || own >= HTTP_LISTENERS_OF_ONE)
 		return false;
-	if (waits) {
-		http->endless += stream->endless;
-		request->flow = (struct flow){.stream = *stream};
-	} else if (stream->end) {
-		stream->end(stream->context);
-	}
-	if (waits && stream->endless) {
-		int socket = MHD_get_connection_info(
-			request->connection, MHD_CONNECTION_INFO_CONNECTION_FD)
-				     ->connect_fd;
-
-		/* Lets the kernel give up on a peer that has vanished silently. */
-		(void)setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT,
-			&(unsigned){ACKNOWLEDGED_WITHIN}, sizeof(unsigned));
-		http_visits_listen(request->connection);
-	}
+	http->flows++;
+	request->flow = (struct flow){.stream = *stream};
+	/* Lets the kernel give up on a peer that has vanished silently. */
+	(void)setsockopt(
+		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+			->connect_fd,
+		IPPROTO_TCP, TCP_USER_TIMEOUT, &(unsigned){ACKNOWLEDGED_WITHIN}, sizeof(unsigned));
+	http_visits_listen(request->connection);
 	http_answer(request, &(struct http_answer){.type = stream->type});
 	return true;
 }
@@ -161,8 +128,7 @@ int64_t http_flows_sweep(struct http *http, int64_t now)
 void http_end_streams(struct http *http)
 {
 	for (struct http_request *request = http->requests; request; request = request->next) {
-		request->flow.over |= request->flow.stream.endless;
-		if (request->flow.stream.endless)
-			http_stream_wake(request);
+		request->flow.over = true;
+		http_stream_wake(request);
 	}
 }

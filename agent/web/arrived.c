@@ -96,7 +96,10 @@ static bool take_labels(struct reader_of_names *reader, char *at, struct written
 			return wrong(reader, "a value in quotation marks is missing");
 		if (series->count == MOST_LABELS)
 			return wrong(reader, "the series has too many labels");
-		reader->labels[series->count++] = (struct pair){name, value};
+		if (strcmp(name, "__name__") == 0)
+			series->name = value;
+		else
+			reader->labels[series->count++] = (struct pair){name, value};
 		at = skip_blanks(at);
 		if (*at == ',')
 			at++;
@@ -107,19 +110,6 @@ static bool take_labels(struct reader_of_names *reader, char *at, struct written
 	return !*at || wrong(reader, "unexpected text after the }");
 }
 
-/* The label __name__ is the name. */
-static void take_name(struct written_series *series, struct pair *labels)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < series->count; i++)
-		if (strcmp(labels[i].key, "__name__") == 0)
-			series->name = labels[i].value;
-		else
-			labels[count++] = labels[i];
-	series->count = count;
-}
-
 /* up{job="a"}, or the name alone. */
 static bool take_series(struct reader_of_names *reader, char *text)
 {
@@ -128,11 +118,8 @@ static bool take_series(struct reader_of_names *reader, char *text)
 		.name = text, .labels = reader->labels, .unlabelled = !brace};
 
 	text[strcspn(text, " \t{")] = '\0';
-	if (brace) {
-		if (!take_labels(reader, brace + 1, &series))
-			return false;
-		take_name(&series, reader->labels);
-	}
+	if (brace && !take_labels(reader, brace + 1, &series))
+		return false;
 	count(reader, readers_of_series(&reader->out->readers, &series));
 	return true;
 }
@@ -207,54 +194,15 @@ static bool read_lines(
 	return true;
 }
 
-/* A series as an object of its labels: {"__name__": "up", "job": "a"}. */
-static bool take_object(struct reader_of_names *reader)
-{
-	struct written_series series = {.name = "", .labels = reader->labels};
-	size_t places[2 * MOST_LABELS];
-	struct scan *scan = &reader->scan;
-	struct buf texts = {0};
-	bool good = scan_open(scan, '{');
-
-	while (good && scan_key(scan)) {
-		if (series.count == MOST_LABELS || texts.length > MOST_NAME) {
-			good = wrong(reader, "the series has too many labels");
-			break;
-		}
-		places[2 * series.count] = texts.length;
-		buf_append(&texts, scan->text.data, strlen(scan->text.data) + 1);
-		places[2 * series.count + 1] = texts.length;
-		good = scan_text(scan);
-		if (good)
-			buf_append(&texts, scan->text.data, strlen(scan->text.data) + 1);
-		series.count++;
-	}
-	good = good && !scan->problem;
-	for (size_t i = 0; good && i < series.count; i++)
-		reader->labels[i] =
-			(struct pair){texts.data + places[2 * i], texts.data + places[2 * i + 1]};
-	if (good) {
-		take_name(&series, reader->labels);
-		count(reader, readers_of_series(&reader->out->readers, &series));
-	}
-	buf_free(&texts);
-	return good;
-}
-
 static bool read_names(struct reader_of_names *reader, enum arrived_kind kind)
 {
 	struct scan *scan = &reader->scan;
 
 	if (!scan_open(scan, '['))
 		return scan_fail(scan, "a list of names is missing");
-	while (scan_item(scan)) {
-		if (kind == ARRIVED_PROMETHEUS && scan_sees(scan, '{')) {
-			if (!take_object(reader))
-				return false;
-		} else if (!scan_text(scan) || !take(reader, kind, scan->text.data)) {
+	while (scan_item(scan))
+		if (!scan_text(scan) || !take(reader, kind, scan->text.data))
 			return false;
-		}
-	}
 	return !scan->problem;
 }
 

@@ -1,8 +1,8 @@
 /*
  * Names of written data: the body of POST /api/v1/arrived, as JSON or as lines.
  *
- * JSON: {"graphite": ["web.cpu"], "prometheus": ["up{job=\"a\"}", {"__name__": "up", "job": "a"}],
- * "files": ["/var/a.csv"], "tests": ["web"]}, each of them optional. A line is one of the words
+ * JSON: {"graphite": ["web.cpu"], "prometheus": ["up{job=\"a\"}"], "files": ["/var/a.csv"],
+ * "tests": ["web"]}, each of them optional. A line is one of the words
  * graphite, prometheus, file and test, and a name: "graphite web.cpu". If all names are of one
  * kind, given elsewhere, the words are left out. Behind a path of Graphite the rest of the line
  * does not count, so that it may be one of the protocol of carbon.

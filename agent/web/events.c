@@ -103,7 +103,7 @@ static void put_id(struct buf *out, const struct events *events, uint64_t number
 	buf_printf(out, "id: %s\n", events_id(events, number, id));
 }
 
-static enum http_flow next(void *context, struct buf *out)
+static bool next(void *context, struct buf *out)
 {
 	struct watcher *watcher = context;
 	struct agent *agent = watcher->all->agent;
@@ -121,7 +121,7 @@ static enum http_flow next(void *context, struct buf *out)
 		buf_char(out, '\n');
 	}
 	if (!events_reaches(events, watcher->seen))
-		return HTTP_BREAKS;
+		return false;
 	while (out->length < MOST_PIECE && events_next(events, watcher->seen, &event)) {
 		watcher->seen = event.number;
 		put_id(out, events, event.number);
@@ -131,7 +131,7 @@ static enum http_flow next(void *context, struct buf *out)
 		buf_text(out, ":\n\n");
 	if (out->length > 0)
 		watcher->beat = engine_now(agent->engine);
-	return HTTP_RESTS;
+	return true;
 }
 
 static void end(void *context)
@@ -159,7 +159,6 @@ static void listen_to(struct watchers *all, struct http_request *request, uint64
 	all->first = watcher;
 	all->come++;
 	if (http_stream(request, &(struct http_stream){.type = "text/event-stream",
-					 .endless = true,
 					 .every = BEAT,
 					 .next = next,
 					 .end = end,

@@ -1,6 +1,6 @@
 /*
  * /api/v1/status: the agent's queues and problems: receivers with their pending messages, routes,
- * sources, the configuration, the state file, memory and clock.
+ * sources, the configuration, the state file and clock.
  */
 #include <curl/curl.h>
 #include <inttypes.h>
@@ -291,7 +291,7 @@ static void put_changes(const struct agent *agent, struct buf *out)
 	buf_char(out, '}');
 }
 
-static void put_process(const struct agent *agent, struct buf *out)
+static void put_state(const struct agent *agent, struct buf *out)
 {
 	bool works = agent->store_error.kind == ERROR_NONE;
 	struct arena *scratch = arena_new();
@@ -301,18 +301,7 @@ static void put_process(const struct agent *agent, struct buf *out)
 	arena_free(scratch);
 	buf_printf(out, ", \"bytes\": %" PRId64, store_size(agent->store));
 	json_put_text(out, "problem", works ? NULL : agent->store_error.text);
-	buf_text(out, "},\n \"memory\": {");
-	buf_printf(out,
-		"\"resident_bytes\": %.0f, \"in_flight_bytes\": %" PRId64
-		", \"in_flight_most_bytes\": %" PRId64 "}",
-		gauge(agent, METRIC_PROCESS_RESIDENT, NULL), engine_memory(agent->engine).used,
-		agent->config->agent.max_memory_in_flight);
-	buf_printf(out,
-		",\n \"process\": {\"cpu_seconds\": %.3f, \"open_files\": %.0f, "
-		"\"most_files\": %.0f}",
-		gauge(agent, METRIC_PROCESS_CPU, NULL), gauge(agent, METRIC_PROCESS_OPEN_FDS, NULL),
-		gauge(agent, METRIC_PROCESS_MAX_FDS, NULL));
-	buf_printf(out, ",\n \"clock\": {\"ahead_seconds\": %.3f, \"wrong\": %s}",
+	buf_printf(out, "},\n \"clock\": {\"ahead_seconds\": %.3f, \"wrong\": %s}",
 		gauge(agent, METRIC_CLOCK_AHEAD, NULL), agent->clock_ahead != 0 ? "true" : "false");
 }
 
@@ -325,7 +314,7 @@ void api_get_status(struct http_request *request)
 	put_agent(request->context, api->agent, out);
 	put_configuration(api->agent, out);
 	put_changes(api->agent, out);
-	put_process(api->agent, out);
+	put_state(api->agent, out);
 	put_sources(api, request->arena, out);
 	put_receivers(api, out);
 	put_routes(api, out);

@@ -31,11 +31,15 @@ static bool open_listed(struct web *web, struct error *error)
 		error);
 	if (!web->access)
 		return error_prefix(error, "agent.web_config: ");
+	const struct web_config *config = access_config(web->access);
+	bool signs_in = config && web_config_signs_in(config);
+	bool takes_secrets = config && config->user_count + config->token_count > 0;
+
 	web->https = memory_new(settings->listen.count, sizeof *web->https);
 	for (size_t i = 0; i < settings->listen.count; i++) {
 		const struct http_options options = {
 			.listen = {.address = settings->listen.items[i],
-				.open = web->api.options.insecure || access_signs_in(web->access),
+				.open = web->api.options.insecure || signs_in,
 				.mode = settings->socket_mode,
 				.owner = settings->socket_owner},
 			.access = web->access,
@@ -48,8 +52,7 @@ static bool open_listed(struct web *web, struct error *error)
 		if (!web->https[i])
 			return error_prefix(error, "agent.listen: ");
 		web->count++;
-		if (http_is_reachable(web->https[i]) && access_takes_secrets(web->access) &&
-			!access_tls(web->access))
+		if (http_is_reachable(web->https[i]) && takes_secrets && !access_tls(web->access))
 			log_event(LEVEL_WARN,
 				"public address without TLS: passwords and tokens are sent "
 				"unencrypted (set tls_server_config in agent.web_config)",

@@ -487,7 +487,7 @@ static void test_without_file(void **state)
 		access_new(&(struct access_options){.engine = world->engine, .now = now}, &error);
 	struct sign_in *sign_in = ask_from(world, "127.0.0.1", NULL);
 
-	assert_false(access_signs_in(access));
+	assert_null(access_config(access));
 	assert_null(access_tls(access));
 	sign_in->access = access;
 	is_granted(world, sign_in, "local", ROLE_ADMIN);

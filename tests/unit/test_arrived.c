@@ -185,7 +185,7 @@ static void reads_all_forms(void **state)
 	expect(f,
 		"{\"graphite\": [\"web.us.a\", \"c.d\"], \"prometheus\": "
 		"[\"up{job=\\\"node\\\"}\", "
-		"{\"__name__\": \"node_x\", \"instance\": \"a\"}], \"files\": [], \"tests\": "
+		"\"node_x{instance=\\\"a\\\"}\"], \"files\": [], \"tests\": "
 		"[\"g.plain\"]}",
 		"g.all g.plain g.two p.job p.plain p.regex unread=0/5");
 	expect_kind(f, ARRIVED_GRAPHITE, "c.d 3.5 1700000000\nweb.us.x 1 2\n",

@@ -118,22 +118,25 @@ struct flowing {
 	struct http_request *request;
 	struct flowing *next;
 	int pieces, made;
-	enum http_flow then;
+	const char *then;
 };
 
-static enum http_flow flow(void *context, struct buf *out)
+static bool flow(void *context, struct buf *out)
 {
 	struct flowing *flowing = context;
 	char part[10001];
 
 	assert_int_equal(out->length, 0);
-	if (flowing->made >= flowing->pieces && flowing->pieces >= 0)
-		return flowing->then;
+	if (flowing->made >= flowing->pieces && flowing->pieces >= 0) {
+		if (!flowing->then)
+			http_end_streams(flowing->world->http);
+		return !flowing->then || strcmp(flowing->then, "breaks") != 0;
+	}
 	buf_printf(out, "piece %d\n", flowing->made++);
 	memset(part, 'x', sizeof part - 1);
 	part[sizeof part - 1] = '\n';
 	buf_append(out, part, sizeof part);
-	return HTTP_FLOWS;
+	return true;
 }
 
 static void end_flow(void *context)
@@ -156,14 +159,11 @@ static void begin_flow(struct world *world, struct http_request *request)
 		.request = request,
 		.next = world->flowing,
 		.pieces = http_parameter(request, "a") ? atoi(http_parameter(request, "a")) : 0,
-		.then = !then                         ? HTTP_ENDS
-			: strcmp(then, "breaks") == 0 ? HTTP_BREAKS
-						      : HTTP_RESTS};
+		.then = then};
 	world->flowing = flowing;
 	world->flows++;
 	if (http_stream(request, &(struct http_stream){.type = "text/plain",
-					 .endless = then && strcmp(then, "rests") == 0,
-					 .every = then && strcmp(then, "beats") == 0 ? 20 : 0,
+					 .every = then && strcmp(then, "beats") == 0 ? 20 : 3600000,
 					 .next = flow,
 					 .end = end_flow,
 					 .context = flowing}))
@@ -175,17 +175,6 @@ static void begin_flow(struct world *world, struct http_request *request)
 static void serve_flow(struct http_request *request)
 {
 	begin_flow(world_of(request), request);
-}
-
-/* Kept requests are answered piece by piece. */
-static void serve_late(struct http_request *request)
-{
-	struct world *world = world_of(request);
-
-	for (size_t i = 0; i < world->kept_count; i++)
-		begin_flow(world, world->kept[i]);
-	world->kept_count = 0;
-	say(request);
 }
 
 /* Those that rest have one more piece. */
@@ -236,7 +225,6 @@ static const struct route test_routes[] = {
 	{"/large", HTTP_READ | HTTP_OPEN, ROLE_VIEWER, 0, test_names, say_much},
 	{"/text", HTTP_READ | HTTP_POST | HTTP_OPEN, ROLE_VIEWER, 0, test_names, serve_text},
 	{"/flow", HTTP_READ | HTTP_OPEN, ROLE_VIEWER, 0, test_names, serve_flow},
-	{"/late", HTTP_READ | HTTP_OPEN, ROLE_VIEWER, 0, test_names, serve_late},
 	{"/wake", HTTP_READ | HTTP_OPEN, ROLE_VIEWER, 0, test_names, serve_wake},
 	{"/end", HTTP_READ | HTTP_OPEN, ROLE_VIEWER, 0, test_names, serve_end},
 	{"/release", HTTP_READ | HTTP_OPEN, ROLE_VIEWER, 0, test_names, release},
@@ -1317,7 +1305,6 @@ static void ask_for_all_streams(struct world *world)
 	close(late);
 	assert_int_equal(world->ended, 2);
 	expect(world, HEAD("GET", "/say?a=1", ""), " 200 ", "read a=1");
-	expect(world, HEAD("GET", "/flow?a=1&b=ends", ""), " 200 ", "piece 0");
 	for (int i = 0; i < HTTP_LISTENERS; i++)
 		close(open[i]);
 	ask(world, HEAD("GET", "/wake", ""));
@@ -1333,26 +1320,6 @@ static void ask_for_all_streams(struct world *world)
 static void test_streams_have_their_places(void **state)
 {
 	run(*state, ask_for_all_streams);
-}
-
-static void ask_late_pieces(struct world *world)
-{
-	int fd = connect_to(world), gone = connect_to(world);
-
-	send_text(fd, HEAD("GET", "/keep?a=2", ""));
-	send_text(gone, HEAD("GET", "/impatient?a=2&b=rests", ""));
-	receive(world, gone);
-	saw(world, " 504 ");
-	while (world->kept_count < 2)
-		sched_yield();
-	expect(world, HEAD("GET", "/late", ""), " 200 ", "read");
-	assert_int_equal(receive_chunks(world, fd), 2 * 10009);
-	wait_for(&world->ended, 2);
-}
-
-static void test_late_pieces(void **state)
-{
-	run(*state, ask_late_pieces);
 }
 
 /* Asks for so many bytes; returns the length of the body, unpacked if it is packed. */
@@ -1504,7 +1471,6 @@ int main(void)
 		WORLD_TEST(test_pieces_that_come_later),
 		WORLD_TEST(test_stopping_ends_all_pieces),
 		WORLD_TEST(test_streams_have_their_places),
-		WORLD_TEST(test_late_pieces),
 		WORLD_TEST(test_small_on_their_way),
 		WORLD_TEST(test_stopping_while_answers_are_packed),
 	};

@@ -47,6 +47,13 @@ export function get(path, parameters, signal) {
 	return ask(text ? `${path}?${text}` : path, {signal});
 }
 
+// To be aborted by itself, or with the signal.
+export function stopper(signal) {
+	const own = new AbortController();
+	signal.addEventListener('abort', () => own.abort(), {signal: own.signal});
+	return own;
+}
+
 // What was said is said, even if the page is left at once. Of more than that, browsers send nothing for pages that are gone.
 export function post(path, parameters) {
 	const body = new URLSearchParams(query(parameters));

@@ -1,7 +1,7 @@
 // /change/ID: what every message links to. What changed, by how much, since when, by which commit,
 // whether it is still so, who looks at it, and what can be done.
-import {get, post} from './api.js';
-import {ago, append, badge, duration, facts, h, name, notice, percent, plain, remember, replace, short, style, time, verdict, waiting} from './dom.js';
+import {get, post, stopper} from './api.js';
+import {ago, append, awaited, badge, duration, facts, h, name, notice, percent, plain, remember, replace, short, style, time, verdict} from './dom.js';
 import {createChart, formatValue} from './chart.js';
 import {changeLinks, pinsOf, pinsText} from './explore.js';
 import {redraw, table} from './states.js';
@@ -266,26 +266,21 @@ function plotSection(context) {
 		fetching?.abort();
 		if (!test || change.members > 0)
 			return;
-		const own = fetching = new AbortController();
+		const own = fetching = stopper(context.signal);
 		const cancelled = () => {
 			own.abort();
 			failed('Not fetched: cancelled.');
 		};
-		context.signal.addEventListener('abort', () => own.abort(), {signal: own.signal});
-		const slow = setTimeout(() => replace(state, waiting(`Fetching the points of ${change.test}${test.source ? ` from ${test.source}` : ''} …`,
-			cancelled)), shown ? 300 : 0);
 		const width = Math.max(300, Math.round(canvas.clientWidth * (globalThis.devicePixelRatio || 1)));
 		try {
-			const plot = await get('/api/v1/plot', all ? {test: change.test, metric: change.series, branch: change.branch, width}
-				: {change: change.id, width}, own.signal);
-			clearTimeout(slow);
+			const plot = await awaited(state, get('/api/v1/plot', all ? {test: change.test, metric: change.series, branch: change.branch, width}
+				: {change: change.id, width}, own.signal), `Fetching the points of ${change.test}${test.source ? ` from ${test.source}` : ''} …`, cancelled, shown ? 300 : 0);
 			replace(state);
 			if (!plot.lines?.some(line => line.times.length > 0))
 				failed('The source has no points there now.');
 			else
 				draw({...plot, mark: change.id}, all ? 'all' : 'around');
 		} catch (error) {
-			clearTimeout(slow);
 			if (error.name !== 'AbortError')
 				failed(error.message);
 		}
@@ -431,10 +426,8 @@ function commitsSection(context) {
 	let asked = '';
 
 	async function ask(story) {
-		const waits = setTimeout(() => replace(commits, waiting('Reading the commits between …')), 300);
 		try {
-			const answer = await get(`/api/v1/changes/${story.change.id}/commits`, null, context.signal);
-			clearTimeout(waits);
+			const answer = await awaited(commits, get(`/api/v1/changes/${story.change.id}/commits`, null, context.signal), 'Reading the commits between …');
 			if (!answer.configured)
 				replace(commits, h('p', {class: 'quiet'}, 'With the option ', h('code', {}, 'repository'),
 					' of the test, the commits in between are listed here.'));
@@ -445,7 +438,6 @@ function commitsSection(context) {
 					h('code', {}, short(answer.to ?? ''))),
 				table(commitColumns(story.change.suspects?.list ?? []), answer.commits, ({commit}) => ({'data-commit': commit}), 'Commits'));
 		} catch (error) {
-			clearTimeout(waits);
 			if (error.name === 'AbortError')
 				throw error;
 			replace(commits, h('p', {class: 'quiet'}, 'The commits in between cannot be listed: ', plain(error.message, 400)));
@@ -608,16 +600,14 @@ function whySection(context) {
 	}
 
 	async function ask() {
-		const stop = new AbortController();
-		const {change, test} = story;
+		const {change, test} = story, stop = stopper(context.signal);
 
 		if (asked)
 			return;
 		asked = true;
-		context.signal.addEventListener('abort', () => stop.abort(), {signal: stop.signal});
-		replace(content, waiting(`Running the detection again on the points of ${change.test} …`, () => stop.abort()));
 		try {
-			show(await get('/api/v1/why', {test: change.test, metric: change.series, at: change.time}, stop.signal));
+			show(await awaited(content, get('/api/v1/why', {test: change.test, metric: change.series, at: change.time}, stop.signal),
+				`Running the detection again on the points of ${change.test} …`, () => stop.abort(), 0));
 		} catch (error) {
 			asked = false;
 			replace(content, h('p', {class: 'panel mark'}, error.name === 'AbortError' ? 'Cancelled.' : plain(error.message, 600), ' ',

@@ -160,6 +160,16 @@ export function waiting(text, cancel = null) {
 		cancel ? h('button', {type: 'button', onclick: cancel}, 'Cancel') : null);
 }
 
+// Shows in the box that a promise is awaited, unless it takes no time.
+export async function awaited(box, promise, text, cancel = null, patience = 300) {
+	const slow = setTimeout(() => replace(box, waiting(text, cancel)), patience);
+	try {
+		return await promise;
+	} finally {
+		clearTimeout(slow);
+	}
+}
+
 // Puts `parameters` (an object; null removes one) into the address without a new page.
 export function remember(parameters) {
 	const url = new URL(location.href);

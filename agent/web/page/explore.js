@@ -1,6 +1,6 @@
 // Any series of any tests: in one plot or in several with one cursor. All that is chosen is in the
 // address.
-import {get} from './api.js';
+import {get, stopper} from './api.js';
 import {h, name, plain, remember, replace, style, waiting} from './dom.js';
 import {createChart} from './chart.js';
 
@@ -139,9 +139,8 @@ function searchBox(context, add) {
 		const text = input.value, [, words, labels] = /^([^{]*)(\{.*)?$/.exec(text.trim()) ?? ['', '', ''];
 
 		asking?.abort();
-		asking = new AbortController();
+		asking = stopper(context.signal);
 		const {signal} = asking;
-		context.signal.addEventListener('abort', () => asking.abort(), {signal});
 		try {
 			const answer = await get('/api/v1/tests', {q: words.trim() || null, limit: FOUND_MOST}, signal);
 			if (!signal.aborted && document.activeElement === input && text === input.value)
@@ -184,70 +183,33 @@ function searchBox(context, add) {
 
 const firstOf = plot => Math.min(...plot.lines.map(line => line.times[0] ?? Infinity));
 
-class Data {
-	constructor(context, changed) {
-		this.context = context;
-		this.changed = changed;
-		this.known = new Map(); // by series and query: {plot, error, stop}
-	}
+// Since a time all is shown; else what the agent shows of it at first.
+async function plotOf(one, state, since, signal) {
+	const plot = await get('/api/v1/plot', {test: one.test, metric: one.metric || null, branch: one.branch || null, cleaned: state.cleaned ? 'true' : null, since}, signal);
 
-	idOf(one, state) {
-		return JSON.stringify([keyOf(one), state.cleaned, state.back]);
-	}
+	return since ? {...plot, from: null, to: null} : plot;
+}
 
-	of(one, state) {
-		const id = this.idOf(one, state);
+// Fetches the data of a series, which then has {plot, error, stop}.
+async function fetchData(one, state, context, changed) {
+	const stop = stopper(context.signal), data = one.data = {plot: null, error: null, stop: () => stop.abort()};
 
-		if (!this.known.has(id))
-			this.fetch(id, one, state);
-		return this.known.get(id);
-	}
+	try {
+		data.plot = await plotOf(one, state, state.back || null, stop.signal);
+		const first = firstOf(data.plot);
 
-	async fetch(id, one, state) {
-		const stop = new AbortController();
-		const entry = {plot: null, error: null, stop: () => stop.abort()};
+		// What the address shows lies further back.
+		if (state.view && !state.back && first > state.view[0] && data.plot.lines.length > 0) {
+			const wider = await plotOf(one, state, new Date(state.view[0] - (state.view[1] - state.view[0])).toISOString(), stop.signal);
 
-		this.known.set(id, entry);
-		this.context.signal.addEventListener('abort', () => stop.abort(), {signal: stop.signal});
-		try {
-			let plot = await this.ask(one, state, state.back || null, stop.signal);
-			const first = firstOf(plot);
-
-			// What the address shows lies further back.
-			if (state.view && !state.back && first > state.view[0] && plot.lines.length > 0) {
-				const wider = await this.ask(one, state, new Date(state.view[0] - (state.view[1] - state.view[0])).toISOString(), stop.signal);
-
-				if (firstOf(wider) < first)
-					plot = wider;
-			}
-			entry.plot = plot;
-		} catch (error) {
-			entry.error = error.name === 'AbortError' ? 'It was cancelled.' : error.message;
+			if (firstOf(wider) < first)
+				data.plot = wider;
 		}
-		if (!this.context.signal.aborted)
-			this.changed();
+	} catch (error) {
+		data.error = error.name === 'AbortError' ? 'It was cancelled.' : error.message;
 	}
-
-	// Since a time all is shown; else what the agent shows of it at first.
-	async ask(one, state, since, signal) {
-		const plot = await get('/api/v1/plot', {test: one.test, metric: one.metric || null, branch: one.branch || null, cleaned: state.cleaned ? 'true' : null, since}, signal);
-
-		return since ? {...plot, from: null, to: null} : plot;
-	}
-
-	forget(keep) {
-		for (const [id, entry] of this.known)
-			if (!keep.has(id)) {
-				entry.stop();
-				this.known.delete(id);
-			}
-	}
-
-	again() {
-		for (const entry of this.known.values())
-			entry.stop();
-		this.known.clear();
-	}
+	if (!context.signal.aborted)
+		changed();
 }
 
 function together(plots, several) {
@@ -270,14 +232,13 @@ export async function show(main, context) {
 	const charts = h('div', {class: 'charts'});
 	const chips = h('ul', {class: 'chips', 'aria-label': 'Series shown'});
 	const waits = h('div', {class: 'waits', 'aria-live': 'polite'});
-	const data = new Data(context, () => draw());
 	let drawn = []; // {chart, box, only}
 	let wasKind = null;
 
 	const search = searchBox(context, one => {
 		if (!state.series.some(other => keyOf(other) === keyOf(one)))
 			state.series.push(one);
-		chosen();
+		looks();
 	});
 
 	function select(label, key, options, change) {
@@ -294,9 +255,9 @@ export async function show(main, context) {
 
 		for (const one of text ? [...state.series] : [])
 			if (!state.series.some(other => keyOf(other) === keyOf({...one, branch: text})) && !one.branch)
-				state.series.push({...one, branch: text});
+				state.series.push({...one, branch: text, data: null});
 		branch.value = '';
-		chosen();
+		looks();
 	}}, branch, h('button', {type: 'submit'}, 'Overlay'));
 	const controls = h('div', {class: 'bar controls'},
 		select('Plots', 'plots', [['one', 'one'], ['split', 'split']], looks),
@@ -308,18 +269,15 @@ export async function show(main, context) {
 		}),
 		select('Back', 'back', backs, () => {
 			state.view = null;
-			chosen();
+			again();
 		}),
 		h('label', {}, h('input', {type: 'checkbox', checked: state.cleaned, onchange: event => {
 			state.cleaned = event.target.checked;
-			chosen();
+			again();
 		}}), 'without cycles'),
 		overlay,
 		h('button', {type: 'button', onclick: () => moveTo(null)}, 'All'),
-		h('button', {type: 'button', onclick: () => {
-			data.again();
-			chosen();
-		}}, 'Reload'));
+		h('button', {type: 'button', onclick: again}, 'Reload'));
 
 	const help = h('details', {class: 'legend'}, h('summary', {}, 'Signs and keys'),
 		h('p', {}, '▲ ▼ a recorded change, with its levels and the band of places where it may have begun. △ ▽ with a dotted line: not yet confirmed; with a dashed line: ',
@@ -342,10 +300,13 @@ export async function show(main, context) {
 		draw();
 	}
 
-	function chosen() {
-		data.forget(new Set(state.series.map(one => data.idOf(one, state))));
-		write(state);
-		draw();
+	// All data anew.
+	function again() {
+		for (const one of state.series) {
+			one.data?.stop();
+			one.data = null;
+		}
+		looks();
 	}
 
 	function writeChips() {
@@ -354,20 +315,21 @@ export async function show(main, context) {
 			one.branch ? [' ', h('span', {class: 'badge'}, name(one.branch, 40))] : null,
 			h('button', {type: 'button', class: 'close', 'aria-label': `Remove ${plain(one.test, 80)} ${plain(one.metric, 80)}`, onclick: () => {
 				state.series.splice(i, 1);
+				one.data?.stop();
 				state.pins = [];
-				chosen();
+				looks();
 			}}, '×'))));
 	}
 
-	function writeWaits(entries) {
-		replace(waits, entries.map(({one, entry}) => {
-			if (entry.error)
-				return h('p', {class: 'panel'}, h('span', {class: 'problem'}, `${plain(one.test, 120)}: ${plain(entry.error, 500)} `),
+	function writeWaits() {
+		replace(waits, state.series.map(one => {
+			if (one.data.error)
+				return h('p', {class: 'panel'}, h('span', {class: 'problem'}, `${plain(one.test, 120)}: ${plain(one.data.error, 500)} `),
 					h('button', {type: 'button', onclick: () => {
-						data.known.delete(data.idOf(one, state));
+						one.data = null;
 						draw();
 					}}, 'Try again'));
-			return entry.plot ? null : waiting(`Fetching the points of ${plain(one.test, 120)} …`, entry.stop);
+			return one.data.plot ? null : waiting(`Fetching the points of ${plain(one.test, 120)} …`, one.data.stop);
 		}));
 	}
 
@@ -393,15 +355,16 @@ export async function show(main, context) {
 		writeChips();
 		controls.hidden = state.series.length === 0;
 		help.hidden = state.series.length === 0;
-		const entries = state.series.map(one => ({one, entry: data.of(one, state)}));
-
-		writeWaits(entries);
+		for (const one of state.series)
+			if (!one.data)
+				fetchData(one, state, context, draw);
+		writeWaits();
 		if (state.series.length === 0) {
 			clear();
 			replace(charts, h('p', {class: 'quiet'}, 'Search for a series above. ', h('a', {href: '/tests'}, 'All tests')));
 			return;
 		}
-		const plots = entries.map(({entry}) => entry.plot).filter(Boolean);
+		const plots = state.series.map(one => one.data.plot).filter(Boolean);
 		const plot = together(plots, state.series.length > 1);
 		const ends = plot.lines.filter(line => line.times.length > 0).map(line => [line.times[0], line.times[line.times.length - 1]]);
 		const from = Math.min(...ends.map(end => end[0])), to = Math.max(...ends.map(end => end[1]));
@@ -447,18 +410,14 @@ export async function show(main, context) {
 	function refresh() {
 		clearTimeout(refreshing);
 		refreshing = setTimeout(async () => {
-			for (const one of state.series) {
-				const entry = data.known.get(data.idOf(one, state));
-
-				if (!entry?.plot)
-					continue;
-				try {
-					entry.plot = await data.ask(one, state, state.back || null, context.signal);
-				} catch {
-					return; // the next event, or Reload
-				}
+			try {
+				for (const {data, ...one} of state.series)
+					if (data?.plot)
+						data.plot = await plotOf(one, state, state.back || null, context.signal);
+				draw();
+			} catch {
+				// the next event, or Reload
 			}
-			draw();
 		}, 500);
 	}
 

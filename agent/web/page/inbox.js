@@ -1,5 +1,5 @@
 // The inbox: changes in groups of one cause, the worst first. Filter, choose, say what they are.
-import {get} from './api.js';
+import {get, stopper} from './api.js';
 import {ago, h, name, notice, number, plain, remember, replace, short, style, verdict, waiting} from './dom.js';
 import {asWas, ask, keyboard, say, sayButtons, states, triageBadge} from './triage.js';
 
@@ -152,9 +152,7 @@ class Inbox {
 
 	async fetch(parameters) {
 		this.asking?.abort();
-		const asking = this.asking = new AbortController();
-		const leave = () => asking.abort();
-		this.context.signal.addEventListener('abort', leave, {signal: asking.signal});
+		const asking = this.asking = stopper(this.context.signal);
 		try {
 			const early = first;
 			first = null;
@@ -564,9 +562,12 @@ class Inbox {
 		this.advance(gone);
 		for (const row of gone)
 			this.remove(row);
+		for (const group of new Set(rows.map(row => row.group)))
+			this.refill(group);
 		shift();
 		this.shown();
-		this.refreshSoon(); // others take their place
+		if (this.next !== null && this.rows.size < PAGE)
+			this.loadMore();
 	}
 
 	remove(row) {
@@ -598,6 +599,12 @@ class Inbox {
 		group.element.remove();
 		if (this.groups.get(group.key) === group)
 			this.groups.delete(group.key);
+	}
+
+	// Others take the place of those that have left.
+	async refill(group) {
+		if (group.rows.size < Math.min(ROWS, group.count) && this.groups.get(group.key) === group)
+			await this.expand(group, ROWS - group.rows.size);
 	}
 
 	tell(parameters, rows, before) {
