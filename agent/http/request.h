@@ -118,11 +118,9 @@ bool http_pack(struct http_request *request, struct http_answer *answer);
 void http_pack_leave(struct http_request *request);
 void http_packs_free(struct http *http);
 
-/* Gives libmicrohttpd the pieces of the answer; ends a flow with its request; wakes those that rest
- * and are due, returning the ms until the next is, or -1. (stream.c) */
+/* Gives libmicrohttpd the pieces of the answer; ends a flow with its request. (stream.c) */
 struct MHD_Response *http_flow_response(struct http_request *request);
 void http_flow_end(struct http_request *request);
-int64_t http_flows_sweep(struct http *http, int64_t now);
 
 /* Sends the answer that was set. */
 enum MHD_Result http_request_send(struct http_request *request);

@@ -70,23 +70,6 @@ static bool fits(const char *pattern, const char *path, int64_t *id)
 	return *id > 0;
 }
 
-/* Sets the request's route and returns true if one of the table has the path and the method; else
- * adds the methods of those that have the path to *methods. */
-static bool find_in(struct http_request *request, const struct route *routes, const char *path,
-	unsigned method, unsigned *methods)
-{
-	for (; routes && routes->path; routes++) {
-		if (!fits(routes->path, path, &request->id))
-			continue;
-		request->route = routes;
-		request->rest = arena_strdup(request->arena, path + strlen(routes->path));
-		if (routes->uses & method)
-			return true;
-		*methods |= routes->uses & (HTTP_READ | HTTP_POST);
-	}
-	return false;
-}
-
 static bool find_route(struct http_request *request, const char *path, const char *method)
 {
 	const struct http_options *options = &request->http->options;
@@ -97,8 +80,15 @@ static bool find_route(struct http_request *request, const char *path, const cha
 	if (request->posted)
 		given = HTTP_POST;
 	for (size_t i = 0; i < HTTP_TABLES; i++)
-		if (find_in(request, options->routes[i], path, given, &methods))
-			return true;
+		for (const struct route *at = options->routes[i]; at && at->path; at++) {
+			if (!fits(at->path, path, &request->id))
+				continue;
+			request->route = at;
+			request->rest = arena_strdup(request->arena, path + strlen(at->path));
+			if (at->uses & given)
+				return true;
+			methods |= at->uses & (HTTP_READ | HTTP_POST);
+		}
 	if (methods == 0) {
 		http_request_fail(request, MHD_HTTP_NOT_FOUND, "not found");
 		return false;
@@ -444,22 +434,27 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	return request->stage == STAGE_ANSWERED ? http_request_send(request) : MHD_YES;
 }
 
-/* Answers clients that have waited too long (libmicrohttpd then needs to run); returns the ms
- * until the next one's time is over, or -1. */
+/* Answers clients that have waited too long (libmicrohttpd then needs to run), and wakes streams
+ * that have rested; returns the ms until the next one's time is over, or -1. */
 static int64_t give_up(struct http *http)
 {
-	int64_t now = clock_monotonic(), next = -1;
+	int64_t now = clock_monotonic(), next = INT64_MAX;
 
 	for (struct http_request *request = http->requests; request; request = request->next) {
-		if (request->stage != STAGE_WAITING)
-			continue;
-		if (request->deadline <= now)
+		bool waits = request->stage == STAGE_WAITING;
+		int64_t due = waits                   ? request->deadline
+			      : request->flow.resting ? request->flow.due
+						      : INT64_MAX;
+
+		if (due > now)
+			next = due < next ? due : next;
+		else if (waits)
 			http_request_fail(request, MHD_HTTP_GATEWAY_TIMEOUT,
 				"timed out; the operation continues in the background");
-		else if (next < 0 || request->deadline - now < next)
-			next = request->deadline - now;
+		else
+			http_stream_wake(request);
 	}
-	return next;
+	return next == INT64_MAX ? -1 : next - now;
 }
 
 static unsigned connections(const struct http *http)
@@ -488,7 +483,6 @@ static int64_t turn(struct http *http)
 	http->resumed = false;
 	MHD_run(http->daemon);
 	due = sooner(give_up(http), http_visits_sweep(&http->visits));
-	due = sooner(due, http_flows_sweep(http, clock_monotonic()));
 	if (http->resumed || connections(http) < before)
 		return 0;
 	if (MHD_get_timeout(http->daemon, &wait) == MHD_YES)

@@ -110,21 +110,6 @@ void http_stream_wake(struct http_request *request)
 	http_request_resume(request);
 }
 
-int64_t http_flows_sweep(struct http *http, int64_t now)
-{
-	int64_t next = INT64_MAX;
-
-	for (struct http_request *request = http->requests; request; request = request->next) {
-		if (!request->flow.resting)
-			continue;
-		if (request->flow.due <= now)
-			http_stream_wake(request);
-		else if (request->flow.due < next)
-			next = request->flow.due;
-	}
-	return next == INT64_MAX ? -1 : next - now;
-}
-
 void http_end_streams(struct http *http)
 {
 	for (struct http_request *request = http->requests; request; request = request->next) {

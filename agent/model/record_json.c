@@ -178,7 +178,7 @@ void record_hide_origins(struct arena *arena, struct record_rows *rows)
 	}
 }
 
-static void put_triage(struct buf *out, const struct triage *triage)
+void triage_put_json(struct buf *out, const struct triage *triage)
 {
 	bool measured = triage_passes_gates(triage->state);
 
@@ -216,7 +216,7 @@ void record_put_json(struct buf *out, const struct change_record *record)
 	announcement_put_basis(out, item);
 	json_put_id(out, "ends", record->ends);
 	json_put_moment(out, "announced", record_announced(record));
-	put_triage(out, &record->triage);
+	triage_put_json(out, &record->triage);
 	json_key(out, "history");
 	buf_char(out, '[');
 	for (size_t i = 0; i < record->event_count; i++) {

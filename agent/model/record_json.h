@@ -11,6 +11,9 @@
 /* Appends an object on one line. Times are ISO 8601 in UTC; unknown values are null. */
 void record_put_json(struct buf *out, const struct change_record *record);
 
+/* Appends the member "triage". */
+void triage_put_json(struct buf *out, const struct triage *triage);
+
 /* Removes the origin of users' actions from the records' history. */
 void record_hide_origins(struct arena *arena, struct record_rows *rows);
 

@@ -23,14 +23,9 @@ static void listed(struct store_list *list)
 		return;
 	}
 	api_hide(request, list->call.arena, &list->records);
-	buf_text(out, "{\"changes\": [");
-	for (size_t i = 0; i < count; i++) {
-		json_line(out);
-		announce_links(
-			list->call.arena, api_of(request)->agent->config, &list->records.items[i]);
-		record_put_json(out, &list->records.items[i]);
-	}
-	buf_char(out, ']');
+	buf_char(out, '{');
+	records_put_changes(
+		out, api_of(request)->agent->config, list->call.arena, &list->records, count);
 	json_put_id(
 		out, "next", list->more && count > 0 ? list->records.items[count - 1].item.id : 0);
 	buf_text(out, "}\n");

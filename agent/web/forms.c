@@ -412,6 +412,19 @@ bool triage_form_nothing(const struct store_triage *call, struct error *error)
 	return false;
 }
 
+void records_put_changes(struct buf *out, const struct config *config, struct arena *arena,
+	struct record_rows *records, size_t most)
+{
+	buf_text(out, "\"changes\": [");
+	for (size_t i = 0; i < records->count && i < most; i++) {
+		json_line(out);
+		if (config)
+			announce_links(arena, config, &records->items[i]);
+		record_put_json(out, &records->items[i]);
+	}
+	buf_char(out, ']');
+}
+
 void triage_form_answer(struct buf *out, const struct config *config, struct store_triage *call)
 {
 	size_t count = call->records.count;
@@ -425,14 +438,9 @@ void triage_form_answer(struct buf *out, const struct config *config, struct sto
 				last = &call->records.items[i];
 		put_conflict(out, last);
 	}
-	buf_text(out, ", \"changes\": [");
-	for (size_t i = 0; i < count && i < FORM_CHANGES; i++) {
-		json_line(out);
-		if (config)
-			announce_links(call->call.arena, config, &call->records.items[i]);
-		record_put_json(out, &call->records.items[i]);
-	}
-	buf_text(out, "]}\n");
+	buf_text(out, ", ");
+	records_put_changes(out, config, call->call.arena, &call->records, FORM_CHANGES);
+	buf_text(out, "}\n");
 }
 
 const char *form_matchers(const char *text, struct arena *arena, struct error *error)

@@ -74,6 +74,11 @@ bool triage_form_says(const struct store_triage *call);
 /* Sets an error with the selection without changes, or the missing ids. */
 bool triage_form_nothing(const struct store_triage *call, struct error *error) MUST_USE;
 
+/* Appends "changes": [...] with so many records at most, and the links of the configuration unless
+ * it is NULL. */
+void records_put_changes(struct buf *out, const struct config *config, struct arena *arena,
+	struct record_rows *records, size_t most);
+
 /* Appends {"changes": [...], "changed": 3, "count": 5}, with the links of the configuration unless
  * it is NULL; of a conflict {"error": ..., "changes": [...], ...}. */
 void triage_form_answer(struct buf *out, const struct config *config, struct store_triage *call);

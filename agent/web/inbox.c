@@ -14,6 +14,7 @@
 #include "agent/base/when.h"
 #include "agent/model/announcement.h"
 #include "agent/model/json_put.h"
+#include "agent/model/record_json.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/web/api.h"
@@ -157,6 +158,7 @@ static struct row *keep_row(struct inbox *inbox, const struct change_record *rec
 	triage.owner = keep(inbox, triage.owner);
 	triage.person = keep(inbox, triage.person);
 	triage.note = keep(inbox, triage.note);
+	triage.link = keep(inbox, triage.link);
 	*row = (struct row){.id = item->id,
 		.time = item->time,
 		.first_seen = record->first_seen,
@@ -384,18 +386,6 @@ static void make_groups(struct inbox *inbox)
 
 /* The answer */
 
-static void put_triage(struct buf *out, const struct triage *triage)
-{
-	buf_printf(out, ", \"triage\": {\"state\": \"%s\", \"version\": %" PRId64,
-		triage_state_names[triage->state], triage->version);
-	json_put_text(out, "owner", triage->owner);
-	json_put_text(out, "note", triage->note);
-	json_put_text(out, "person", triage->person);
-	json_put_moment(out, "time", triage->time);
-	json_put_moment(out, "until", triage->until);
-	buf_char(out, '}');
-}
-
 static void put_row(struct buf *out, const struct row *row)
 {
 	buf_printf(out, "{\"id\": %" PRId64, row->id);
@@ -426,7 +416,7 @@ static void put_row(struct buf *out, const struct row *row)
 	json_put_text(out, "shared", row->shared);
 	json_put_text(out, "environment", row->environment);
 	json_put_text(out, "owner", row->owner);
-	put_triage(out, &row->triage);
+	triage_put_json(out, &row->triage);
 	buf_char(out, '}');
 }
 

@@ -101,20 +101,8 @@ static void add_report(struct job *job, const struct run_report *report)
 	buf_char(out, '}');
 }
 
-static void put_changes(const struct config *config, const struct store_list *list, struct buf *out)
-{
-	buf_text(out, ",\n \"changes\": [");
-	for (size_t i = 0; list && i < list->records.count; i++) {
-		json_line(out);
-		announce_links(list->call.arena, config, &list->records.items[i]);
-		record_put_json(out, &list->records.items[i]);
-	}
-	buf_char(out, ']');
-	json_put_bool(out, "more_changes", list && list->more);
-}
-
 /* `list`: what was written since the first of the runs wrote, or NULL if none has. */
-static void finish(struct job *job, const struct store_list *list)
+static void finish(struct job *job, struct store_list *list)
 {
 	const struct agent *agent = api_of(job->request)->agent;
 	struct http_answer answer = {0};
@@ -123,7 +111,10 @@ static void finish(struct job *job, const struct store_list *list)
 	buf_printf(out, "{\"count\": %zu, \"failed\": %zu", job->count, job->failed);
 	put_counts(out, &job->sum);
 	json_put_seconds(out, "duration_seconds", engine_now(agent->engine) - job->begun);
-	put_changes(agent->config, list, out);
+	buf_text(out, ",\n ");
+	records_put_changes(out, agent->config, job->request->arena,
+		list ? &list->records : &(struct record_rows){0}, MOST_CHANGES);
+	json_put_bool(out, "more_changes", list && list->more);
 	buf_text(out, ",\n \"tests\": [");
 	buf_append(out, reports->data, reports->length);
 	buf_printf(out, "], \"left_out\": %zu", job->count - job->reported);
@@ -165,66 +156,40 @@ static void one_done(void *context, const struct run_report *report)
 		all_done(job);
 }
 
-static struct elsewhere elsewhere_of(struct arena *arena, size_t count)
-{
-	return (struct elsewhere){.tests = arena_array(arena, count, sizeof(char *)),
-		.agents = arena_array(arena, count, sizeof(char *))};
-}
-
-static void answer_asked(
-	struct http_request *request, size_t count, const struct elsewhere *elsewhere)
-{
-	struct buf *out = &request->buffer;
-
-	buf_printf(out, "{\"count\": %zu", count);
-	put_elsewhere(out, elsewhere);
-	buf_text(out, "}\n");
-	http_send(request, 202);
-}
-
-static void run_and_leave(struct api *api, struct http_request *request,
-	const struct test *const *tests, size_t count)
-{
-	struct elsewhere elsewhere = elsewhere_of(request->arena, count);
-	size_t begun = 0;
-
-	for (size_t i = 0; i < count; i++)
-		begun += ask_elsewhere(api, request->arena, tests[i]->name, &elsewhere) ||
-			 scheduler_run_now(api->scheduler, tests[i]->name, NULL, NULL);
-	if (begun == 0)
-		http_fail(request, 404, "the agent does not monitor the requested tests");
-	else
-		answer_asked(request, begun, &elsewhere);
-}
-
 /* Waiting for a run of another agent is not possible. */
-static void run_and_wait(struct api *api, struct http_request *request,
-	const struct test *const *tests, size_t count)
+static void run_tests(struct api *api, struct http_request *request,
+	const struct test *const *tests, size_t count, bool waits)
 {
 	struct arena *arena = request->arena;
 	struct job *job = arena_alloc(arena, sizeof *job);
+	struct elsewhere *elsewhere = &job->elsewhere;
 
 	*job = (struct job){.request = request,
 		.written = arena_array(arena, count, sizeof *job->written),
-		.elsewhere = elsewhere_of(arena, count),
+		.elsewhere = {.tests = arena_array(arena, count, sizeof(char *)),
+			.agents = arena_array(arena, count, sizeof(char *))},
 		.pending = 1, /* this function itself */
 		.begun = engine_now(api->agent->engine)};
 	for (size_t i = 0; i < count; i++) {
-		if (ask_elsewhere(api, arena, tests[i]->name, &job->elsewhere))
+		if (ask_elsewhere(api, arena, tests[i]->name, elsewhere))
 			continue;
-		job->pending++;
-		job->count++;
-		if (scheduler_run_now(api->scheduler, tests[i]->name, one_done, job))
-			continue;
-		job->pending--;
-		job->count--;
+		job->pending += waits;
+		if (scheduler_run_now(api->scheduler, tests[i]->name, waits ? one_done : NULL, job))
+			job->count++;
+		else
+			job->pending -= waits;
 	}
-	if (job->count == 0 && job->elsewhere.count > 0)
-		answer_asked(request, job->elsewhere.count, &job->elsewhere);
-	else if (job->count == 0)
+	count = job->count + elsewhere->count;
+	if (count == 0) {
 		http_fail(request, 404, "the agent does not monitor the requested tests");
-	else if (--job->pending == 0)
+	} else if (!waits || job->count == 0) {
+		buf_printf(&request->buffer, "{\"count\": %zu", count);
+		put_elsewhere(&request->buffer, elsewhere);
+		buf_text(&request->buffer, "}\n");
+		http_send(request, 202);
+	} else if (--job->pending == 0) {
 		all_done(job);
+	}
 }
 
 /* The tests of the request; false after an answer. */
@@ -268,10 +233,7 @@ void api_post_run(struct http_request *request)
 
 		api_audit(api->agent, &actor, EVENT_RUN, test ? test : form_get(&form, "group"),
 			arena_printf(request->arena, "%zu tests", count));
-		if (waits)
-			run_and_wait(api, request, tests, count);
-		else
-			run_and_leave(api, request, tests, count);
+		run_tests(api, request, tests, count, waits);
 	}
 }
 

@@ -70,23 +70,23 @@ function storedPlot(change, excerpt) {
 // ---- What is seen at a glance
 
 function card(title, ...content) {
-	return h('div', {class: 'card'}, h('dt', {}, title), h('dd', {}, content));
+	return h('div.card', h('dt', title), h('dd', content));
 }
 
 function sizeCard(change) {
 	const trend = change.kind === 'trend';
 
 	return card(trend ? 'Changed gradually' : 'Changed',
-		h('div', {class: 'large'}, size(change)),
-		h('div', {}, formatValue(change.level_before, change.unit), ' → ', formatValue(change.level_after, change.unit)),
-		h('div', {class: 'quiet'}, interval(change) ? ['95%: ', interval(change)] : 'no interval is known'));
+		h('div.large', size(change)),
+		h('div', formatValue(change.level_before, change.unit), ' → ', formatValue(change.level_after, change.unit)),
+		h('div.quiet', interval(change) ? ['95%: ', interval(change)] : 'no interval is known'));
 }
 
 function sinceCard(change) {
 	const place = change.place_from !== change.place_to;
 
-	return card('Since', h('div', {class: 'large'}, ago(change.time)), h('div', {}, time(change.time)),
-		h('div', {class: 'quiet'}, change.kind === 'trend' ? ['from ', time(change.place_from), ' to ', time(change.place_to)]
+	return card('Since', h('div.large', ago(change.time)), h('div', time(change.time)),
+		h('div.quiet', change.kind === 'trend' ? ['from ', time(change.place_from), ' to ', time(change.place_to)]
 			: place ? ['95%: ', time(change.place_from), ' to ', time(change.place_to)]
 				: 'at this very point'));
 }
@@ -97,17 +97,17 @@ function commitCard(story) {
 	const to = suspects?.to ?? change.commit_after ?? change.version_after;
 
 	if (!from && !to)
-		return card('Commit', h('div', {class: 'large'}, '–'), h('div', {class: 'quiet'}, 'its points name no commit'));
+		return card('Commit', h('div.large', '–'), h('div.quiet', 'its points name no commit'));
 	if (suspects && suspects.count === 0)
-		return card('Commit', h('div', {class: 'large'}, 'none'), h('div', {}, 'nothing was deployed in between'),
+		return card('Commit', h('div.large', 'none'), h('div', 'nothing was deployed in between'),
 			suspects.last?.commit || suspects.last?.version
-				? h('div', {class: 'quiet'}, 'the last one before: ', h('code', {}, short(suspects.last.commit ?? suspects.last.version)), ', ', ago(suspects.last.time))
+				? h('div.quiet', 'the last one before: ', h('code', short(suspects.last.commit ?? suspects.last.version)), ', ', ago(suspects.last.time))
 				: null);
 	return card(suspects?.count > 1 ? `Commit: ${suspects.count} suspects` : 'Commit',
-		h('div', {class: 'large'}, to ? commitLink(to, links.commit && change.commit_after === to ? links.commit : suspectUrl(story, to)) : '–'),
-		h('div', {}, from ? ['after ', h('code', {title: plain(from)}, short(from))] : null,
+		h('div.large', to ? commitLink(to, links.commit && change.commit_after === to ? links.commit : suspectUrl(story, to)) : '–'),
+		h('div', from ? ['after ', h('code', {title: plain(from)}, short(from))] : null,
 			links.compare ? [' ', external(links.compare, 'compare')] : null),
-		suspects?.share ? h('div', {class: 'quiet'}, `in ${Math.round(100 * suspects.share)}% of the members`) : null);
+		suspects?.share ? h('div.quiet', `in ${Math.round(100 * suspects.share)}% of the members`) : null);
 }
 
 function suspectUrl(story, commit) {
@@ -119,7 +119,7 @@ function suspectUrl(story, commit) {
 function stillCard(story) {
 	const {change, test} = story;
 	const stands = change.ends ? ['it is the end of ', h('a', {href: `/change/${change.ends}`}, `change ${change.ends}`)] : 'it stands';
-	const newest = story.last_point ? h('div', {class: 'quiet'}, 'newest point ', ago(story.last_point)) : null;
+	const newest = story.last_point ? h('div.quiet', 'newest point ', ago(story.last_point)) : null;
 	const [word, kind, more] = {
 		candidate: ['not confirmed', 'warn', `${change.count_after} points after it`],
 		confirmed: ['yes', '', stands],
@@ -130,16 +130,16 @@ function stillCard(story) {
 	let source = newest;
 
 	if (story.ended)
-		source = h('div', {class: 'warn'}, 'the series ended ', ago(story.ended));
+		source = h('div.warn', 'the series ended ', ago(story.ended));
 	else if (!test)
-		source = h('div', {class: 'warn'}, 'its test is not configured any more');
+		source = h('div.warn', 'its test is not configured any more');
 	else if (test.failing)
-		source = [h('div', {class: 'warn'}, 'its test fails'), newest];
+		source = [h('div.warn', 'its test fails'), newest];
 	return card('Still so?', h('div', {class: `large ${kind}`}, word),
 		change.state === 'recovered'
-			? h('div', {}, 'back to ', formatValue(change.recovered_level, change.unit), ' after ',
+			? h('div', 'back to ', formatValue(change.recovered_level, change.unit), ' after ',
 				duration((ms(change.recovered) - ms(change.time)) / 1000))
-			: more ? h('div', {}, more) : null,
+			: more ? h('div', more) : null,
 		source);
 }
 
@@ -147,14 +147,14 @@ function whoCard(story) {
 	const {triage, owner} = story.change;
 	const told = story.change.history.filter(event => event.event === 'announced');
 
-	return card('Triage', h('div', {class: 'large'}, triageBadge(triage.state)),
+	return card('Triage', h('div.large', triageBadge(triage.state)),
 		triage.state !== 'open' || triage.version > 0
-			? h('div', {}, triage.state === 'acknowledged' ? [name(triage.owner ?? triage.person ?? '–', 60), ' acknowledged it ']
+			? h('div', triage.state === 'acknowledged' ? [name(triage.owner ?? triage.person ?? '–', 60), ' acknowledged it ']
 				: [triage.owner ? ['owner ', name(triage.owner, 60), '; '] : null, 'triaged by ', name(triage.person ?? '–', 60), ' '],
 			ago(triage.time))
-			: h('div', {}, owner ? ['owner ', name(owner, 80)] : 'not triaged yet'),
-		triage.until ? h('div', {class: 'quiet'}, 'until ', time(triage.until)) : null,
-		h('div', {class: 'quiet'}, story.silence ? ['silenced until ', time(story.silence.until)]
+			: h('div', owner ? ['owner ', name(owner, 80)] : 'not triaged yet'),
+		triage.until ? h('div.quiet', 'until ', time(triage.until)) : null,
+		h('div.quiet', story.silence ? ['silenced until ', time(story.silence.until)]
 			: told.length > 0 ? ['announced ', ago(told[0].at)]
 				: {silent: 'recorded, not announced', held: 'announced once confirmed', pending: 'announcement pending'}[story.change.news] ?? 'not announced'));
 }
@@ -163,16 +163,16 @@ function glance(story) {
 	const {change} = story, {triage} = change;
 
 	return [
-		h('dl', {class: 'cards'}, sizeCard(change), sinceCard(change), commitCard(story), stillCard(story), whoCard(story)),
-		triage.note || triage.link ? h('blockquote', {class: 'note'}, triage.note ? name(triage.note, 4000) : null,
+		h('dl.cards', sizeCard(change), sinceCard(change), commitCard(story), stillCard(story), whoCard(story)),
+		triage.note || triage.link ? h('blockquote.note', triage.note ? name(triage.note, 4000) : null,
 			triage.link ? [' ', external(triage.link, plain(triage.link, 100))] : null) : null,
-		story.silence ? h('p', {class: 'panel mark'}, 'A ', h('a', {href: '/silences'}, `silence (${story.silence.id})`),
+		story.silence ? h('p.panel.mark', 'A ', h('a', {href: '/silences'}, `silence (${story.silence.id})`),
 			' of ', name(story.silence.owner ?? story.silence.person ?? '–', 60), ' holds its announcement until ', time(story.silence.until),
 			story.silence.reason ? [': ', name(story.silence.reason, 300)] : '.') : null,
-		story.test?.problem ? h('p', {class: 'panel mark'}, 'Its test fails, so the newest points may be missing: ', name(story.test.problem, 400)) : null,
-		story.cluster ? h('p', {}, 'It is part of ', h('a', {href: `/change/${story.cluster}`}, 'a cluster of series that changed together'),
+		story.test?.problem ? h('p.panel.mark', 'Its test fails, so the newest points may be missing: ', name(story.test.problem, 400)) : null,
+		story.cluster ? h('p', 'It is part of ', h('a', {href: `/change/${story.cluster}`}, 'a cluster of series that changed together'),
 			', which was announced instead.') : null,
-		change.members > 0 ? h('p', {}, `${change.members} series changed together`, change.shared ? [': ', name(change.shared, 300)] : null,
+		change.members > 0 ? h('p', `${change.members} series changed together`, change.shared ? [': ', name(change.shared, 300)] : null,
 			'. The size is their median; the levels are those of ', name(change.metric, 200), ', the nearest to their middle.') : null,
 	];
 }
@@ -181,8 +181,8 @@ function glance(story) {
 
 function actions(context, page) {
 	const buttons = sayButtons(state => state ? page.say({state}) : page.ask());
-	const element = h('section', {class: 'actions', 'aria-label': 'Triage'}, h('div', {class: 'bar'}, buttons,
-		h('button', {type: 'button', onclick: () => page.silence()}, 'Silence'), personField(context)));
+	const element = h('section.actions', {'aria-label': 'Triage'}, h('div.bar', buttons,
+		h('button', {onclick: () => page.silence()}, 'Silence'), personField(context)));
 
 	return {
 		element,
@@ -217,16 +217,16 @@ function rangeOf(url) {
 
 // The stored points at once; then those of the source, which may be slow, down, or gone.
 function plotSection(context) {
-	const canvas = h('div', {class: 'plot'});
-	const state = h('div', {class: 'plot-state'});
+	const canvas = h('div.plot');
+	const state = h('div.plot-state');
 	const explore = h('a', {href: '#'}, 'Explore');
-	const links = h('span', {class: 'plot-links'});
+	const links = h('span.plot-links');
 	const around = h('select', {'aria-label': 'Points', onchange: event => {
 		remember({points: event.target.value === 'all' ? 'all' : null});
 		range = null;
 		fetchPoints();
 	}}, h('option', {value: 'around'}, 'Points around it'), h('option', {value: 'all'}, 'All points'));
-	const element = h('section', {'aria-label': 'Plot'}, canvas, state, h('div', {class: 'bar under'}, around, explore, links));
+	const element = h('section', {'aria-label': 'Plot'}, canvas, state, h('div.bar.under', around, explore, links));
 	let chart = null, fetching = null, range = rangeOf(context.url), view = null, shown = null, story = null;
 
 	around.value = context.url.searchParams.get('points') === 'all' ? 'all' : 'around';
@@ -252,11 +252,11 @@ function plotSection(context) {
 	}
 
 	function failed(text, again = true) {
-		replace(state, h('p', {class: 'panel mark'}, sentence(text), ' ',
+		replace(state, h('p.panel.mark', sentence(text), ' ',
 			shown === 'stored' ? 'Shown are the points that were stored when it was confirmed. ' : '',
-			again ? h('button', {type: 'button', onclick: fetchPoints}, 'Try again') : null));
+			again ? h('button', {onclick: fetchPoints}, 'Try again') : null));
 		if (!shown)
-			replace(canvas, h('p', {class: 'quiet empty'}, 'There are no points to show.'));
+			replace(canvas, h('p.quiet.empty', 'There are no points to show.'));
 	}
 
 	async function fetchPoints() {
@@ -338,13 +338,13 @@ function plotSection(context) {
 // ---- What is related to it
 
 function siblingCard(one, seen) {
-	const canvas = h('div', {class: 'plot small'});
-	const card = h('li', {class: 'sibling'},
+	const canvas = h('div.plot.small');
+	const card = h('li.sibling',
 		h('a', {href: `/change/${one.id}`}, name(one.members > 0 ? `${one.test}: ${one.members} series` : `${one.test} ${one.metric}`, 80)),
-		h('div', {}, verdict(one.regression, one.size, one.direction), ' ', h('span', {class: 'quiet'}, ago(one.time))),
+		h('div', verdict(one.regression, one.size, one.direction), ' ', h('span.quiet', ago(one.time))),
 		canvas,
-		h('div', {class: 'labels'}, one.state !== 'confirmed' && one.state !== 'moved' ? badge(one.state) : null, triageBadge(one.triage),
-			h('span', {class: 'quiet'}, one.relations.map(relation => `same ${relation}`).join(', '))));
+		h('div.labels', one.state !== 'confirmed' && one.state !== 'moved' ? badge(one.state) : null, triageBadge(one.triage),
+			h('span.quiet', one.relations.map(relation => `same ${relation}`).join(', '))));
 
 	seen(canvas, one);
 	return card;
@@ -377,7 +377,7 @@ function siblingsSection(context) {
 		if (plot)
 			charts.set(canvas, createChart(canvas, plot, {small: true, linked: true, shareRange: false, label: plain(`${one.test} ${one.metric}`)}));
 		else
-			replace(canvas, h('span', {class: 'quiet empty'}, 'no points are stored'));
+			replace(canvas, h('span.quiet.empty', 'no points are stored'));
 	}
 
 	context.signal.addEventListener('abort', clear);
@@ -392,15 +392,15 @@ function siblingsSection(context) {
 			clear();
 			element.hidden = story.siblings.length === 0;
 			const left = story.siblings_total - story.siblings.length;
-			replace(element, h('h2', {}, story.change.members > 0 ? 'Its members, and what is related to it' : 'What changed with it',
-				h('span', {class: 'quiet'}, ` ${story.siblings_total}`)),
-			h('ul', {class: 'siblings'}, story.siblings.map(one => siblingCard(one, (canvas, sibling) => {
+			replace(element, h('h2', story.change.members > 0 ? 'Its members, and what is related to it' : 'What changed with it',
+				h('span.quiet', ` ${story.siblings_total}`)),
+			h('ul.siblings', story.siblings.map(one => siblingCard(one, (canvas, sibling) => {
 				canvas.sibling = sibling;
 				watcher.observe(canvas);
 			}))),
 			left > 0 && story.siblings.length < MOST
-				? h('p', {}, h('button', {type: 'button', onclick: all}, left + story.siblings.length <= MOST ? `Show all ${story.siblings_total}` : `Show ${MOST}`))
-				: left > 0 ? h('p', {class: 'quiet'}, `and ${left} others`) : null);
+				? h('p', h('button', {onclick: all}, left + story.siblings.length <= MOST ? `Show all ${story.siblings_total}` : `Show ${MOST}`))
+				: left > 0 ? h('p.quiet', `and ${left} others`) : null);
 		},
 	};
 }
@@ -409,7 +409,7 @@ function siblingsSection(context) {
 
 const suspectColumns = links => [
 	['Suspect', 'bare', ({commit, version}, i) => [commitLink(commit ?? version, links[i]), commit && version ? [' ', name(version, 60)] : null]],
-	['Deployed, or first seen', 'bare', suspect => [time(suspect.time), suspect.age_seconds > 0 ? h('span', {class: 'quiet'}, ` ${duration(suspect.age_seconds)} before it`) : null]],
+	['Deployed, or first seen', 'bare', suspect => [time(suspect.time), suspect.age_seconds > 0 ? h('span.quiet', ` ${duration(suspect.age_seconds)} before it`) : null]],
 ];
 
 const commitColumns = suspects => [
@@ -422,25 +422,25 @@ const commitColumns = suspects => [
 
 function commitsSection(context) {
 	const suspects = h('div'), commits = h('div');
-	const element = h('section', {'aria-label': 'Commits'}, h('h2', {}, 'Suspects and commits'), suspects, commits);
+	const element = h('section', {'aria-label': 'Commits'}, h('h2', 'Suspects and commits'), suspects, commits);
 	let asked = '';
 
 	async function ask(story) {
 		try {
 			const answer = await awaited(commits, get(`/api/v1/changes/${story.change.id}/commits`, null, context.signal), 'Reading the commits between …');
 			if (!answer.configured)
-				replace(commits, h('p', {class: 'quiet'}, 'With the option ', h('code', {}, 'repository'),
+				replace(commits, h('p.quiet', 'With the option ', h('code', 'repository'),
 					' of the test, the commits in between are listed here.'));
 			else if (answer.problem)
-				replace(commits, h('p', {class: 'quiet'}, 'The commits in between cannot be listed: ', name(answer.problem, 400)));
+				replace(commits, h('p.quiet', 'The commits in between cannot be listed: ', name(answer.problem, 400)));
 			else
-				replace(commits, h('h3', {}, answer.commits.length === 1 ? 'One commit from ' : `${answer.more ? 'The newest ' : ''}${answer.commits.length} commits from `, h('code', {}, short(answer.from ?? '')), ' to ',
-					h('code', {}, short(answer.to ?? ''))),
+				replace(commits, h('h3', answer.commits.length === 1 ? 'One commit from ' : `${answer.more ? 'The newest ' : ''}${answer.commits.length} commits from `, h('code', short(answer.from ?? '')), ' to ',
+					h('code', short(answer.to ?? ''))),
 				table(commitColumns(story.change.suspects?.list ?? []), answer.commits, ({commit}) => ({'data-commit': commit}), 'Commits'));
 		} catch (error) {
 			if (error.name === 'AbortError')
 				throw error;
-			replace(commits, h('p', {class: 'quiet'}, 'The commits in between cannot be listed: ', plain(error.message, 400)));
+			replace(commits, h('p.quiet', 'The commits in between cannot be listed: ', plain(error.message, 400)));
 		}
 	}
 
@@ -456,9 +456,9 @@ function commitsSection(context) {
 			element.hidden = !change.suspects && !change.commit_after && !change.version_after;
 			replace(suspects, list.length > 0
 				? table(suspectColumns(story.links.suspects), list, ({commit, version}) => ({'data-suspect': plain(commit ?? version)}), 'Suspects')
-				: h('p', {class: 'quiet'}, change.suspects ? ['Nothing was deployed between ', time(change.suspects.since), ' and ', time(change.suspects.until), '.']
+				: h('p.quiet', change.suspects ? ['Nothing was deployed between ', time(change.suspects.since), ' and ', time(change.suspects.until), '.']
 					: 'What was deployed is not known.'),
-			left > 0 ? h('p', {class: 'quiet'}, `and ${left} others`) : null);
+			left > 0 ? h('p.quiet', `and ${left} others`) : null);
 			if (change.commit_after || change.suspects?.to)
 				ask(story);
 		},
@@ -476,8 +476,8 @@ const culpritColumns = [
 ];
 
 function bisectionSection(context) {
-	const text = h('div'), bar = h('p', {class: 'bar'});
-	const element = h('section', {'aria-label': 'Bisection', hidden: true}, h('h2', {}, 'Bisection'), text, bar);
+	const text = h('div'), bar = h('p.bar');
+	const element = h('section', {'aria-label': 'Bisection', hidden: true}, h('h2', 'Bisection'), text, bar);
 	let story = null, rows = [], known = '', offered = '';
 
 	async function act(path, parameters) {
@@ -490,20 +490,20 @@ function bisectionSection(context) {
 		const stands = (change.state === 'confirmed' || change.state === 'moved') && ['open', 'acknowledged'].includes(change.triage.state);
 
 		element.hidden = !culprit && !row && !test?.bisects;
-		replace(text, culprit ? [h('p', {class: 'large'}, name(culprit.verdict, 400)),
+		replace(text, culprit ? [h('p.large', name(culprit.verdict, 400)),
 			culprit.set.length > 0 ? table(culpritColumns, culprit.set, ({commit}) => ({'data-culprit': plain(commit)}), 'Credible set') : null] : null,
-			open ? h('p', {}, row.state === 'waiting' ? ['Waits for ', h('code', {}, name(row.lab, 100)), ', asked for ', ago(row.asked), '.']
-				: [`Running: ${row.runs} runs since `, time(row.begun), ' in ', h('code', {}, name(row.lab, 100)), '.',
+			open ? h('p', row.state === 'waiting' ? ['Waits for ', h('code', name(row.lab, 100)), ', asked for ', ago(row.asked), '.']
+				: [`Running: ${row.runs} runs since `, time(row.begun), ' in ', h('code', name(row.lab, 100)), '.',
 					row.cancelled ? ' It is being ended.' : null]) : null,
-			!open && row && row.id !== culprit?.bisection ? h('p', {}, `${endWords[row.end] ?? plain(row.end).replaceAll('_', ' ')}: `, name(row.verdict ?? row.cancelled ?? '', 400)) : null,
-			!open && !row && !culprit ? h('p', {class: 'quiet'}, 'Nobody has asked for one.') : null);
+			!open && row && row.id !== culprit?.bisection ? h('p', `${endWords[row.end] ?? plain(row.end).replaceAll('_', ' ')}: `, name(row.verdict ?? row.cancelled ?? '', 400)) : null,
+			!open && !row && !culprit ? h('p.quiet', 'Nobody has asked for one.') : null);
 		// The button stays the same as long as it means the same: one may be pressing it.
 		const offer = !context.may('triager') ? '' : open ? `Cancel ${row.id}` : test?.bisects && stands ? row ? 'Bisect again' : 'Bisect' : '';
 		if (offer === offered)
 			return;
 		offered = offer;
-		replace(bar, !offer ? null : open ? h('button', {type: 'button', onclick: () => act(`/api/v1/bisections/${row.id}/cancel`, {})}, 'Cancel')
-			: h('button', {type: 'button', onclick: () => act('/api/v1/bisections', {change: change.id})}, offer));
+		replace(bar, !offer ? null : open ? h('button', {onclick: () => act(`/api/v1/bisections/${row.id}/cancel`, {})}, 'Cancel')
+			: h('button', {onclick: () => act('/api/v1/bisections', {change: change.id})}, offer));
 	}
 
 	async function ask() {
@@ -539,14 +539,14 @@ function historySection(story) {
 		if (event.event === 'announced')
 			return ['announced to ', name(event.receiver, 60), event.destination ? [' ', name(event.destination, 80)] : null];
 		if (event.event === 'triaged' || event.event === 'reopened')
-			return [h('b', {}, name(event.person ?? '–', 60)), ': ', name(event.detail ?? eventWords[event.event], 600),
-				event.origin ? h('span', {class: 'quiet'}, ' from ', name(event.origin, 80)) : null];
+			return [h('b', name(event.person ?? '–', 60)), ': ', name(event.detail ?? eventWords[event.event], 600),
+				event.origin ? h('span.quiet', ' from ', name(event.origin, 80)) : null];
 		return [eventWords[event.event] ?? plain(event.event),
 			event.event === 'moved' ? [': ', time(event.time)] : null];
 	};
 
-	return [h('h2', {}, 'History'), h('ol', {class: 'history'}, [...story.change.history].reverse().map(event => h('li', {'data-event': plain(event.event)},
-		h('span', {class: 'quiet'}, time(event.at)), ' ', line(event))))];
+	return [h('h2', 'History'), h('ol.history', [...story.change.history].reverse().map(event => h('li', {'data-event': plain(event.event)},
+		h('span.quiet', time(event.at)), ' ', line(event))))];
 }
 
 function detailsSection(story) {
@@ -557,7 +557,7 @@ function detailsSection(story) {
 		return [name(key, 60), before !== undefined && before !== after ? [name(before ?? '–', 200), ' → '] : null, name(after ?? '–', 200)];
 	});
 
-	return [h('h2', {}, 'Details'), facts(
+	return [h('h2', 'Details'), facts(
 		['Test', h('a', {href: `/tests?test=${encodeURIComponent(change.test)}`}, name(change.test))],
 		['Series', name(change.series, 1000)],
 		change.branch && ['Branch', name(change.branch)],
@@ -583,7 +583,7 @@ const triedColumns = [
 
 function whySection(context) {
 	const content = h('div');
-	const element = h('details', {class: 'why', ontoggle: () => { if (element.open) ask(); }}, h('summary', {}, 'Why was it announced, or not?'), content);
+	const element = h('details.why', {ontoggle: () => { if (element.open) ask(); }}, h('summary', 'Why was it announced, or not?'), content);
 	let story = null, asked = false;
 
 	function show(why) {
@@ -591,7 +591,7 @@ function whySection(context) {
 		const power = side => why.power?.[side]?.smallest;
 		const sides = ['up', 'down'].filter(side => known(power(side)));
 
-		replace(content, h('p', {}, h('b', {}, plain(why.verdict.replaceAll('_', ' '))), ': ', name(why.reason, 800)),
+		replace(content, h('p', h('b', plain(why.verdict.replaceAll('_', ' '))), ': ', name(why.reason, 800)),
 			facts(['Points', `${why.points ?? '–'}`, why.detector ? [', judged by ', name(why.detector, 60)] : null],
 				why.arrival && ['As the points arrived', ['found', 'told', 'lost'].filter(key => known(why.arrival[key]))
 					.map(key => `${key === 'told' ? 'announced' : key} with point ${why.arrival[key]}`).join(', ') || 'never found'],
@@ -610,8 +610,8 @@ function whySection(context) {
 				`Running the detection again on the points of ${change.test} …`, () => stop.abort(), 0));
 		} catch (error) {
 			asked = false;
-			replace(content, h('p', {class: 'panel mark'}, error.name === 'AbortError' ? 'Cancelled.' : plain(error.message, 600), ' ',
-				test ? h('button', {type: 'button', onclick: ask}, 'Try again') : null));
+			replace(content, h('p.panel.mark', error.name === 'AbortError' ? 'Cancelled.' : plain(error.message, 600), ' ',
+				test ? h('button', {onclick: ask}, 'Try again') : null));
 		}
 	}
 
@@ -650,10 +650,10 @@ function inboxUrl(list, id) {
 
 function neighboursBar(list, id) {
 	const at = list.ids.indexOf(id);
-	const step = (to, text, key) => to === undefined ? h('span', {class: 'quiet'}, text)
+	const step = (to, text, key) => to === undefined ? h('span.quiet', text)
 		: h('a', {href: `/change/${to}`, 'aria-keyshortcuts': key}, text, ' ', h('kbd', {'aria-hidden': 'true'}, key));
 
-	return [h('a', {href: inboxUrl(list, id)}, 'Inbox'), at >= 0 ? h('span', {class: 'quiet'}, `${at + 1} of ${list.ids.length}`) : null,
+	return [h('a', {href: inboxUrl(list, id)}, 'Inbox'), at >= 0 ? h('span.quiet', `${at + 1} of ${list.ids.length}`) : null,
 		step(at > 0 ? list.ids[at - 1] : undefined, 'previous', 'k'),
 		step(at >= 0 ? list.ids[at + 1] : list.ids[0], 'next', 'j')];
 }
@@ -676,11 +676,11 @@ export async function show(main, context) {
 	} catch (error) {
 		if (error.status !== 404)
 			throw error;
-		replace(main, h('h1', {}, `Change ${id}`), h('p', {}, plain(error.message, 300)), h('p', {}, h('a', {href: '/'}, 'To the inbox')));
+		replace(main, h('h1', `Change ${id}`), h('p', plain(error.message, 300)), h('p', h('a', {href: '/'}, 'To the inbox')));
 		return;
 	}
 
-	const title = h('h1'), top = h('nav', {class: 'bar neighbours', 'aria-label': 'Neighbours'}), facts = h('section', {'aria-label': 'At a glance'});
+	const title = h('h1'), top = h('nav.bar.neighbours', {'aria-label': 'Neighbours'}), facts = h('section', {'aria-label': 'At a glance'});
 	const history = h('section', {'aria-label': 'History'}), details = h('section', {'aria-label': 'Details'});
 	const page = {
 		async ask() {
@@ -778,7 +778,7 @@ export async function show(main, context) {
 	keyboard(keys, context.signal, [[['←', '→'], 'in the plot: move the cursor; with Shift: pan'], [['+', '-', '0'], 'in the plot: zoom in, out, all'],
 		[['Enter'], 'in the plot: pin the point'], [['[', ']'], 'in the plot: the change before, after']]);
 	append(main, [top, title, facts, context.may('triager') ? triage.element : null, plot.element, siblings.element, bisection.element, commits.element,
-		h('div', {class: 'columns'}, history, details), why.element]);
+		h('div.columns', history, details), why.element]);
 	update();
 	plot.start(story);
 	listed.then(list => replace(top, neighboursBar(list, id)));

@@ -303,13 +303,13 @@ class Chart {
 		this.box.classList.add('chart');
 		this.box.classList.toggle('chart-small', this.options.small);
 		this.legend = element('div', 'chart-legend');
-		this.frame = h('div', {class: 'chart-frame', tabindex: 0, role: 'application', 'aria-roledescription': 'chart'});
+		this.frame = h('div.chart-frame', {tabindex: 0, role: 'application', 'aria-roledescription': 'chart'});
 		this.host = element('div', 'chart-host');
 		this.marks = element('div', 'chart-marks');
 		this.axis = element('div', 'chart-axis-unit');
 		this.empty = element('p', 'chart-empty', 'No points here.');
 		this.empty.hidden = true;
-		this.spoken = h('div', {class: 'chart-spoken', 'aria-live': 'polite'});
+		this.spoken = h('div.chart-spoken', {'aria-live': 'polite'});
 		this.frame.append(this.host, this.axis, this.marks, this.empty);
 		this.panel = element('div', 'chart-panel');
 		this.box.replaceChildren(this.legend, this.frame, this.spoken, this.panel);
@@ -826,7 +826,7 @@ class Chart {
 	markButton({line, change, x}, area) {
 		const text = plain((this.lines.length > 1 && line.raw.name ? line.raw.name + ': ' : '') + describeChange(change, line.unit), 4000);
 		const meant = this.plot.mark && change.id === this.plot.mark ? 'chart-meant' : '';
-		const out = h('button', {type: 'button', class: `chart-mark ${verdictClass(change)} ${meant}`, tabindex: -1, title: text, 'aria-label': text,
+		const out = h('button', {class: `chart-mark ${verdictClass(change)} ${meant}`, tabindex: -1, title: text, 'aria-label': text,
 			onclick: () => this.select(line, change)}, markOf(change));
 
 		out.style.setProperty('left', x + 'px');
@@ -926,9 +926,9 @@ class Chart {
 		this.entries = this.lines.map((line) => {
 			const text = line.raw.name || this.plot.title || '';
 			const swatch = element('span', 'chart-swatch'), value = element('span', 'chart-value');
-			const parts = [swatch, h('span', {class: 'chart-name', title: plain(text, 4000)}, plain(text, 4000)), line.raw.branch ? element('span', 'badge quiet', line.raw.branch) : null, value];
-			const entry = small || this.lines.length === 1 ? h('span', {class: 'chart-entry'}, parts)
-				: h('button', {type: 'button', class: 'chart-entry', 'aria-pressed': String(line.shown), onclick: () => this.toggle(line)}, parts);
+			const parts = [swatch, h('span.chart-name', {title: plain(text, 4000)}, plain(text, 4000)), line.raw.branch ? element('span', 'badge quiet', line.raw.branch) : null, value];
+			const entry = small || this.lines.length === 1 ? h('span.chart-entry', parts)
+				: h('button.chart-entry', {'aria-pressed': String(line.shown), onclick: () => this.toggle(line)}, parts);
 
 			swatch.style.setProperty('--swatch', this.color(line));
 			return {entry, value};
@@ -1018,9 +1018,9 @@ class Chart {
 
 	card(className, title, onClose, rows, links) {
 		return h('section', {class: `chart-card panel pin ${className}`},
-			h('div', {class: 'chart-card-head'}, title, h('button', {type: 'button', class: 'close', 'aria-label': 'Close: ' + title.textContent, onclick: onClose}, '×')),
+			h('div.chart-card-head', title, h('button.close', {'aria-label': 'Close: ' + title.textContent, onclick: onClose}, '×')),
 			facts(...rows.filter(([, fact]) => fact).map(([name, fact]) => [plain(name), typeof fact === 'string' ? plain(fact, 4000) : fact])),
-			h('div', {class: 'chart-links'}, links.filter((link) => link.href).map((link) => h('a', {href: link.href, rel: 'noreferrer'}, plain(link.text)))));
+			h('div.chart-links', links.filter((link) => link.href).map((link) => h('a', {href: link.href, rel: 'noreferrer'}, plain(link.text)))));
 	}
 
 	seriesFact(line) {

@@ -9,20 +9,20 @@ const PAGE = 20;
 
 function listed(items, most, show) {
 	return [items.slice(0, most).map(show), items.length > most
-		? h('li', {}, h('details', {}, h('summary', {}, `and ${number(items.length - most)} more`), h('ul', {class: 'plain-list'}, items.slice(most).map(show)))) : null];
+		? h('li', h('details', h('summary', `and ${number(items.length - most)} more`), h('ul.plain-list', items.slice(most).map(show)))) : null];
 }
 
 function member(found) {
-	return h('li', {}, h('a', {href: `/explore?test=${encodeURIComponent(found.test)}&metric=${encodeURIComponent(found.series)}`}, name(found.test, 100), ' ', name(found.series, 100)));
+	return h('li', h('a', {href: `/explore?test=${encodeURIComponent(found.test)}&metric=${encodeURIComponent(found.series)}`}, name(found.test, 100), ' ', name(found.series, 100)));
 }
 
 function share(label) {
-	return h('li', {}, h('strong', {}, `${number(100 * label.share)}%`), ' ', name(label.label, 200), h('span', {class: 'quiet small'}, ` (of all ${number(100 * label.overall)}%)`));
+	return h('li', h('strong', `${number(100 * label.share)}%`), ' ', name(label.label, 200), h('span.quiet.small', ` (of all ${number(100 * label.overall)}%)`));
 }
 
 function place(cluster) {
 	const from = cluster.commit_before ?? cluster.version_before, to = cluster.commit_after ?? cluster.version_after;
-	return [time(cluster.time), to ? [' · ', from ? [h('code', {}, name(from, 40)), ' .. '] : '', h('code', {}, name(to, 40))] : null];
+	return [time(cluster.time), to ? [' · ', from ? [h('code', name(from, 40)), ' .. '] : '', h('code', name(to, 40))] : null];
 }
 
 function chartOf(cluster, last, element) {
@@ -45,30 +45,30 @@ function triage(change, context, changed) {
 	const buttons = context.may('triager') ? sayButtons(press, state => ({class: 'small', 'data-key': `${state} ${change.id}`})) : [];
 
 	markSaid(buttons, change.triage.state);
-	return h('div', {},
-		h('p', {}, triageBadge(change.triage.state), change.triage.person ? [h('span', {class: 'small quiet'}, ' by ', name(change.triage.person, 60), ' ', ago(change.triage.time))] : '',
+	return h('div',
+		h('p', triageBadge(change.triage.state), change.triage.person ? [h('span.small.quiet', ' by ', name(change.triage.person, 60), ' ', ago(change.triage.time))] : '',
 			change.triage.note ? [' ', name(change.triage.note, 500)] : null),
-		h('div', {class: 'actions'}, buttons));
+		h('div.actions', buttons));
 }
 
 function clusterCard(cluster, last, page) {
 	const change = page.changes.get(cluster.change);
-	const chart = h('div', {class: 'centroid'});
+	const chart = h('div.centroid');
 	page.charts.push(() => chartOf(cluster, last, chart));
-	return h('li', {class: 'card', 'data-change': cluster.change ?? ''},
-		h('div', {class: 'card-line'},
-			h('div', {}, verdict(cluster.worse, cluster.size, cluster.direction), ' ', h('strong', {}, `${number(cluster.members)} series`), ' ',
+	return h('li.card', {'data-change': cluster.change ?? ''},
+		h('div.card-line',
+			h('div', verdict(cluster.worse, cluster.size, cluster.direction), ' ', h('strong', `${number(cluster.members)} series`), ' ',
 				cluster.change ? h('a', {href: `/change/${cluster.change}`, 'data-key': `change ${cluster.change}`}, `change ${cluster.change}`) : null),
-			h('span', {class: 'small quiet'}, place(cluster))),
-		h('div', {class: 'cluster-parts'}, chart,
-			h('div', {},
-				h('p', {class: 'label'}, 'What they share'),
-				cluster.shared.length ? h('ul', {class: 'plain-list'}, cluster.shared.map(share)) : h('p', {class: 'quiet small'}, 'Nothing that others have not.'),
-				h('p', {class: 'small quiet'}, `strength ${number(cluster.strength)}`)),
-			h('div', {},
-				h('p', {class: 'label'}, 'Nearest members'),
-				h('ul', {class: 'plain-list'}, listed(cluster.first_members, 6, member)),
-				cluster.members > cluster.first_members.length ? h('p', {class: 'quiet small'}, `of ${number(cluster.members)}`) : null)),
+			h('span.small.quiet', place(cluster))),
+		h('div.cluster-parts', chart,
+			h('div',
+				h('p.label', 'What they share'),
+				cluster.shared.length ? h('ul.plain-list', cluster.shared.map(share)) : h('p.quiet.small', 'Nothing that others have not.'),
+				h('p.small.quiet', `strength ${number(cluster.strength)}`)),
+			h('div',
+				h('p.label', 'Nearest members'),
+				h('ul.plain-list', listed(cluster.first_members, 6, member)),
+				cluster.members > cluster.first_members.length ? h('p.quiet.small', `of ${number(cluster.members)}`) : null)),
 		change ? triage(change, page.context, now => {
 			page.changes.set(now.id, now);
 			page.draw();
@@ -76,10 +76,10 @@ function clusterCard(cluster, last, page) {
 }
 
 const roundColumns = [
-	['Ended', 'wide', round => [time(round.ended), round.problem ? h('div', {class: 'row-problem'}, name(round.problem, 400)) : null]],
+	['Ended', 'wide', round => [time(round.ended), round.problem ? h('div.row-problem', name(round.problem, 400)) : null]],
 	['Took', 'number', round => duration(round.duration_seconds)],
-	['Tests', 'number', round => [number(round.tests), round.failed_tests ? h('span', {class: 'warn'}, ` (${number(round.failed_tests)} failed)`) : '']],
-	['Series', 'number', round => [number(round.series), round.left_out ? h('span', {class: 'quiet'}, ` (${number(round.left_out)} left out)`) : '']],
+	['Tests', 'number', round => [number(round.tests), round.failed_tests ? h('span.warn', ` (${number(round.failed_tests)} failed)`) : '']],
+	['Series', 'number', round => [number(round.series), round.left_out ? h('span.quiet', ` (${number(round.left_out)} left out)`) : '']],
 	['Moved together', 'number', round => number(round.found)],
 	['New', 'number', round => number(round.new)],
 ];
@@ -87,14 +87,14 @@ const roundColumns = [
 function groupPart(group, page) {
 	const last = group.last;
 	return h('section', {'aria-label': plain(group.name, 100)},
-		h('div', {class: 'heading'}, h('h2', {}, h('a', {href: `/clusters?group=${encodeURIComponent(group.name)}`, 'data-key': `group ${group.name}`}, name(group.name, 200))),
-			h('span', {class: 'quiet small'}, `${number(group.tests)} tests, every ${duration(group.interval_seconds)}, `,
+		h('div.heading', h('h2', h('a', {href: `/clusters?group=${encodeURIComponent(group.name)}`, 'data-key': `group ${group.name}`}, name(group.name, 200))),
+			h('span.quiet.small', `${number(group.tests)} tests, every ${duration(group.interval_seconds)}, `,
 				group.running ? 'running' : ['next round ', due(group.next_run)])),
-		group.failing ? h('p', {class: 'problem'}, 'The last round failed: ', name(group.rounds[0]?.problem ?? '', 600)) : null,
-		!last ? h('p', {class: 'quiet'}, 'No round was ended since the agent was started.')
-			: last.clusters.length ? [h('ul', {class: 'cards'}, last.clusters.map(cluster => clusterCard(cluster, last, page))),
-				last.found > last.clusters.length ? h('p', {class: 'quiet'}, `and ${number(last.found - last.clusters.length)} more, less clear`) : null]
-				: h('p', {class: 'quiet'}, `Nothing moved together in the last round, ${number(last.series)} series in ${number(last.points)} points of time.`),
+		group.failing ? h('p.problem', 'The last round failed: ', name(group.rounds[0]?.problem ?? '', 600)) : null,
+		!last ? h('p.quiet', 'No round was ended since the agent was started.')
+			: last.clusters.length ? [h('ul.cards', last.clusters.map(cluster => clusterCard(cluster, last, page))),
+				last.found > last.clusters.length ? h('p.quiet', `and ${number(last.found - last.clusters.length)} more, less clear`) : null]
+				: h('p.quiet', `Nothing moved together in the last round, ${number(last.series)} series in ${number(last.points)} points of time.`),
 		group.rounds.length ? h('details', {'data-key': `rounds ${group.name}`}, h('summary', {'data-key': `summary ${group.name}`}, 'Last rounds'),
 			table(roundColumns, group.rounds)) : null);
 }
@@ -113,12 +113,12 @@ export async function show(main, context) {
 		page.charts = [];
 		const next = new URL(location.href);
 		next.searchParams.set('after', page.answer.next ?? '');
-		replace(main, h('div', {class: 'heading'}, h('h1', {}, 'Clusters'), h('span', {class: 'quiet'}, 'series of many tests that moved together'),
+		replace(main, h('div.heading', h('h1', 'Clusters'), h('span.quiet', 'series of many tests that moved together'),
 			group ? h('a', {href: '/clusters'}, 'All groups') : null),
 		context.may('triager') ? personField(context) : null,
 		page.answer.groups.length ? page.answer.groups.map(found => groupPart(found, page))
-			: h('p', {class: 'quiet'}, group ? 'There is no such group of tests of type cluster.' : ['No group of tests is of ', h('code', {}, 'type: cluster'), '.']),
-		page.answer.next ? h('p', {class: 'pages'}, h('a', {href: next.pathname + next.search}, 'Next page »')) : null);
+			: h('p.quiet', group ? 'There is no such group of tests of type cluster.' : ['No group of tests is of ', h('code', 'type: cluster'), '.']),
+		page.answer.next ? h('p.pages', h('a', {href: next.pathname + next.search}, 'Next page »')) : null);
 		page.shown = page.charts.map(make => make());
 	}
 
@@ -136,7 +136,7 @@ export async function show(main, context) {
 	}
 
 	context.signal.addEventListener('abort', () => page.shown.forEach(chart => chart.destroy()));
-	replace(main, h('h1', {}, 'Clusters'), waiting('Loading the last rounds …'));
+	replace(main, h('h1', 'Clusters'), waiting('Loading the last rounds …'));
 	await look();
 	keepLooking(context, 30, look, ['triage', 'change']);
 }

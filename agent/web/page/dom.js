@@ -1,9 +1,16 @@
 // Elements, and how numbers and times are written. What comes from outside is only ever text.
 
-// h('a', {class: 'x', href: '/y', onclick: f, 'aria-label': 'z'}, 'text', element, null, [more])
-export function h(name, attributes, ...children) {
-	const element = document.createElement(name);
-	for (const [key, value] of Object.entries(attributes ?? {})) {
+// h('a.some.classes', {href: '/y', onclick: f, 'aria-label': 'z'}, 'text', element, null, [more]). Attributes may be left out.
+export function h(name, ...children) {
+	const [tag, ...classes] = name.split('.');
+	const element = document.createElement(tag);
+	const attributes = children[0]?.constructor === Object ? children.shift() : {};
+
+	if (classes.length > 0)
+		element.className = classes.join(' ');
+	if (tag === 'button')
+		element.type = 'button'; // else it would submit its form
+	for (const [key, value] of Object.entries(attributes)) {
 		if (value === null || value === undefined || value === false)
 			continue;
 		if (typeof value === 'function')
@@ -52,7 +59,7 @@ export function short(commit, most = 40) {
 
 // An element for a name from outside.
 export function name(text, most = 200) {
-	return h('bdi', {class: 'name', title: String(text ?? '').length > most ? plain(text, 2000) : null}, plain(text, most));
+	return h('bdi.name', {title: String(text ?? '').length > most ? plain(text, 2000) : null}, plain(text, most));
 }
 
 // 12345.678 -> "12,346"; four significant digits, as few as tell values apart.
@@ -88,7 +95,7 @@ export function timeText(value) {
 export function time(value) {
 	const date = value === null || value === undefined ? null : new Date(value);
 	if (!date || Number.isNaN(date.getTime()))
-		return h('span', {}, '–');
+		return h('span', '–');
 	return h('time', {datetime: date.toISOString(), title: date.toISOString().replace('T', ' ').replace(/\.000Z$|Z$/, ' UTC')},
 		timeText(date));
 }
@@ -97,7 +104,7 @@ export function time(value) {
 export function ago(value, now = Date.now()) {
 	const date = value === null || value === undefined ? null : new Date(value);
 	if (!date || Number.isNaN(date.getTime()))
-		return h('span', {}, '–');
+		return h('span', '–');
 	let left = (date.getTime() - now) / 1000;
 	let text = 'now';
 	for (const [unit, size] of [['year', 31557600], ['month', 2629800], ['day', 86400], ['hour', 3600], ['minute', 60]])
@@ -130,7 +137,7 @@ export function duration(seconds) {
 export function verdict(regression, size, direction) {
 	const [kind, word] = direction === 0 ? ['neither', 'changed'] : regression ? ['worse', 'worse'] : ['better', 'better'];
 	const shape = size === null || size === undefined ? '◆' : size > 0 ? '▲' : '▼';
-	return h('span', {class: `verdict ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), ` ${percent(size)} `, h('span', {class: 'word'}, word));
+	return h('span', {class: `verdict ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), ` ${percent(size)} `, h('span.word', word));
 }
 
 // What people said of a change, as a word on a label.
@@ -140,14 +147,14 @@ export function badge(text, kind = '') {
 
 // What is named and what it is.
 export function facts(...rows) {
-	return h('dl', {class: 'facts'}, rows.filter(Boolean).map(([term, ...what]) => [h('dt', {}, term), h('dd', {}, what)]));
+	return h('dl.facts', rows.filter(Boolean).map(([term, ...what]) => [h('dt', term), h('dd', what)]));
 }
 
 // A line of what went wrong, which stays until it is closed; or of what was done.
 export function notice(text, {problem = false, action = null} = {}) {
-	const line = h('div', {class: problem ? 'notice problem' : 'notice'}, h('span', {}, plain(text, 500)),
-		action ? h('button', {type: 'button', onclick: () => { line.remove(); action.run(); }}, action.text) : null,
-		h('button', {type: 'button', class: 'close', 'aria-label': 'Close', onclick: () => line.remove()}, '×'));
+	const line = h('div', {class: problem ? 'notice problem' : 'notice'}, h('span', plain(text, 500)),
+		action ? h('button', {onclick: () => { line.remove(); action.run(); }}, action.text) : null,
+		h('button.close', {'aria-label': 'Close', onclick: () => line.remove()}, '×'));
 	document.getElementById('notices').append(line);
 	if (!problem)
 		setTimeout(() => line.remove(), 8000);
@@ -156,8 +163,8 @@ export function notice(text, {problem = false, action = null} = {}) {
 
 // Shows that something is awaited, and lets it be cancelled.
 export function waiting(text, cancel = null) {
-	return h('p', {class: 'waiting', role: 'status'}, h('span', {class: 'spinner', 'aria-hidden': 'true'}), plain(text),
-		cancel ? h('button', {type: 'button', onclick: cancel}, 'Cancel') : null);
+	return h('p.waiting', {role: 'status'}, h('span.spinner', {'aria-hidden': 'true'}), plain(text),
+		cancel ? h('button', {onclick: cancel}, 'Cancel') : null);
 }
 
 // Shows in the box that a promise is awaited, unless it takes no time.

@@ -13,6 +13,9 @@ export const pinsOf = url => (url.searchParams.get('pins') ?? '').split(',').map
 	.map(found => ({line: Number(found[1]), time: Number(found[2])}));
 export const pinsText = pins => pins.map(pin => `${pin.line}:${pin.time}`).join(',') || null;
 
+// What is shown where the address says nothing.
+const usual = {plots: 'one', x: 'time', y: 'auto', smooth: 0, cleaned: false, back: ''};
+
 // From the address: test, metric and branch of each series, and how they are shown.
 function read(url) {
 	const all = key => url.searchParams.getAll(key);
@@ -30,7 +33,7 @@ function read(url) {
 		series: all('test').map((test, i) => ({test, metric: metrics[i] || '', branch: branches[i] || ''})).slice(0, LINES_MOST),
 		plots: one('plots', ['one', 'split'], 'one'),
 		x: one('x', ['time', 'commit'], 'time'),
-		scale: one('y', ['auto', 'zero', 'log', 'relative'], 'auto'),
+		y: one('y', ['auto', 'zero', 'log', 'relative'], 'auto'),
 		smooth: Math.min(99, Math.max(0, parseInt(url.searchParams.get('smooth'), 10) || 0)),
 		cleaned: url.searchParams.get('cleaned') === 'true',
 		back: url.searchParams.get('back') ?? '',
@@ -53,12 +56,7 @@ function write(state) {
 	}
 	history.replaceState(null, '', url);
 	remember({
-		plots: state.plots === 'one' ? null : state.plots,
-		x: state.x === 'time' ? null : state.x,
-		y: state.scale === 'auto' ? null : state.scale,
-		smooth: state.smooth || null,
-		cleaned: state.cleaned ? 'true' : null,
-		back: state.back || null,
+		...Object.fromEntries(Object.entries(usual).map(([key, value]) => [key, state[key] === value ? null : state[key]])),
 		since: state.view ? new Date(state.view[0]).toISOString() : null,
 		until: state.view ? new Date(state.view[1]).toISOString() : null,
 		pins: pinsText(state.pins),
@@ -72,7 +70,7 @@ export const changeLinks = change => (change.id ? [{text: `change ${change.id}`,
 // ---- Search
 
 function searchBox(context, add) {
-	const list = h('ul', {class: 'found', id: 'found', role: 'listbox', 'aria-label': 'Series', hidden: true});
+	const list = h('ul.found', {id: 'found', role: 'listbox', 'aria-label': 'Series', hidden: true});
 	const input = h('input', {type: 'search', placeholder: 'Add a series: words in names of tests, metrics, tags; then {label="value"}', 'aria-label': 'Search for series', role: 'combobox',
 		'aria-expanded': 'false', 'aria-controls': 'found', 'aria-autocomplete': 'list', autocomplete: 'off'});
 	let asking = null, timer = 0, chosen = -1, rows = [];
@@ -121,11 +119,11 @@ function searchBox(context, add) {
 			row.element = h('li', {role: 'option', id: `found-${i}`, 'aria-selected': 'false', onmousedown: event => {
 				event.preventDefault();
 				take(row);
-			}}, name(row.test, 120), ' ', h('span', {class: 'quiet'}, row.metric ? name(row.metric, 120) : 'all its series'));
+			}}, name(row.test, 120), ' ', h('span.quiet', row.metric ? name(row.metric, 120) : 'all its series'));
 		});
 		replace(list, rows.map(row => row.element),
-			rows.length === 0 ? h('li', {class: 'quiet', role: 'option', 'aria-disabled': 'true'}, 'Nothing has these words.') : null,
-			more > 0 ? h('li', {class: 'quiet', role: 'option', 'aria-disabled': 'true'}, `${more} more: add a word`) : null);
+			rows.length === 0 ? h('li.quiet', {role: 'option', 'aria-disabled': 'true'}, 'Nothing has these words.') : null,
+			more > 0 ? h('li.quiet', {role: 'option', 'aria-disabled': 'true'}, `${more} more: add a word`) : null);
 		list.hidden = false;
 		input.setAttribute('aria-expanded', 'true');
 		choose(0);
@@ -176,7 +174,7 @@ function searchBox(context, add) {
 			close();
 		}
 	});
-	return {element: h('div', {class: 'search'}, input, list), input};
+	return {element: h('div.search', input, list), input};
 }
 
 // ---- Data
@@ -229,9 +227,9 @@ export async function show(main, context) {
 	style('chart.css');
 	style('explore.css');
 	const state = read(context.url);
-	const charts = h('div', {class: 'charts'});
-	const chips = h('ul', {class: 'chips', 'aria-label': 'Series shown'});
-	const waits = h('div', {class: 'waits', 'aria-live': 'polite'});
+	const charts = h('div.charts');
+	const chips = h('ul.chips', {'aria-label': 'Series shown'});
+	const waits = h('div.waits', {'aria-live': 'polite'});
 	let drawn = []; // {chart, box, only}
 	let wasKind = null;
 
@@ -242,14 +240,14 @@ export async function show(main, context) {
 	});
 
 	function select(label, key, options, change) {
-		return h('label', {}, label, h('select', {onchange: event => {
+		return h('label', label, h('select', {onchange: event => {
 			state[key] = event.target.value;
 			change();
 		}}, options.map(([value, text]) => h('option', {value, selected: String(state[key]) === value}, text))));
 	}
 
-	const branch = h('input', {type: 'text', class: 'branch', placeholder: 'branch', 'aria-label': 'A branch to lay over', size: 12});
-	const overlay = h('form', {class: 'overlay', onsubmit: event => {
+	const branch = h('input.branch', {type: 'text', placeholder: 'branch', 'aria-label': 'A branch to lay over', size: 12});
+	const overlay = h('form.overlay', {onsubmit: event => {
 		event.preventDefault();
 		const text = branch.value.trim();
 
@@ -259,10 +257,10 @@ export async function show(main, context) {
 		branch.value = '';
 		looks();
 	}}, branch, h('button', {type: 'submit'}, 'Overlay'));
-	const controls = h('div', {class: 'bar controls'},
+	const controls = h('div.bar.controls',
 		select('Plots', 'plots', [['one', 'one'], ['split', 'split']], looks),
 		select('X', 'x', [['time', 'by time'], ['commit', 'by commit']], looks),
-		select('Y', 'scale', [['auto', 'fits the points'], ['zero', 'from zero'], ['log', 'logarithmic'], ['relative', 'relative to the first level']], looks),
+		select('Y', 'y', [['auto', 'fits the points'], ['zero', 'from zero'], ['log', 'logarithmic'], ['relative', 'relative to the first level']], looks),
 		select('Smooth', 'smooth', [['0', 'no'], ['5', '5 points'], ['15', '15 points'], ['49', '49 points']], () => {
 			state.smooth = Number(state.smooth);
 			looks();
@@ -271,22 +269,22 @@ export async function show(main, context) {
 			state.view = null;
 			again();
 		}),
-		h('label', {}, h('input', {type: 'checkbox', checked: state.cleaned, onchange: event => {
+		h('label', h('input', {type: 'checkbox', checked: state.cleaned, onchange: event => {
 			state.cleaned = event.target.checked;
 			again();
 		}}), 'without cycles'),
 		overlay,
-		h('button', {type: 'button', onclick: () => moveTo(null)}, 'All'),
-		h('button', {type: 'button', onclick: again}, 'Reload'));
+		h('button', {onclick: () => moveTo(null)}, 'All'),
+		h('button', {onclick: again}, 'Reload'));
 
-	const help = h('details', {class: 'legend'}, h('summary', {}, 'Signs and keys'),
-		h('p', {}, '▲ ▼ a recorded change, with its levels and the band of places where it may have begun. △ ▽ with a dotted line: not yet confirmed; with a dashed line: ',
+	const help = h('details.legend', h('summary', 'Signs and keys'),
+		h('p', '▲ ▼ a recorded change, with its levels and the band of places where it may have begun. △ ▽ with a dotted line: not yet confirmed; with a dashed line: ',
 			'a detection of these points says otherwise than what is recorded. Hatched: no points, or the source does not answer. Grey: silenced.'),
-		h('p', {}, 'Drag zooms, wheel or shift and drag move, double click shows all, a click pins a point. With the plot in focus: ', h('kbd', {}, '←'), ' ', h('kbd', {}, '→'),
-			' along the points, with ', h('kbd', {}, 'Shift'), ' move, ', h('kbd', {}, '+'), ' ', h('kbd', {}, '-'), ' ', h('kbd', {}, '0'), ' zoom, ', h('kbd', {}, 'Enter'), ' pin, ',
-			h('kbd', {}, '['), ' ', h('kbd', {}, ']'), ' to the changes, ', h('kbd', {}, 'Esc'), ' drop the pins.'));
+		h('p', 'Drag zooms, wheel or shift and drag move, double click shows all, a click pins a point. With the plot in focus: ', h('kbd', '←'), ' ', h('kbd', '→'),
+			' along the points, with ', h('kbd', 'Shift'), ' move, ', h('kbd', '+'), ' ', h('kbd', '-'), ' ', h('kbd', '0'), ' zoom, ', h('kbd', 'Enter'), ' pin, ',
+			h('kbd', '['), ' ', h('kbd', ']'), ' to the changes, ', h('kbd', 'Esc'), ' drop the pins.'));
 
-	replace(main, h('h1', {}, 'Explore'), search.element, chips, controls, waits, charts, help);
+	replace(main, h('h1', 'Explore'), search.element, chips, controls, waits, charts, help);
 
 	function moveTo(view) {
 		state.view = view;
@@ -310,10 +308,10 @@ export async function show(main, context) {
 	}
 
 	function writeChips() {
-		replace(chips, state.series.map((one, i) => h('li', {class: 'chip'},
+		replace(chips, state.series.map((one, i) => h('li.chip',
 			h('a', {href: `/tests?test=${encodeURIComponent(one.test)}`}, name(one.test, 80)), one.metric ? [' ', name(one.metric, 80)] : null,
-			one.branch ? [' ', h('span', {class: 'badge'}, name(one.branch, 40))] : null,
-			h('button', {type: 'button', class: 'close', 'aria-label': `Remove ${plain(one.test, 80)} ${plain(one.metric, 80)}`, onclick: () => {
+			one.branch ? [' ', h('span.badge', name(one.branch, 40))] : null,
+			h('button.close', {'aria-label': `Remove ${plain(one.test, 80)} ${plain(one.metric, 80)}`, onclick: () => {
 				state.series.splice(i, 1);
 				one.data?.stop();
 				state.pins = [];
@@ -324,8 +322,8 @@ export async function show(main, context) {
 	function writeWaits() {
 		replace(waits, state.series.map(one => {
 			if (one.data.error)
-				return h('p', {class: 'panel'}, h('span', {class: 'problem'}, `${plain(one.test, 120)}: ${plain(one.data.error, 500)} `),
-					h('button', {type: 'button', onclick: () => {
+				return h('p.panel', h('span.problem', `${plain(one.test, 120)}: ${plain(one.data.error, 500)} `),
+					h('button', {onclick: () => {
 						one.data = null;
 						draw();
 					}}, 'Try again'));
@@ -340,7 +338,7 @@ export async function show(main, context) {
 	}
 
 	function optionsOf(only) {
-		return {x: state.x, scale: state.scale, smooth: state.smooth, range: state.view, linked: true, changeLinks,
+		return {x: state.x, scale: state.y, smooth: state.smooth, range: state.view, linked: true, changeLinks,
 			onRange: view => {
 				state.view = view;
 				write(state);
@@ -361,7 +359,7 @@ export async function show(main, context) {
 		writeWaits();
 		if (state.series.length === 0) {
 			clear();
-			replace(charts, h('p', {class: 'quiet'}, 'Search for a series above. ', h('a', {href: '/tests'}, 'All tests')));
+			replace(charts, h('p.quiet', 'Search for a series above. ', h('a', {href: '/tests'}, 'All tests')));
 			return;
 		}
 		const plots = state.series.map(one => one.data.plot).filter(Boolean);
@@ -393,9 +391,9 @@ export async function show(main, context) {
 
 	function noteOf(plot) {
 		if (plot.left > 0)
-			return h('p', {class: 'note quiet'}, `${plot.left} more series are not shown.`);
-		if (plot.units.size > 1 && state.plots === 'one' && state.scale !== 'relative')
-			return h('p', {class: 'note quiet'}, 'These series have different units: split the plots, or show them relative to their first level.');
+			return h('p.note.quiet', `${plot.left} more series are not shown.`);
+		if (plot.units.size > 1 && state.plots === 'one' && state.y !== 'relative')
+			return h('p.note.quiet', 'These series have different units: split the plots, or show them relative to their first level.');
 		return null;
 	}
 

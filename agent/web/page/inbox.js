@@ -86,21 +86,21 @@ class Inbox {
 		this.field = h('input', {type: 'search', id: 'filter', value: this.settings.q, autocomplete: 'off', spellcheck: 'false',
 			placeholder: 'Words, or matchers: test=~"db.*", region="eu"', 'aria-label': 'Filter: words, or matchers as of silences',
 			'aria-describedby': 'filter-problem', oninput: () => this.typed()});
-		this.problem = h('p', {id: 'filter-problem', class: 'said problem', role: 'alert'});
+		this.problem = h('p.said.problem', {id: 'filter-problem', role: 'alert'});
 		const test = h('input', {type: 'text', value: this.settings.test, placeholder: 'db.*', size: 14, autocomplete: 'off', spellcheck: 'false',
 			onchange: event => this.set('test', event.target.value.trim())});
 		this.selects = {};
 		const selects = Object.entries(filters).map(([key, [label, choices]]) => {
 			this.selects[key] = h('select', {onchange: event => this.set(key, event.target.value)});
 			this.offer(key, choices);
-			return h('label', {}, label, this.selects[key]);
+			return h('label', label, this.selects[key]);
 		});
-		this.list = h('div', {class: 'list', onclick: event => event.target.closest('a') && this.place()}, waiting('Looking through the changes'));
-		this.end = h('p', {class: 'legend'});
-		this.actions = this.triager ? this.buildActions() : h('div', {class: 'bar actions'}, this.buildArrived(), this.helpButton());
-		replace(this.main, h('div', {class: 'inbox'}, h('h1', {}, 'Inbox', this.count),
-			h('form', {class: 'bar filters', role: 'search', onsubmit: event => event.preventDefault()}, this.field, this.problem,
-				h('details', {open: matchMedia('(min-width: 40rem)').matches || this.isFiltered()}, h('summary', {}, 'Choose, group, order'), h('div', {class: 'selects'}, h('label', {}, 'Test', test), selects))),
+		this.list = h('div.list', {onclick: event => event.target.closest('a') && this.place()}, waiting('Looking through the changes'));
+		this.end = h('p.legend');
+		this.actions = this.triager ? this.buildActions() : h('div.bar.actions', this.buildArrived(), this.helpButton());
+		replace(this.main, h('div.inbox', h('h1', 'Inbox', this.count),
+			h('form.bar.filters', {role: 'search', onsubmit: event => event.preventDefault()}, this.field, this.problem,
+				h('details', {open: matchMedia('(min-width: 40rem)').matches || this.isFiltered()}, h('summary', 'Choose, group, order'), h('div.selects', h('label', 'Test', test), selects))),
 			this.actions, this.list, this.end));
 		this.page = this.main.firstElementChild;
 		new IntersectionObserver(entries => entries.some(e => e.isIntersecting) && this.loadMore(), {rootMargin: '1200px'}).observe(this.end);
@@ -115,19 +115,19 @@ class Inbox {
 
 	buildActions() {
 		this.all = h('input', {type: 'checkbox', 'aria-label': 'Select all that are shown', onchange: event => this.chooseShown(event.target.checked)});
-		this.chosenCount = h('span', {class: 'chosen', role: 'status'});
+		this.chosenCount = h('span.chosen', {role: 'status'});
 		this.buttons = sayButtons(state => state ? this.say({state}) : this.ask());
-		return h('div', {class: 'bar actions', role: 'toolbar', 'aria-label': 'Say what the chosen changes are'},
+		return h('div.bar.actions', {role: 'toolbar', 'aria-label': 'Say what the chosen changes are'},
 			this.all, this.chosenCount, this.buttons, this.buildArrived(), this.helpButton());
 	}
 
 	buildArrived() {
-		this.arrived = h('button', {type: 'button', class: 'arrived', hidden: true, onclick: () => this.toArrived()});
+		this.arrived = h('button.arrived', {hidden: true, onclick: () => this.toArrived()});
 		return h('span', {'aria-live': 'polite'}, this.arrived);
 	}
 
 	helpButton() {
-		return h('button', {type: 'button', onclick: () => this.keyboard.help()}, 'Keys', h('kbd', {'aria-hidden': 'true'}, '?'));
+		return h('button', {onclick: () => this.keyboard.help()}, 'Keys', h('kbd', {'aria-hidden': 'true'}, '?'));
 	}
 
 	// Loading
@@ -245,12 +245,12 @@ class Inbox {
 		this.count.textContent = `${many(this.total, 'change')}${what}${this.total > 0 ? `, ${this.worse.toLocaleString('en')} worse` : ''}`;
 		document.title = `${this.total > 0 ? `(${this.total.toLocaleString('en')}) ` : ''}Inbox · hunter-c`;
 		if (this.groups.size === 0 && !this.list.querySelector('.empty'))
-			replace(this.list, h('p', {class: 'empty'}, this.isFiltered() ? 'No change passes this filter.' : 'Nothing waits here.',
+			replace(this.list, h('p.empty', this.isFiltered() ? 'No change passes this filter.' : 'Nothing waits here.',
 				this.isFiltered() ? [' ', h('a', {href: '/'}, 'Show what waits')] : null));
 		else if (this.groups.size > 0)
 			this.list.querySelector('.empty')?.remove();
 		replace(this.end, this.next !== null && this.next !== undefined
-			? h('button', {type: 'button', onclick: () => this.loadMore()}, 'Show more')
+			? h('button', {onclick: () => this.loadMore()}, 'Show more')
 			: this.cut ? 'These are the last 10,000 that were recorded: narrow the filter to see older ones.' : null);
 		this.choosing();
 	}
@@ -271,9 +271,9 @@ class Inbox {
 
 	addGroup(data) {
 		const group = {...data, changes: null, rows: new Map()};
-		group.list = h('ul', {});
-		group.more = h('button', {type: 'button', hidden: true, onclick: () => this.expand(group, 100)});
-		group.element = h('section', {class: 'group', 'data-group': group.key}, group.header = h('header', {}), group.list, group.more);
+		group.list = h('ul');
+		group.more = h('button', {hidden: true, onclick: () => this.expand(group, 100)});
+		group.element = h('section.group', {'data-group': group.key}, group.header = h('header'), group.list, group.more);
 		this.groups.set(group.key, group);
 		for (const change of data.changes)
 			this.addRow(group, change);
@@ -290,7 +290,7 @@ class Inbox {
 			this.detach(old);
 		if (old && old === this.cursor)
 			this.cursor = row;
-		row.element = h('li', {class: 'row', 'data-change': change.id, onclick: event => event.target.closest('a, button, input') || this.stand(row, true)});
+		row.element = h('li.row', {'data-change': change.id, onclick: event => event.target.closest('a, button, input') || this.stand(row, true)});
 		this.rows.set(change.id, row);
 		group.rows.set(change.id, row);
 		this.fillRow(row);
@@ -305,11 +305,11 @@ class Inbox {
 		group.more.textContent = `${left.toLocaleString('en')} more`;
 		if (alone)
 			return;
-		const title = h('h2', {}, kinds[group.kind], group.kind === 'incident' ? ` ${group.key}` : '', group.name ? [' ', h('code', {}, name(group.kind === 'test' ? group.name : short(group.name), 80))] : null);
+		const title = h('h2', kinds[group.kind], group.kind === 'incident' ? ` ${group.key}` : '', group.name ? [' ', h('code', name(group.kind === 'test' ? group.name : short(group.name), 80))] : null);
 		const tests = new Set([...group.rows.values()].map(row => row.change.test)).size;
 		replace(group.header, this.triager ? h('input', {type: 'checkbox', 'aria-label': `Select all ${group.count} of ${kinds[group.kind]} ${plain(group.name ?? '', 80)}`,
 			checked: this.isChosen(group), onchange: event => this.chooseGroup(group, event.target.checked)}) : null,
-			title, h('p', {}, many(group.count, 'change'), tests > 1 && left <= 0 ? ` in ${tests} tests` : '',
+			title, h('p', many(group.count, 'change'), tests > 1 && left <= 0 ? ` in ${tests} tests` : '',
 				group.waiting > 0 && group.waiting < group.count ? `, ${group.waiting.toLocaleString('en')} waiting` : '',
 				group.better > 0 && group.better < group.count ? `, ${group.better.toLocaleString('en')} of them better` : '', ', found ', ago(group.latest)));
 	}
@@ -317,14 +317,14 @@ class Inbox {
 	fillRow(row) {
 		const {change} = row, focused = document.activeElement;
 		const part = focused === row.link ? 'link' : focused === row.box ? 'box' : null;
-		const box = this.triager ? h('input', {type: 'checkbox', class: 'pick', checked: this.chosen.has(change.id),
-			'aria-label': `Select ${plain(change.test, 80)} ${plain(change.metric, 80)}`, onchange: event => this.choose(row, event.target.checked)}) : h('span', {class: 'pick'});
-		const picture = h('img', {class: 'chart', src: `/change/${change.id}.svg?small`, alt: '', loading: 'lazy', fetchpriority: 'low', width: 160, height: 40});
-		picture.addEventListener('error', () => { picture.replaceWith(h('span', {class: 'chart'})); });
+		const box = this.triager ? h('input.pick', {type: 'checkbox', checked: this.chosen.has(change.id),
+			'aria-label': `Select ${plain(change.test, 80)} ${plain(change.metric, 80)}`, onchange: event => this.choose(row, event.target.checked)}) : h('span.pick');
+		const picture = h('img.chart', {src: `/change/${change.id}.svg?small`, alt: '', loading: 'lazy', fetchpriority: 'low', width: 160, height: 40});
+		picture.addEventListener('error', () => { picture.replaceWith(h('span.chart')); });
 		replace(row.element, box, verdict(change.regression, change.size, change.direction),
-			h('div', {class: 'what'}, h('a', {href: `/change/${change.id}`}, name(change.test, 120), ' ', name(change.metric, 120)), this.more(row)),
-			h('span', {class: 'levels'}, number(change.level_before), ' → ', number(change.level_after, change.unit)),
-			picture, this.saidOf(change), h('span', {class: 'when'}, ago(change.time)));
+			h('div.what', h('a', {href: `/change/${change.id}`}, name(change.test, 120), ' ', name(change.metric, 120)), this.more(row)),
+			h('span.levels', number(change.level_before), ' → ', number(change.level_after, change.unit)),
+			picture, this.saidOf(change), h('span.when', ago(change.time)));
 		row.link = row.element.querySelector('a');
 		row.link.firstElementChild.classList.add('test');
 		row.link.addEventListener('focus', () => this.stand(row, false));
@@ -344,22 +344,22 @@ class Inbox {
 		if (change.members > 0)
 			parts.push([`${change.members.toLocaleString('en')} series`, change.shared ? [' with ', name(change.shared, 80)] : null]);
 		if (change.commit && (group.name !== change.commit || group.count === 1))
-			parts.push(['commit ', h('code', {}, name(short(change.commit), 40)), change.suspects > 1 ? `, one of ${change.suspects}` : null]);
+			parts.push(['commit ', h('code', name(short(change.commit), 40)), change.suspects > 1 ? `, one of ${change.suspects}` : null]);
 		if (change.environment)
 			parts.push(['on ', name(change.environment, 60)]);
 		if (change.state !== 'confirmed' && change.state !== 'moved')
 			parts.push({candidate: 'not confirmed yet', withdrawn: 'withdrawn', recovered: 'over'}[change.state]);
-		return parts.length === 0 ? null : h('span', {class: 'more'}, parts.map((part, i) => i > 0 ? [', ', part] : part));
+		return parts.length === 0 ? null : h('span.more', parts.map((part, i) => i > 0 ? [', ', part] : part));
 	}
 
 	saidOf(change) {
 		const {triage} = change;
-		const owner = change.owner ? h('span', {class: 'quiet'}, name(change.owner, 60)) : null;
+		const owner = change.owner ? h('span.quiet', name(change.owner, 60)) : null;
 		if (triage.state === 'open' && !triage.note)
-			return h('span', {class: 'judged'}, owner);
-		return h('span', {class: 'judged'}, triage.state === 'open' ? null : triageBadge(triage.state), ' ',
-			owner ?? (triage.person ? h('span', {class: 'quiet'}, 'by ', name(triage.person, 60)) : null),
-			triage.note ? h('span', {class: 'note', title: plain(triage.note, 1000)}, plain(triage.note, 120)) : null);
+			return h('span.judged', owner);
+		return h('span.judged', triage.state === 'open' ? null : triageBadge(triage.state), ' ',
+			owner ?? (triage.person ? h('span.quiet', 'by ', name(triage.person, 60)) : null),
+			triage.note ? h('span.note', {title: plain(triage.note, 1000)}, plain(triage.note, 120)) : null);
 	}
 
 	mark(row) {

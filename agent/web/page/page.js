@@ -25,8 +25,8 @@ function markNavigation() {
 function failed(main, error) {
 	if (error.name === 'AbortError')
 		return;
-	replace(main, h('h1', {}, 'That did not work'), h('p', {class: 'problem'}, plain(error.message, 1000)),
-		h('p', {}, h('button', {type: 'button', onclick: () => location.reload()}, 'Try again')));
+	replace(main, h('h1', 'That did not work'), h('p.problem', plain(error.message, 1000)),
+		h('p', h('button', {onclick: () => location.reload()}, 'Try again')));
 }
 
 async function start() {
@@ -34,7 +34,7 @@ async function start() {
 	const page = pages.find(([path]) => path.test(location.pathname));
 	markNavigation();
 	if (!page) {
-		replace(main, h('h1', {}, 'There is no such page'), h('p', {}, h('a', {href: '/'}, 'To the inbox')));
+		replace(main, h('h1', 'There is no such page'), h('p', h('a', {href: '/'}, 'To the inbox')));
 		return;
 	}
 	document.title = `${page[2]} · hunter-c`;

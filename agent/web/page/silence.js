@@ -9,33 +9,33 @@ function testLink(test) {
 }
 
 function more(shown, all) {
-	return all > shown ? h('li', {class: 'quiet'}, `and ${number(all - shown)} more`) : null;
+	return all > shown ? h('li.quiet', `and ${number(all - shown)} more`) : null;
 }
 
 // What matchers select: a sentence, and lists of the first ones.
 function selected(answer) {
 	const count = (n, one) => `${number(n)} ${one}${n === 1 ? '' : 's'}`;
 	return [
-		h('p', {}, 'Selects ', h('strong', {}, count(answer.open_changes, 'open change')), ' now, and news of ',
-			h('strong', {}, count(answer.tests, 'test')), '.'),
-		answer.warning ? h('p', {class: 'warn'}, '⚠ ', name(answer.warning, 500)) : null,
-		answer.open_changes ? h('details', {'data-key': 'changes'}, h('summary', {}, 'Open changes'), h('ul', {}, answer.first_changes.map(change =>
-			h('li', {}, h('a', {href: `/change/${change.id}`}, name(change.test, 80), ' ', name(change.metric, 80)), ' ', verdict(change.regression, change.size, change.direction))),
+		h('p', 'Selects ', h('strong', count(answer.open_changes, 'open change')), ' now, and news of ',
+			h('strong', count(answer.tests, 'test')), '.'),
+		answer.warning ? h('p.warn', '⚠ ', name(answer.warning, 500)) : null,
+		answer.open_changes ? h('details', {'data-key': 'changes'}, h('summary', 'Open changes'), h('ul', answer.first_changes.map(change =>
+			h('li', h('a', {href: `/change/${change.id}`}, name(change.test, 80), ' ', name(change.metric, 80)), ' ', verdict(change.regression, change.size, change.direction))),
 		more(answer.first_changes.length, answer.open_changes))) : null,
-		answer.tests ? h('details', {'data-key': 'tests'}, h('summary', {}, 'Tests'), h('ul', {}, answer.first_tests.map(test => h('li', {}, testLink(test))),
+		answer.tests ? h('details', {'data-key': 'tests'}, h('summary', 'Tests'), h('ul', answer.first_tests.map(test => h('li', testLink(test))),
 			more(answer.first_tests.length, answer.tests))) : null,
 	];
 }
 
 // Shows it in `box`, if that still waits for it.
 export async function preview(box, matchers, context, waits = () => true) {
-	let found = h('p', {class: 'quiet'}, 'What it selects is shown here.');
+	let found = h('p.quiet', 'What it selects is shown here.');
 	if (matchers)
 		try {
 			const answer = await get('/api/v1/silences/preview', {matchers}, context.signal);
-			found = answer.problem ? h('p', {class: 'quiet'}, plain(answer.problem, 500)) : selected(answer);
+			found = answer.problem ? h('p.quiet', plain(answer.problem, 500)) : selected(answer);
 		} catch (error) {
-			found = h('p', {class: 'problem'}, plain(error.message, 500));
+			found = h('p.problem', plain(error.message, 500));
 		}
 	if (waits())
 		redraw(box, () => replace(box, found));
@@ -52,7 +52,7 @@ export function silence(context, given, choices = []) {
 	const from = field('from', {maxlength: 100, size: 12, placeholder: 'now'});
 	const reason = field('reason', {maxlength: 4000, placeholder: 'migration to new disks, OPS-1234', spellcheck: 'true'});
 	const owner = field('owner', {maxlength: 200, placeholder: person(context) ?? context.me.person});
-	const shown = h('div', {class: 'preview', role: 'status', 'aria-live': 'polite'});
+	const shown = h('div.preview', {role: 'status', 'aria-live': 'polite'});
 	let asked = 0, timer = null;
 
 	function look() {
@@ -62,21 +62,21 @@ export function silence(context, given, choices = []) {
 
 	look();
 	return dialog('New silence', [
-		h('p', {class: 'quiet'}, 'What it selects is still measured and shown, but not announced until it is over.'),
-		choices.length > 1 ? h('fieldset', {}, h('legend', {}, 'What'), choices.map((choice, i) => h('label', {},
+		h('p.quiet', 'What it selects is still measured and shown, but not announced until it is over.'),
+		choices.length > 1 ? h('fieldset', h('legend', 'What'), choices.map((choice, i) => h('label',
 			h('input', {type: 'radio', name: 'choice', checked: i === 0, onchange: () => {
 				matchers.value = choice.matchers;
 				look();
-			}}), h('span', {}, choice.text)))) : null,
-		h('label', {class: 'wide'}, h('span', {}, 'Matchers'), matchers),
-		h('p', {class: 'quiet'}, 'Of test, group, metric, branch, direction (regression, improvement), source, and of labels and attributes; all must match. ',
-			h('code', {}, '= != =~ !~')),
+			}}), h('span', choice.text)))) : null,
+		h('label.wide', h('span', 'Matchers'), matchers),
+		h('p.quiet', 'Of test, group, metric, branch, direction (regression, improvement), source, and of labels and attributes; all must match. ',
+			h('code', '= != =~ !~')),
 		shown,
-		h('div', {class: 'bar'}, h('label', {}, 'For, or until', lasts),
-			['1h', '4h', '1 day', '3 days', '1 week'].map(text => h('button', {type: 'button', onclick: () => { lasts.value = text; }}, text)),
-			h('label', {}, 'From', from)),
-		h('label', {class: 'wide'}, h('span', {}, 'Reason'), reason),
-		h('label', {class: 'wide'}, h('span', {}, 'Owner, who is reminded before it ends'), owner),
+		h('div.bar', h('label', 'For, or until', lasts),
+			['1h', '4h', '1 day', '3 days', '1 week'].map(text => h('button', {onclick: () => { lasts.value = text; }}, text)),
+			h('label', 'From', from)),
+		h('label.wide', h('span', 'Reason'), reason),
+		h('label.wide', h('span', 'Owner, who is reminded before it ends'), owner),
 	], [{text: 'Cancel', value: null}, {text: 'Silence', main: true, value: async () => {
 		// An end (friday 18:00, 2026-12-24) or how long (2h, 3 days).
 		const length = lasts.value.trim();

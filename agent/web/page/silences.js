@@ -19,9 +19,9 @@ function when(silence) {
 }
 
 function card(silence, {context, look, add}) {
-	const reach = h('div', {class: 'preview', hidden: true});
+	const reach = h('div.preview', {hidden: true});
 	const end = context.may('triager') && silence.state !== 'over'
-		? h('button', {type: 'button', class: 'small', 'data-key': `end ${silence.id}`, onclick: async () => {
+		? h('button.small', {'data-key': `end ${silence.id}`, onclick: async () => {
 			end.disabled = true;
 			try {
 				await post(`/api/v1/silences/${silence.id}/end`, {person: person(context)});
@@ -32,27 +32,27 @@ function card(silence, {context, look, add}) {
 			}
 		}}, 'End')
 		: null;
-	const selects = silence.state === 'over' ? null : h('button', {type: 'button', class: 'small', 'data-key': `selects ${silence.id}`, onclick: () => {
+	const selects = silence.state === 'over' ? null : h('button.small', {'data-key': `selects ${silence.id}`, onclick: () => {
 		reach.hidden = false;
 		replace(reach, waiting('Looking what it selects …'));
 		preview(reach, silence.matchers, context);
 	}}, 'What it selects');
-	return h('li', {class: 'card', 'data-silence': silence.id},
-		h('div', {class: 'card-line'}, h('div', {class: 'matchers'}, name(silence.matchers, 600)), mark(shapes[silence.state])),
-		silence.reason ? h('p', {}, name(silence.reason, 1000)) : null,
-		h('p', {class: 'small quiet'}, badge(`#${silence.id}`), ' ', when(silence),
+	return h('li.card', {'data-silence': silence.id},
+		h('div.card-line', h('div.matchers', name(silence.matchers, 600)), mark(shapes[silence.state])),
+		silence.reason ? h('p', name(silence.reason, 1000)) : null,
+		h('p.small.quiet', badge(`#${silence.id}`), ' ', when(silence),
 			silence.owner && silence.owner !== silence.person ? [' · of ', name(silence.owner, 80)] : '',
 			' · added ', ago(silence.created), silence.person ? [' by ', name(silence.person, 80)] : ''),
-		h('div', {class: 'actions'}, end, selects, context.may('triager')
-			? h('button', {type: 'button', class: 'small', 'data-key': `again ${silence.id}`, onclick: () => add({...silence, from: null})}, silence.state === 'over' ? 'Again' : 'Copy') : null),
+		h('div.actions', end, selects, context.may('triager')
+			? h('button.small', {'data-key': `again ${silence.id}`, onclick: () => add({...silence, from: null})}, silence.state === 'over' ? 'Again' : 'Copy') : null),
 		reach);
 }
 
 export async function show(main, context) {
 	style('states.css');
 	let all = new URLSearchParams(location.search).get('all') === '1', silences = [];
-	const lists = h('div', {});
-	const opener = context.may('triager') ? h('button', {type: 'button', class: 'main', onclick: () => add({})}, 'New silence') : null;
+	const lists = h('div');
+	const opener = context.may('triager') ? h('button.main', {onclick: () => add({})}, 'New silence') : null;
 
 	async function add(given) {
 		if (await silence(context, {for: '2h', ...given}))
@@ -66,23 +66,23 @@ export async function show(main, context) {
 
 	function part(title, state, none) {
 		const found = silences.filter(silence => silence.state === state).sort((a, b) => state === 'over' ? b.id - a.id : Date.parse(a.until) - Date.parse(b.until));
-		return [h('h2', {}, title, h('span', {class: 'count'}, number(found.length))),
-			found.length ? h('ul', {class: 'cards'}, found.slice(0, OVER).map(silence => card(silence, {context, look, add}))) : h('p', {class: 'quiet'}, none),
-			found.length > OVER ? h('p', {class: 'quiet'}, `and ${number(found.length - OVER)} more`) : null];
+		return [h('h2', title, h('span.count', number(found.length))),
+			found.length ? h('ul.cards', found.slice(0, OVER).map(silence => card(silence, {context, look, add}))) : h('p.quiet', none),
+			found.length > OVER ? h('p.quiet', `and ${number(found.length - OVER)} more`) : null];
 	}
 
 	function draw() {
 		replace(lists, part('Active', 'active', 'Nothing is silenced now.'),
 			silences.some(silence => silence.state === 'pending') ? part('Pending', 'pending', '') : null,
 			all ? part('Over', 'over', 'None that is still known.') : null,
-			h('p', {}, h('button', {type: 'button', 'data-key': 'over', 'aria-pressed': String(all), onclick: () => {
+			h('p', h('button', {'data-key': 'over', 'aria-pressed': String(all), onclick: () => {
 				all = !all;
 				remember({all: all ? '1' : null});
 				look();
 			}}, all ? 'Without those that are over' : 'Also those that are over')));
 	}
 
-	replace(main, h('div', {class: 'heading'}, h('h1', {}, 'Silences'), opener), opener ? personField(context) : null, lists);
+	replace(main, h('div.heading', h('h1', 'Silences'), opener), opener ? personField(context) : null, lists);
 	replace(lists, waiting('Loading the silences …'));
 	await look();
 	keepLooking(context, 30, look, ['silence']);

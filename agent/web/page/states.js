@@ -63,9 +63,9 @@ export function matcherOf(name, value) {
 
 // A switch among a few: [value, text, count or null], the chosen one is pressed.
 export function choice(label, options, chosen, choose) {
-	return h('div', {class: 'choice', role: 'group', 'aria-label': label}, options.map(([value, text, count]) =>
-		h('button', {type: 'button', 'data-key': `choice ${value}`, 'aria-pressed': String(value === chosen), onclick: () => choose(value)},
-			plain(text), count === null || count === undefined ? null : h('span', {class: 'count'}, count.toLocaleString('en')))));
+	return h('div.choice', {role: 'group', 'aria-label': label}, options.map(([value, text, count]) =>
+		h('button', {'data-key': `choice ${value}`, 'aria-pressed': String(value === chosen), onclick: () => choose(value)},
+			plain(text), count === null || count === undefined ? null : h('span.count', count.toLocaleString('en')))));
 }
 
 // A state by a shape, a word and a colour.
@@ -80,16 +80,16 @@ export function table(columns, rows, attributes = () => ({}), name = null) {
 	const says = (heading, kind) => kind === 'word' || isNumber(kind) ? heading.toLowerCase() : null;
 	const scrolls = name && rows.length > 8 ? {class: 'table tall', tabindex: 0, role: 'region', 'aria-label': name} : {class: 'table'};
 
-	return h('div', scrolls, h('table', {class: 'stack'},
-		h('thead', {}, h('tr', {}, columns.map(([heading, kind]) => h('th', {scope: 'col', class: isNumber(kind) ? 'number' : null}, heading)))),
-		h('tbody', {}, rows.map((row, i) => h('tr', attributes(row), columns.map(([heading, kind, cell]) =>
+	return h('div', scrolls, h('table.stack',
+		h('thead', h('tr', columns.map(([heading, kind]) => h('th', {scope: 'col', class: isNumber(kind) ? 'number' : null}, heading)))),
+		h('tbody', rows.map((row, i) => h('tr', attributes(row), columns.map(([heading, kind, cell]) =>
 			h('td', {class: kind, 'data-label': says(heading, kind)}, cell(row, i))))))));
 }
 
 // A page of what the agent answers now, and again every so often: `draw(answer)` fills `main`.
 export async function watch(main, context, {title, path, seconds, draw, handlers}) {
 	style('states.css');
-	replace(main, h('h1', {}, title), waiting('Asking the agent …'));
+	replace(main, h('h1', title), waiting('Asking the agent …'));
 	async function look() {
 		const answer = await get(path, null, context.signal);
 		redraw(main, () => draw(answer));

@@ -16,8 +16,8 @@ const states = {
 
 function stateOf(test) {
 	return [mark(states[test.state] ?? ['idle', '?', test.state]),
-		test.state === 'elsewhere' ? h('span', {class: 'small quiet'}, test.agent ? [' run by ', name(test.agent, 60)] : ' by no agent yet') : null,
-		test.running ? h('span', {class: 'small quiet'}, ' running') : null];
+		test.state === 'elsewhere' ? h('span.small.quiet', test.agent ? [' run by ', name(test.agent, 60)] : ' by no agent yet') : null,
+		test.running ? h('span.small.quiet', ' running') : null];
 }
 
 function link(test, text) {
@@ -44,7 +44,7 @@ const running = new Set();
 function runButton(test, context, look) {
 	if (!context.may('admin'))
 		return null;
-	const button = h('button', {type: 'button', class: 'small', 'data-key': `run ${test}`, disabled: running.has(test), onclick: async () => {
+	const button = h('button.small', {'data-key': `run ${test}`, disabled: running.has(test), onclick: async () => {
 		running.add(test);
 		button.disabled = true;
 		button.textContent = 'Running …';
@@ -62,7 +62,7 @@ function runButton(test, context, look) {
 }
 
 const columns = (context, look) => [
-	['Test', 'wide', test => [link(test.name, name(test.name)), test.problem ? h('div', {class: 'row-problem'}, plain(test.problem, 300)) : null]],
+	['Test', 'wide', test => [link(test.name, name(test.name)), test.problem ? h('div.row-problem', plain(test.problem, 300)) : null]],
 	['State', 'bare', stateOf],
 	['Last run', 'word', test => ago(test.last_run)],
 	['Last point', 'word', test => ago(test.last_point)],
@@ -81,7 +81,7 @@ async function list(main, context) {
 
 	const input = h('input', {type: 'search', id: 'q', value: q, placeholder: 'Search names, metrics, tags and sources', 'aria-label': 'Search tests',
 		autocomplete: 'off', spellcheck: 'false'});
-	const filters = h('div', {}), body = h('div', {'aria-live': 'off'}), total = h('span', {class: 'quiet', role: 'status'});
+	const filters = h('div'), body = h('div', {'aria-live': 'off'}), total = h('span.quiet', {role: 'status'});
 
 	async function look() {
 		const asked = {q: q || null, state: state || null, after: start, limit: PAGE};
@@ -103,7 +103,7 @@ async function list(main, context) {
 			run();
 		}));
 		if (!answer.tests.length) {
-			replace(body, h('p', {class: 'quiet'}, q || state ? 'No test is like that.' : 'No tests are monitored.'));
+			replace(body, h('p.quiet', q || state ? 'No test is like that.' : 'No tests are monitored.'));
 			return;
 		}
 		const next = new URL(location.href), first = new URL(location.href);
@@ -111,7 +111,7 @@ async function list(main, context) {
 		first.searchParams.delete('after');
 		replace(body,
 			table(columns(context, run), answer.tests, test => ({'data-test': test.name})),
-			h('p', {class: 'pages'}, start ? h('a', {href: first.pathname + first.search, 'data-key': 'first'}, '« First page') : null,
+			h('p.pages', start ? h('a', {href: first.pathname + first.search, 'data-key': 'first'}, '« First page') : null,
 				answer.next ? h('a', {href: next.pathname + next.search, 'data-key': 'next'}, 'Next page »') : null));
 	}
 
@@ -126,18 +126,18 @@ async function list(main, context) {
 		}, 150);
 	});
 	keyboard([[['/'], 'to the search', () => input.focus(), true]], context.signal);
-	replace(main, h('div', {class: 'heading'}, h('h1', {}, 'Tests'), total), h('div', {class: 'bar'}, input, filters), body);
+	replace(main, h('div.heading', h('h1', 'Tests'), total), h('div.bar', input, filters), body);
 	replace(body, waiting('Loading the tests …'));
 	const run = keepLooking(context, 20, look, ['test']);
 	await look();
 }
 
 function optionRow(option) {
-	const value = option.value === null ? h('span', {class: 'quiet'}, 'not set') : h('code', {}, name(option.value, 10000));
-	return h('tr', {},
+	const value = option.value === null ? h('span.quiet', 'not set') : h('code', name(option.value, 10000));
+	return h('tr',
 		h('td', {class: option.default ? '' : 'changed', title: option.help}, option.name),
-		h('td', {class: option.default ? 'quiet' : ''}, value, option.hidden ? h('span', {class: 'small quiet'}, ' (hidden)') : null,
-			h('div', {class: 'small quiet'}, plain(option.help, 500))));
+		h('td', {class: option.default ? 'quiet' : ''}, value, option.hidden ? h('span.small.quiet', ' (hidden)') : null,
+			h('div.small.quiet', plain(option.help, 500))));
 }
 
 const titles = {test: 'Test', source: 'Source: ', server: 'Server: ', detection: 'Detection: ', metric: 'Metric: '};
@@ -146,10 +146,10 @@ function sectionOf(section, all) {
 	const options = section.options.filter(option => all || !option.default);
 	if (!options.length && section.of !== 'metric')
 		return null;
-	return [h('h2', {}, titles[section.of] ?? section.of, section.of === 'test' ? null : name(section.name)),
+	return [h('h2', titles[section.of] ?? section.of, section.of === 'test' ? null : name(section.name)),
 		options.length
-			? h('div', {class: 'table'}, h('table', {class: 'options stack'}, h('tbody', {}, options.map(optionRow))))
-			: h('p', {class: 'quiet small'}, 'Everything is as it is by default.')];
+			? h('div.table', h('table.options.stack', h('tbody', options.map(optionRow))))
+			: h('p.quiet.small', 'Everything is as it is by default.')];
 }
 
 async function one(main, context, test) {
@@ -157,7 +157,7 @@ async function one(main, context, test) {
 	replace(main, waiting('Loading the test …'));
 	let all = new URLSearchParams(location.search).get('all') === '1', state = null;
 	const [configuration, listed] = await Promise.all([get('/api/v1/configuration', {test}, context.signal), find()]);
-	const head = h('div', {}), options = h('div', {});
+	const head = h('div'), options = h('div');
 
 	// Its name may be a pattern of others, too.
 	async function find() {
@@ -167,10 +167,10 @@ async function one(main, context, test) {
 	function drawState() {
 		const known = configuration;
 		replace(head,
-			h('p', {}, state ? stateOf(state) : h('span', {class: 'state idle'}, 'not monitored')),
-			state?.problem ? h('p', {class: 'problem'}, name(state.problem, 2000)) : null,
-			known.unsupported ? h('p', {class: 'problem'}, plain(known.unsupported, 1000)) : null,
-			h('div', {class: 'actions'}, state ? runButton(test, context, run) : null,
+			h('p', state ? stateOf(state) : h('span.state.idle', 'not monitored')),
+			state?.problem ? h('p.problem', name(state.problem, 2000)) : null,
+			known.unsupported ? h('p.problem', plain(known.unsupported, 1000)) : null,
+			h('div.actions', state ? runButton(test, context, run) : null,
 				h('a', {href: `/explore?test=${encodeURIComponent(test)}`}, 'Series'),
 				h('a', {href: `/?q=${encodeURIComponent(matcherOf('test', test))}`}, 'Changes'),
 				context.may('triager') ? h('a', {href: `/silences?matchers=${encodeURIComponent(matcherOf('test', test))}`}, 'Silence') : null),
@@ -181,20 +181,20 @@ async function one(main, context, test) {
 				['Metrics', state?.metrics.length ? state.metrics.slice(0, 50).map((metric, i) => [i ? ', ' : '', name(metric, 80)]) : 'those that its source has'],
 				known.groups.length ? ['Groups', known.groups.slice(0, 50).map((group, i) => [i ? ', ' : '', name(group, 80)])] : null,
 				['Tells', known.receivers.slice(0, 50).map((receiver, i) => [i ? ', ' : '', name(receiver, 80)]),
-					known.routed ? h('span', {class: 'quiet'}, ' by the routes') : null],
-				['Defined in', h('code', {}, name(`${known.file}:${known.line}`, 400))]));
+					known.routed ? h('span.quiet', ' by the routes') : null],
+				['Defined in', h('code', name(`${known.file}:${known.line}`, 400))]));
 	}
 
 	function drawOptions() {
 		replace(options,
-			h('div', {class: 'heading'}, h('h2', {}, 'Configuration in effect'),
+			h('div.heading', h('h2', 'Configuration in effect'),
 				choice('Options', [['', 'Set'], ['1', 'With defaults']], all ? '1' : '', chosen => {
 					all = chosen === '1';
 					remember({all: all ? '1' : null});
 					redraw(main, drawOptions);
 				})),
 			configuration.sections.map(section => sectionOf(section, all)),
-			configuration.metrics_left_out ? h('p', {class: 'quiet'}, `and ${number(configuration.metrics_left_out)} more metrics`) : null);
+			configuration.metrics_left_out ? h('p.quiet', `and ${number(configuration.metrics_left_out)} more metrics`) : null);
 	}
 
 	async function look() {
@@ -203,7 +203,7 @@ async function one(main, context, test) {
 	}
 
 	state = listed;
-	replace(main, h('p', {class: 'small'}, h('a', {href: '/tests'}, '« All tests')), h('h1', {}, name(test, 300)), head, options);
+	replace(main, h('p.small', h('a', {href: '/tests'}, '« All tests')), h('h1', name(test, 300)), head, options);
 	const run = keepLooking(context, 20, look, ['test']);
 	drawState();
 	drawOptions();

@@ -19,7 +19,7 @@ export const states = [
 // Buttons to say it: `press(state)`; null: more than a state. `attributes(state)` are more of theirs.
 export function sayButtons(press, attributes = () => ({})) {
 	return [...states, {state: null, action: 'Note, owner …', key: 'c', hint: 'With a note, an owner, a link or an end'}].map(({state, action, key, hint}) =>
-		h('button', {type: 'button', title: hint, 'data-say': state, onclick: () => press(state), ...attributes(state)}, action,
+		h('button', {title: hint, 'data-say': state, onclick: () => press(state), ...attributes(state)}, action,
 			key ? h('kbd', {'aria-hidden': 'true'}, key) : null));
 }
 
@@ -43,7 +43,7 @@ export function triageBadge(state) {
 // dialog open, with the problem in it.
 export function dialog(title, content, buttons) {
 	return new Promise(resolve => {
-		const problem = h('p', {class: 'problem', role: 'alert'});
+		const problem = h('p.problem', {role: 'alert'});
 		const before = document.activeElement;
 		let result = null;
 		const press = async (event, button) => {
@@ -58,7 +58,7 @@ export function dialog(title, content, buttons) {
 		};
 		const main = buttons.find(button => button.main);
 		const form = h('form', {onsubmit: event => press(event, main)}, h('h2', {id: 'dialog-title'}, title), content, problem,
-			h('div', {class: 'bar end'}, buttons.map(button => h('button', {type: button.main ? 'submit' : 'button',
+			h('div.bar.end', buttons.map(button => h('button', {type: button.main ? 'submit' : 'button',
 				class: button.main ? 'main' : null, onclick: button.main ? null : event => press(event, button)}, button.text))));
 		const box = h('dialog', {'aria-labelledby': 'dialog-title', onclose: () => {
 			box.remove();
@@ -79,7 +79,7 @@ export function person(context) {
 export function personField(context) {
 	if (!context.me.unproven)
 		return null;
-	return h('label', {class: 'person-field'}, 'You are', h('input', {type: 'text', name: 'person', maxlength: 100, size: 9, autocomplete: 'nickname',
+	return h('label.person-field', 'You are', h('input', {type: 'text', name: 'person', maxlength: 100, size: 9, autocomplete: 'nickname',
 		placeholder: context.me.person, value: localStorage.getItem('person') ?? '',
 		onchange: event => localStorage.setItem('person', event.target.value.trim())}));
 }
@@ -87,11 +87,11 @@ export function personField(context) {
 // Shows what others have said meanwhile, and asks: 'all' takes them over, 'rest' leaves them out of `some`, null is nothing.
 function conflict(changes, wanted, some) {
 	const action = states.find(state => state.state === wanted.state)?.action ?? 'what you wrote';
-	const line = ({test, metric, triage}) => h('li', {}, name(test, 80), ' ', name(metric, 80), ': ', triageBadge(triage.state), ' by ', name(triage.person ?? 'somebody', 60), ' ', ago(triage.time),
-		triage.owner ? [', owner ', name(triage.owner, 60)] : null, triage.note ? h('blockquote', {}, name(triage.note, 500)) : null);
+	const line = ({test, metric, triage}) => h('li', name(test, 80), ' ', name(metric, 80), ': ', triageBadge(triage.state), ' by ', name(triage.person ?? 'somebody', 60), ' ', ago(triage.time),
+		triage.owner ? [', owner ', name(triage.owner, 60)] : null, triage.note ? h('blockquote', name(triage.note, 500)) : null);
 
-	return dialog('Triaged by somebody else', [h('p', {}, 'Nothing was changed. Others have triaged since this page was loaded:'), h('ul', {}, changes.slice(0, 100).map(line)),
-		h('p', {}, 'You wanted: ', h('b', {}, action), wanted.note ? [': ', name(wanted.note, 200)] : null),
+	return dialog('Triaged by somebody else', [h('p', 'Nothing was changed. Others have triaged since this page was loaded:'), h('ul', changes.slice(0, 100).map(line)),
+		h('p', 'You wanted: ', h('b', action), wanted.note ? [': ', name(wanted.note, 200)] : null),
 	], [{text: 'Leave it as it is', value: null, main: true}, {text: `Take over: ${action}`, value: 'all'},
 		...some > changes.length ? [{text: `Only the other ${(some - changes.length).toLocaleString('en')}`, value: 'rest'}] : []]);
 }
@@ -144,7 +144,7 @@ export async function ask(changes) {
 		until: text('until', {placeholder: '3 days, friday 18:00, 2026-12-24'})};
 	const wanted = await dialog(changes.length === 1 ? 'Say what it is' : `Say what these ${changes.length.toLocaleString('en')} are`,
 		[['What it is', state], ['Owner', fields.owner], ['Note', note], ['Link', fields.link], ['Open again', fields.until]]
-			.map(([label, field]) => h('label', {class: 'wide'}, label, field)),
+			.map(([label, field]) => h('label.wide', label, field)),
 		[{text: 'Cancel', value: null}, {text: 'Say it', main: true, value: () => {
 			const said = Object.entries(fields).filter(([key, {value}]) => value !== (key === 'state' ? '' : one[key] ?? '') || (key === 'note' && state.value && value));
 			return Object.fromEntries(said.map(([key, {value}]) => [key, value]));
@@ -162,8 +162,8 @@ export const asWas = triage => ({state: triage.state, owner: triage.owner ?? '',
 export function keyboard(table, signal, more = []) {
 	let turn = Promise.resolve();
 	const keys = [...table, [['?'], 'this list', () => { help(); }, true]];
-	const help = () => dialog('Keys', h('table', {class: 'keys'}, h('tbody', {}, [...keys, ...more].map(([names, text]) => h('tr', {},
-		h('td', {}, names.map(key => [h('kbd', {}, key), ' '])), h('td', {}, text))))), [{text: 'Close', value: null, main: true}]);
+	const help = () => dialog('Keys', h('table.keys', h('tbody', [...keys, ...more].map(([names, text]) => h('tr',
+		h('td', names.map(key => [h('kbd', key), ' '])), h('td', text))))), [{text: 'Close', value: null, main: true}]);
 
 	addEventListener('keydown', event => {
 		const within = what => event.target instanceof Element && event.target.closest(what);
