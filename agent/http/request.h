@@ -62,12 +62,12 @@ struct http_request {
 	const char *rest;        /* of the path, if the route's ends with a slash */
 	struct buf body, buffer; /* buffer: for building the answer */
 	struct sign_in sign_in;  /* its person is the sender */
+	const struct route *route;
 
 	/* Here alone */
 	struct http *http;
 	struct MHD_Connection *connection; /* NULL: it has finished with the request */
 	struct http_request *next, **link;
-	const struct route *route;
 	bool has_nul;      /* the path, percent-encoded */
 	const char *after; /* the rest of the first line after the address, up to its first NUL */
 	const char *query; /* not decoded */

@@ -511,16 +511,10 @@ static void note_connection(void *context, struct MHD_Connection *connection, vo
 	enum MHD_ConnectionNotificationCode code)
 {
 	struct http *http = context;
-	struct tls *tls;
+	bool begins = code == MHD_CONNECTION_NOTIFY_STARTED && http->tls;
+	struct tls *tls = begins ? access_tls(http->options.access) : NULL;
 
-	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-		tls = ((struct visit *)*visit)->tls;
-		http_visits_note(&http->visits, connection, visit, code);
-		tls_release(tls);
-		return;
-	}
 	http_visits_note(&http->visits, connection, visit, code);
-	tls = http->tls ? access_tls(http->options.access) : NULL;
 	if (tls)
 		((struct visit *)*visit)->tls = tls_begin(tls, connection);
 }

@@ -39,11 +39,22 @@ static void keep_to(struct visits *visits, size_t most, const struct peer *peer)
 		shut(longest);
 }
 
-static void visit_open(struct visits *visits, struct MHD_Connection *connection, void **out)
+void http_visits_note(void *context, struct MHD_Connection *connection, void **out,
+	enum MHD_ConnectionNotificationCode code)
 {
-	struct visit *visit = memory_new(1, sizeof *visit);
+	struct visits *visits = context;
+	struct visit *visit = *out;
 	int64_t now = clock_monotonic();
 
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		*visit->link = visit->next;
+		if (visit->next)
+			visit->next->link = visit->link;
+		tls_release(visit->tls);
+		free(visit);
+		return;
+	}
+	*out = visit = memory_new(1, sizeof *visit);
 	*visit = (struct visit){.connection = connection,
 		.peer = peer_of(connection),
 		.since = now,
@@ -53,26 +64,8 @@ static void visit_open(struct visits *visits, struct MHD_Connection *connection,
 	if (visit->next)
 		visit->next->link = &visit->next;
 	visits->first = visit;
-	*out = visit;
 	keep_to(visits, visits->of_an_address, &visit->peer);
 	keep_to(visits, visits->most, NULL);
-}
-
-static void end(struct visit *visit)
-{
-	*visit->link = visit->next;
-	if (visit->next)
-		visit->next->link = visit->link;
-	free(visit);
-}
-
-void http_visits_note(void *context, struct MHD_Connection *connection, void **visit,
-	enum MHD_ConnectionNotificationCode code)
-{
-	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		visit_open(context, connection, visit);
-	else
-		end(*visit);
 }
 
 static struct visit *visit_of(struct MHD_Connection *connection)

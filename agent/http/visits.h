@@ -21,7 +21,7 @@
 struct visit {
 	struct MHD_Connection *connection;
 	struct peer peer;
-	struct tls *tls; /* the caller's: the certificate in use, or NULL */
+	struct tls *tls; /* the certificate in use, or NULL; released at the end */
 	int64_t since;   /* start of the request or the answer in transit; ms of the monotonic clock
 			  */
 	int64_t due;     /* deadline of the request */

@@ -347,37 +347,31 @@ static void work(void *context)
 				arrival->kind, &arrival->error);
 }
 
-static const char *test_name(const struct arrival *arrival, size_t i)
-{
-	return arrival->arrivals->config_ref->tests[arrival->arrived.readers.tests[i]]->name;
-}
-
-static void answer(const struct arrival *arrival)
-{
-	const struct arrived *arrived = &arrival->arrived;
-	size_t count = arrived->readers.count, shown = count < MOST_SHOWN ? count : MOST_SHOWN;
-	struct buf *out = &arrival->request->buffer;
-
-	buf_printf(out, "{\"names\": %zu, \"unread\": %zu, \"count\": %zu, \"tests\": [",
-		arrived->names, arrived->unread, count);
-	for (size_t i = 0; i < shown; i++) {
-		json_next(out);
-		buf_json_text(out, test_name(arrival, i));
-	}
-	buf_printf(out, "], \"left_out\": %zu}\n", count - shown);
-	http_send(arrival->request, 202);
-}
-
+/* Runs the tests, and answers. */
 static void run_readers(const struct arrival *arrival)
 {
 	const struct api *api = arrival->arrivals->api;
 	const struct arrived *arrived = &arrival->arrived;
+	size_t count = arrived->readers.count, shown = count < MOST_SHOWN ? count : MOST_SHOWN;
+	struct buf *out = &arrival->request->buffer;
 
 	metrics_add(api->agent->metrics, METRIC_ARRIVED, (double)(arrived->names - arrived->unread),
 		"yes", NULL);
 	metrics_add(api->agent->metrics, METRIC_ARRIVED, (double)arrived->unread, "no", NULL);
-	for (size_t i = 0; i < arrived->readers.count; i++)
-		scheduler_written(api->scheduler, test_name(arrival, i));
+	buf_printf(out, "{\"names\": %zu, \"unread\": %zu, \"count\": %zu, \"tests\": [",
+		arrived->names, arrived->unread, count);
+	for (size_t i = 0; i < count; i++) {
+		const char *test =
+			arrival->arrivals->config_ref->tests[arrived->readers.tests[i]]->name;
+
+		scheduler_written(api->scheduler, test);
+		if (i >= shown)
+			continue;
+		json_next(out);
+		buf_json_text(out, test);
+	}
+	buf_printf(out, "], \"left_out\": %zu}\n", count - shown);
+	http_send(arrival->request, 202);
 }
 
 static void begin(struct arrivals *arrivals);
@@ -387,12 +381,10 @@ static void done(void *context)
 	struct arrival *arrival = context;
 	struct arrivals *arrivals = arrival->arrivals;
 
-	if (!arrival->read) {
-		http_fail(arrival->request, arrival->status, "%s", arrival->error.text);
-	} else {
+	if (arrival->read)
 		run_readers(arrival);
-		answer(arrival);
-	}
+	else
+		http_fail(arrival->request, arrival->status, "%s", arrival->error.text);
 	arrivals->first = arrival->next;
 	arrivals->waiting--;
 	arrivals->bytes -= arrival->came;

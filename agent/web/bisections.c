@@ -34,18 +34,6 @@ static void put_row(struct buf *out, const struct bisection_row *row)
 		buf_text(out, "null");
 }
 
-/* The lines are JSON as they are. */
-static void put_journal(struct buf *out, const struct bisection_row *row)
-{
-	buf_printf(out, ",\n \"setup\": %s,\n \"journal\": [", row->setup ? row->setup : "null");
-	for (size_t i = 0; i < row->lines.count; i++)
-		if (row->lines.items[i].kind != BISECTION_ANSWER) {
-			json_line(out);
-			buf_text(out, row->lines.items[i].text);
-		}
-	buf_char(out, ']');
-}
-
 static void answer_one(struct http_request *request, int status, const struct bisection_row *row)
 {
 	put_row(&request->buffer, row);
@@ -97,9 +85,18 @@ static void found(struct store_bisections *list)
 	} else if (list->rows.count == 0) {
 		http_fail(request, 404, "there is no bisection %" PRId64, list->id);
 	} else {
-		put_row(out, &list->rows.items[0]);
-		put_journal(out, &list->rows.items[0]);
-		buf_text(out, "}\n");
+		const struct bisection_row *row = list->rows.items;
+
+		put_row(out, row);
+		/* The lines are JSON as they are. */
+		buf_printf(out, ",\n \"setup\": %s,\n \"journal\": [",
+			row->setup ? row->setup : "null");
+		for (size_t i = 0; i < row->lines.count; i++)
+			if (row->lines.items[i].kind != BISECTION_ANSWER) {
+				json_line(out);
+				buf_text(out, row->lines.items[i].text);
+			}
+		buf_text(out, "]}\n");
 		http_send(request, 200);
 	}
 	store_call_free(&list->call);

@@ -22,13 +22,10 @@ enum {
 
 /* An SVG file that is opened by itself may style itself, and nothing else. */
 static const char policy[] = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
-static const char *const types[] = {"image/svg+xml", "image/png"};
-
-enum format { FORMAT_SVG, FORMAT_PNG };
 
 /* The parameters of the request. */
 struct wish {
-	enum format format;
+	bool png;
 	struct plot_style style;
 	enum plot_scale scale;
 };
@@ -63,40 +60,30 @@ static bool draw(const struct plot *plot, void *context, struct arena *arena, st
 
 	(void)arena;
 	scaled.scale = wish->scale;
-	if (wish->format == FORMAT_PNG)
+	if (wish->png)
 		return plot_png(&scaled, &wish->style, out, error);
 	plot_svg(&scaled, &wish->style, out);
 	return true;
 }
 
-static void begin(struct http_request *request, enum format format)
+static void get_picture(struct http_request *request)
 {
 	struct wish *wish = arena_alloc(request->arena, sizeof *wish);
 	struct form form = api_form(request, request->arena);
 	struct plots_wish plots;
 
-	*wish = (struct wish){.format = format};
+	*wish = (struct wish){.png = strstr(request->route->path, ".png")};
 	read_wish(&form, wish);
 	plots = plots_read(&form);
 	plots.change = plots.change ? plots.change : request->id;
 	plots.columns = (size_t)plot_style_of(&wish->style).width;
 	plots.draw = draw;
 	plots.context = wish;
-	plots.type = types[format];
+	plots.type = wish->png ? "image/png" : "image/svg+xml";
 	plots.policy = policy;
 	plots.stored = true;
 	plots.small = wish->style.small && request->id;
 	plots_answer(request, &form, &plots);
-}
-
-static void get_svg(struct http_request *request)
-{
-	begin(request, FORMAT_SVG);
-}
-
-static void get_png(struct http_request *request)
-{
-	begin(request, FORMAT_PNG);
 }
 
 #define OF_CHANGE "small width height theme zoom scale since until cleaned"
@@ -104,9 +91,9 @@ static void get_png(struct http_request *request)
 
 /* Not guarded: other sites, such as a wiki, may embed pictures for users who may see them. */
 const struct route picture_routes[] = {
-	{"/change/*.svg", HTTP_READ | HTTP_SHOWN, ROLE_VIEWER, 60000, OF_CHANGE, get_svg},
-	{"/change/*.png", HTTP_READ | HTTP_SHOWN, ROLE_VIEWER, 60000, OF_CHANGE, get_png},
-	{"/plot.svg", HTTP_READ | HTTP_SHOWN, ROLE_VIEWER, 60000, OF_SERIES, get_svg},
-	{"/plot.png", HTTP_READ | HTTP_SHOWN, ROLE_VIEWER, 60000, OF_SERIES, get_png},
+	{"/change/*.svg", HTTP_READ | HTTP_SHOWN, ROLE_VIEWER, 60000, OF_CHANGE, get_picture},
+	{"/change/*.png", HTTP_READ | HTTP_SHOWN, ROLE_VIEWER, 60000, OF_CHANGE, get_picture},
+	{"/plot.svg", HTTP_READ | HTTP_SHOWN, ROLE_VIEWER, 60000, OF_SERIES, get_picture},
+	{"/plot.png", HTTP_READ | HTTP_SHOWN, ROLE_VIEWER, 60000, OF_SERIES, get_picture},
 	{0},
 };

@@ -1,5 +1,5 @@
 // The agents that share this state: who lives, what each holds, how late it is.
-import {ago, badge, h, name, number, replace, time} from './dom.js';
+import {ago, badge, h, many, name, number, replace, time} from './dom.js';
 import {mark, table, watch} from './states.js';
 
 const states = {
@@ -25,7 +25,7 @@ const columns = first => [
 	['Agent', 'wide', agent => [agent.address ? h('a', {href: agent.address, 'data-key': `agent ${agent.instance}`}, name(agent.name, 80)) : name(agent.name, 80),
 		agent.self ? [' ', badge('this one')] : null, agent.leader ? [' ', badge('leader')] : null,
 		h('div.small.quiet', `hunter-c ${agent.version}`, agent.state !== 'gone' && agent.configuration !== first ? ', another configuration than the first' : ''),
-		agent.late_renewals ? h('div.row-problem', `${number(agent.late_renewals)} ${agent.late_renewals === 1 ? 'renewal of its lease was' : 'renewals of its lease were'} late`) : null]],
+		agent.late_renewals ? h('div.row-problem', `${many(agent.late_renewals, 'late renewal')} of its lease`) : null]],
 	['State', 'bare', agent => [mark(states[agent.state]), h('div.small', agent.gone ? ['since ', time(agent.gone)] : ['renewed ', ago(agent.renewed)])]],
 	['Shards', 'number', agent => agent.shards ? h('details', {'data-key': `shards ${agent.instance}`}, h('summary', number(agent.shards)), h('div.small', ranges(agent.held))) : '0'],
 	['Tests', 'number', agent => number(agent.tests)],

@@ -14,7 +14,7 @@ export function query(parameters) {
 		return parameters.toString();
 	const out = new URLSearchParams();
 	for (const [name, value] of Object.entries(parameters ?? {}))
-		if (value !== null && value !== undefined)
+		if (value != null)
 			out.set(name, value);
 	return out.toString();
 }

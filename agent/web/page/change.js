@@ -1,7 +1,7 @@
 // /change/ID: what every message links to. What changed, by how much, since when, by which commit,
 // whether it is still so, who looks at it, and what can be done.
 import {get, post, stopper} from './api.js';
-import {ago, append, awaited, badge, duration, facts, h, name, notice, percent, plain, remember, replace, short, style, time, verdict} from './dom.js';
+import {ago, append, awaited, badge, duration, facts, h, many, name, notice, percent, plain, remember, replace, short, style, time, verdict} from './dom.js';
 import {createChart, formatValue} from './chart.js';
 import {changeLinks, pinsOf, pinsText} from './explore.js';
 import {redraw, table} from './states.js';
@@ -10,7 +10,7 @@ import {asWas, ask, keyboard, markSaid, person, personField, say, sayButtons, st
 
 const FEW = 12, MOST = 100; // siblings
 
-const ms = text => text === null || text === undefined ? null : Date.parse(text);
+const ms = text => text == null ? null : Date.parse(text);
 
 function commitLink(commit, url) {
 	const text = h('code', {title: plain(commit, 200)}, short(commit));
@@ -434,7 +434,7 @@ function commitsSection(context) {
 			else if (answer.problem)
 				replace(commits, h('p.quiet', 'The commits in between cannot be listed: ', name(answer.problem, 400)));
 			else
-				replace(commits, h('h3', answer.commits.length === 1 ? 'One commit from ' : `${answer.more ? 'The newest ' : ''}${answer.commits.length} commits from `, h('code', short(answer.from ?? '')), ' to ',
+				replace(commits, h('h3', `${answer.more ? 'The newest ' : ''}${many(answer.commits.length, 'commit')} from `, h('code', short(answer.from ?? '')), ' to ',
 					h('code', short(answer.to ?? ''))),
 				table(commitColumns(story.change.suspects?.list ?? []), answer.commits, ({commit}) => ({'data-commit': commit}), 'Commits'));
 		} catch (error) {
@@ -570,7 +570,7 @@ function detailsSection(story) {
 			change.other_changed ? `, which changed by ${percent(change.other_size)}` : ''],
 		change.environment && ['Environment', name(change.environment)],
 		...attributes,
-		['Found in', `${change.runs} ${change.runs === 1 ? 'run' : 'runs'}, first `, time(change.first_seen)])];
+		['Found in', `${many(change.runs, 'run')}, first `, time(change.first_seen)])];
 }
 
 const triedColumns = [
@@ -587,7 +587,7 @@ function whySection(context) {
 	let story = null, asked = false;
 
 	function show(why) {
-		const known = value => value !== null && value !== undefined;
+		const known = value => value != null;
 		const power = side => why.power?.[side]?.smallest;
 		const sides = ['up', 'down'].filter(side => known(power(side)));
 

@@ -49,14 +49,14 @@ function scaleFor(given, size) {
 }
 
 function digits(value, most) {
-	if (value === null || !Number.isFinite(value))
+	if (!Number.isFinite(value))
 		return '–';
 	return Number(value.toPrecision(most)).toLocaleString('en', {maximumSignificantDigits: most, useGrouping: Math.abs(value) >= 1e4})
 		.replaceAll(',', "\u202f");
 }
 
 export function formatValue(value, unit) {
-	if (value === null || value === undefined || !Number.isFinite(value))
+	if (!Number.isFinite(value))
 		return 'no value';
 	const scale = scaleFor(unit, Math.abs(value));
 
@@ -66,7 +66,7 @@ export function formatValue(value, unit) {
 }
 
 // An element with a text from outside.
-const element = (tag, className, text) => h(tag, {class: className || null}, text === null || text === undefined ? null : plain(text, 4000));
+const element = (tag, className, text) => h(tag, {class: className || null}, text == null ? null : plain(text, 4000));
 
 // points
 
@@ -168,7 +168,7 @@ function attributeOf(line, name, i) {
 		return null;
 	const at = column.at[i];
 
-	return at === undefined || at === null || at < 0 ? null : column.values[at];
+	return at == null || at < 0 ? null : column.values[at];
 }
 
 // What a level in percent of counts from.
@@ -248,7 +248,7 @@ const sourceWords = {
 function describeChange(change, unit) {
 	const parts = [sizeText(change)];
 
-	if (change.before !== null && change.before !== undefined)
+	if (change.before != null)
 		parts.push(`from ${formatValue(change.before, unit)} to ${formatValue(change.after, unit)}`);
 	parts.push(timeText(change.time));
 	if (change.withdrawn)
@@ -317,7 +317,11 @@ class Chart {
 		listen(this.frame, 'pointerdown', (event) => this.pointerDown(event));
 		listen(this.frame, 'pointermove', (event) => this.pointerMove(event));
 		listen(this.frame, 'pointerup', (event) => this.pointerUp(event));
-		listen(this.frame, 'pointercancel', () => this.pointerLost());
+		listen(this.frame, 'pointercancel', () => {
+			this.drag = null;
+			this.touches.clear();
+			this.drawTop();
+		});
 		listen(this.frame, 'pointerleave', () => !this.drag && this.showCursor(null));
 		listen(this.frame, 'dblclick', () => this.out());
 		listen(this.frame, 'wheel', (event) => this.wheel(event), {passive: false});
@@ -646,8 +650,8 @@ class Chart {
 	// Levels of a line as drawn: from the changes that stand.
 	levels(line) {
 		const out = [];
-		const changes = line.changes.filter((one) => one.source !== 'fresh' && !one.withdrawn && one.before !== null && one.before !== undefined &&
-			one.after !== null && one.after !== undefined);
+		const changes = line.changes.filter((one) => one.source !== 'fresh' && !one.withdrawn && one.before != null &&
+			one.after != null);
 		const y = (value) => lifted(line, value);
 		const edge = line.x.length ? [line.x[0], line.x[line.x.length - 1]] : this.extent;
 		const middle = this.order ? 0.5 : 0;
@@ -755,7 +759,7 @@ class Chart {
 				continue;
 			context.fillStyle = this.colors.band;
 			context.globalAlpha = one.source === 'fresh' || one.withdrawn ? 0.5 : 1;
-			if (one.from !== undefined && one.from !== null && high - low >= 1)
+			if (one.from != null && high - low >= 1)
 				context.fillRect(low, area.y, high - low, area.h);
 			context.globalAlpha = one.withdrawn ? 0.5 : 1;
 			stroke(context, this.colors[verdictClass(one)], this.plot.mark && one.id === this.plot.mark ? 2 : 1, [[sharp(at), area.y, sharp(at), area.y + area.h]],
@@ -1084,12 +1088,6 @@ class Chart {
 		this.pinned(false);
 	}
 
-	clearPins() {
-		this.pins = [];
-		this.selected = null;
-		this.pinned(false);
-	}
-
 	pinned(quiet) {
 		this.writePanel();
 		this.drawTop();
@@ -1182,12 +1180,6 @@ class Chart {
 			if (best)
 				this.pin(best.line.index, best.time, false);
 		}
-		this.drawTop();
-	}
-
-	pointerLost() {
-		this.drag = null;
-		this.touches.clear();
 		this.drawTop();
 	}
 
@@ -1335,7 +1327,13 @@ class Chart {
 			']': () => this.jump(1),
 			Enter: () => this.pinCursor(),
 			' ': () => this.pinCursor(),
-			Escape: () => (this.pins.length || this.selected ? this.clearPins() : this.showCursor(null)),
+			Escape: () => {
+				if (this.pins.length === 0 && !this.selected)
+					this.showCursor(null);
+				this.pins = [];
+				this.selected = null;
+				this.pinned(false);
+			},
 		};
 
 		if (!actions[event.key])

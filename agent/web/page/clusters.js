@@ -1,7 +1,7 @@
 // Groups of tests that are clustered: the last rounds, with what moved together in them.
 import {get} from './api.js';
 import {createChart} from './chart.js';
-import {ago, duration, h, name, notice, number, plain, replace, style, time, verdict, waiting} from './dom.js';
+import {address, ago, duration, h, name, notice, number, plain, replace, style, time, verdict, waiting} from './dom.js';
 import {due, keepLooking, redraw, table} from './states.js';
 import {ask, markSaid, personField, say, sayButtons, triageBadge} from './triage.js';
 
@@ -111,14 +111,12 @@ export async function show(main, context) {
 		for (const chart of page.shown)
 			chart.destroy();
 		page.charts = [];
-		const next = new URL(location.href);
-		next.searchParams.set('after', page.answer.next ?? '');
 		replace(main, h('div.heading', h('h1', 'Clusters'), h('span.quiet', 'series of many tests that moved together'),
 			group ? h('a', {href: '/clusters'}, 'All groups') : null),
 		context.may('triager') ? personField(context) : null,
 		page.answer.groups.length ? page.answer.groups.map(found => groupPart(found, page))
 			: h('p.quiet', group ? 'There is no such group of tests of type cluster.' : ['No group of tests is of ', h('code', 'type: cluster'), '.']),
-		page.answer.next ? h('p.pages', h('a', {href: next.pathname + next.search}, 'Next page »')) : null);
+		page.answer.next ? h('p.pages', h('a', {href: address({after: page.answer.next})}, 'Next page »')) : null);
 		page.shown = page.charts.map(make => make());
 	}
 

@@ -11,7 +11,7 @@ export function h(name, ...children) {
 	if (tag === 'button')
 		element.type = 'button'; // else it would submit its form
 	for (const [key, value] of Object.entries(attributes)) {
-		if (value === null || value === undefined || value === false)
+		if (value == null || value === false)
 			continue;
 		if (typeof value === 'function')
 			element.addEventListener(key.slice(2), value);
@@ -28,7 +28,7 @@ export function h(name, ...children) {
 
 export function append(element, children) {
 	for (const child of [children].flat(Infinity))
-		if (child !== null && child !== undefined && child !== false)
+		if (child != null && child !== false)
 			element.append(child instanceof Node ? child : String(child));
 	return element;
 }
@@ -62,9 +62,15 @@ export function name(text, most = 200) {
 	return h('bdi.name', {title: String(text ?? '').length > most ? plain(text, 2000) : null}, plain(text, most));
 }
 
+// "3 changes"
+export const many = (count, word) => `${number(count)} ${word}${count === 1 ? '' : 's'}`;
+
+// The first ones of a list.
+export const names = (texts, most = 50) => texts.slice(0, most).map((text, i) => [i ? ', ' : '', name(text, 80)]);
+
 // 12345.678 -> "12,346"; four significant digits, as few as tell values apart.
 export function number(value, unit) {
-	if (value === null || value === undefined || !Number.isFinite(value))
+	if (!Number.isFinite(value))
 		return '–';
 	const size = Math.abs(value);
 	const text = size !== 0 && (size >= 1e9 || size < 1e-4)
@@ -75,7 +81,7 @@ export function number(value, unit) {
 
 // "+12.3%"
 export function percent(value) {
-	if (value === null || value === undefined || !Number.isFinite(value))
+	if (!Number.isFinite(value))
 		return '–';
 	const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
 	return `${value > 0 ? '+' : value < 0 ? '−' : ''}${Math.abs(value).toFixed(digits)}%`;
@@ -91,33 +97,29 @@ export function timeText(value) {
 	return (date.getSeconds() ? exact : local).format(date);
 }
 
-// A time (ISO or ms), UTC on hover.
-export function time(value) {
-	const date = value === null || value === undefined ? null : new Date(value);
-	if (!date || Number.isNaN(date.getTime()))
+// A time (ISO or ms) as it is written, with UTC on hover.
+function moment(value, write) {
+	const date = new Date(value ?? NaN);
+	if (Number.isNaN(date.getTime()))
 		return h('span', '–');
-	return h('time', {datetime: date.toISOString(), title: date.toISOString().replace('T', ' ').replace(/\.000Z$|Z$/, ' UTC')},
-		timeText(date));
+	const iso = date.toISOString();
+	return h('time', {datetime: iso, title: `${timeText(date)} (${iso.replace('T', ' ').replace(/\.000Z$|Z$/, ' UTC')})`}, write(date));
 }
 
-// "3 hours ago", with the time on hover.
-export function ago(value, now = Date.now()) {
-	const date = value === null || value === undefined ? null : new Date(value);
-	if (!date || Number.isNaN(date.getTime()))
-		return h('span', '–');
-	let left = (date.getTime() - now) / 1000;
-	let text = 'now';
+export const time = value => moment(value, timeText);
+
+// "3 hours ago"
+export const ago = (value, now = Date.now()) => moment(value, date => {
+	const left = (date.getTime() - now) / 1000;
 	for (const [unit, size] of [['year', 31557600], ['month', 2629800], ['day', 86400], ['hour', 3600], ['minute', 60]])
-		if (Math.abs(left) >= size) {
-			text = relative.format(Math.trunc(left / size), unit);
-			break;
-		}
-	return h('time', {datetime: date.toISOString(), title: `${local.format(date)} (${date.toISOString()})`}, text);
-}
+		if (Math.abs(left) >= size)
+			return relative.format(Math.trunc(left / size), unit);
+	return 'now';
+});
 
 // "4 min 20 s"
 export function duration(seconds) {
-	if (seconds === null || seconds === undefined)
+	if (seconds == null)
 		return '–';
 	const units = [['d', 86400], ['h', 3600], ['min', 60], ['s', 1]];
 	let left = Math.round(seconds);
@@ -136,7 +138,7 @@ export function duration(seconds) {
 // has them; `size` in percent.
 export function verdict(regression, size, direction) {
 	const [kind, word] = direction === 0 ? ['neither', 'changed'] : regression ? ['worse', 'worse'] : ['better', 'better'];
-	const shape = size === null || size === undefined ? '◆' : size > 0 ? '▲' : '▼';
+	const shape = size == null ? '◆' : size > 0 ? '▲' : '▼';
 	return h('span', {class: `verdict ${kind}`}, h('span', {'aria-hidden': 'true'}, shape), ` ${percent(size)} `, h('span.word', word));
 }
 
@@ -177,16 +179,19 @@ export async function awaited(box, promise, text, cancel = null, patience = 300)
 	}
 }
 
-// Puts `parameters` (an object; null removes one) into the address without a new page.
-export function remember(parameters) {
+// The address of this page with other `parameters` (an object; null removes one).
+export function address(parameters) {
 	const url = new URL(location.href);
 	for (const [key, value] of Object.entries(parameters))
-		if (value === null || value === undefined || value === '')
+		if (value == null || value === '')
 			url.searchParams.delete(key);
 		else
 			url.searchParams.set(key, value);
-	history.replaceState(null, '', url);
+	return url.pathname + url.search;
 }
+
+// Puts them into the address without a new page.
+export const remember = parameters => history.replaceState(null, '', address(parameters));
 
 // Loads a page's own style sheet, once.
 export function style(file) {

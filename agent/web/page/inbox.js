@@ -1,6 +1,6 @@
 // The inbox: changes in groups of one cause, the worst first. Filter, choose, say what they are.
 import {get, stopper} from './api.js';
-import {ago, h, name, notice, number, plain, remember, replace, short, style, verdict, waiting} from './dom.js';
+import {ago, h, many, name, notice, number, plain, remember, replace, short, style, verdict, waiting} from './dom.js';
 import {asWas, ask, keyboard, say, sayButtons, states, triageBadge} from './triage.js';
 
 const PAGE = 50; // groups at once
@@ -25,8 +25,6 @@ const filters = {
 };
 
 const kinds = {incident: 'Incident', commit: 'Commit', test: 'Test', change: 'Change'};
-
-const many = (count, word) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
 
 // What the address asks for.
 function settingsOf(url) {
@@ -224,7 +222,7 @@ class Inbox {
 	}
 
 	async loadMore() {
-		if (this.next === null || this.next === undefined || this.asking)
+		if (this.next == null || this.asking)
 			return;
 		// By what is there: what was said has left the list.
 		const answer = await this.tryFetch({limit: PAGE, after: this.groups.size});
@@ -249,7 +247,7 @@ class Inbox {
 				this.isFiltered() ? [' ', h('a', {href: '/'}, 'Show what waits')] : null));
 		else if (this.groups.size > 0)
 			this.list.querySelector('.empty')?.remove();
-		replace(this.end, this.next !== null && this.next !== undefined
+		replace(this.end, this.next != null
 			? h('button', {onclick: () => this.loadMore()}, 'Show more')
 			: this.cut ? 'These are the last 10,000 that were recorded: narrow the filter to see older ones.' : null);
 		this.choosing();

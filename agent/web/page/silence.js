@@ -1,12 +1,8 @@
 // Adding a silence: the dialog of all pages, which shows what it would select.
 import {get, post} from './api.js';
-import {h, name, notice, number, plain, replace, verdict} from './dom.js';
+import {h, many, name, notice, number, plain, replace, verdict} from './dom.js';
 import {redraw} from './states.js';
 import {dialog, person} from './triage.js';
-
-function testLink(test) {
-	return h('a', {href: `/tests?test=${encodeURIComponent(test)}`}, name(test, 80));
-}
 
 function more(shown, all) {
 	return all > shown ? h('li.quiet', `and ${number(all - shown)} more`) : null;
@@ -14,15 +10,14 @@ function more(shown, all) {
 
 // What matchers select: a sentence, and lists of the first ones.
 function selected(answer) {
-	const count = (n, one) => `${number(n)} ${one}${n === 1 ? '' : 's'}`;
 	return [
-		h('p', 'Selects ', h('strong', count(answer.open_changes, 'open change')), ' now, and news of ',
-			h('strong', count(answer.tests, 'test')), '.'),
+		h('p', 'Selects ', h('strong', many(answer.open_changes, 'open change')), ' now, and news of ',
+			h('strong', many(answer.tests, 'test')), '.'),
 		answer.warning ? h('p.warn', '⚠ ', name(answer.warning, 500)) : null,
 		answer.open_changes ? h('details', {'data-key': 'changes'}, h('summary', 'Open changes'), h('ul', answer.first_changes.map(change =>
 			h('li', h('a', {href: `/change/${change.id}`}, name(change.test, 80), ' ', name(change.metric, 80)), ' ', verdict(change.regression, change.size, change.direction))),
 		more(answer.first_changes.length, answer.open_changes))) : null,
-		answer.tests ? h('details', {'data-key': 'tests'}, h('summary', 'Tests'), h('ul', answer.first_tests.map(test => h('li', testLink(test))),
+		answer.tests ? h('details', {'data-key': 'tests'}, h('summary', 'Tests'), h('ul', answer.first_tests.map(test => h('li', h('a', {href: `/tests?test=${encodeURIComponent(test)}`}, name(test, 80)))),
 			more(answer.first_tests.length, answer.tests))) : null,
 	];
 }

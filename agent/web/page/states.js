@@ -65,7 +65,7 @@ export function matcherOf(name, value) {
 export function choice(label, options, chosen, choose) {
 	return h('div.choice', {role: 'group', 'aria-label': label}, options.map(([value, text, count]) =>
 		h('button', {'data-key': `choice ${value}`, 'aria-pressed': String(value === chosen), onclick: () => choose(value)},
-			plain(text), count === null || count === undefined ? null : h('span.count', count.toLocaleString('en')))));
+			plain(text), count == null ? null : h('span.count', count.toLocaleString('en')))));
 }
 
 // A state by a shape, a word and a colour.

@@ -1,15 +1,11 @@
 // What the agent waits for and what troubles it.
-import {ago, badge, duration, facts, h, name, number, plain, replace, time} from './dom.js';
+import {ago, badge, duration, facts, h, name, names, number, plain, replace, time} from './dom.js';
 import {due, mark, table, watch} from './states.js';
 
 const bytes = new Intl.NumberFormat('en', {maximumSignificantDigits: 3});
 
 function size(value) {
 	return value >= 1e9 ? `${bytes.format(value / 1e9)} GB` : value >= 1e6 ? `${bytes.format(value / 1e6)} MB` : `${bytes.format(value / 1e3)} kB`;
-}
-
-function list(names, most = 50) {
-	return names.slice(0, most).map((text, i) => [i ? ', ' : '', name(text, 80)]);
 }
 
 const sendStates = {
@@ -66,9 +62,9 @@ function routeTree(route, above = null) {
 	const same = above && route.receivers.join('\n') === above.receivers.join('\n');
 	return h('li',
 		h('div', {title: `${plain(route.file, 300)}:${route.line}`}, conditions(route), ' → ',
-			route.receivers.length ? h('strong', list(route.receivers)) : h('span.warn', 'nobody'),
+			route.receivers.length ? h('strong', names(route.receivers)) : h('span.warn', 'nobody'),
 			same ? h('span.quiet.small', ' as above') : null,
-			route.group_by.length ? h('span.quiet.small', ' grouped by ', list(route.group_by)) : null,
+			route.group_by.length ? h('span.quiet.small', ' grouped by ', names(route.group_by)) : null,
 			route.continue ? h('span.quiet.small', ' and goes on') : null),
 		route.routes.length ? h('ul', route.routes.map(inner => routeTree(inner, route))) : null);
 }

@@ -1,6 +1,6 @@
 // The monitored tests: what state each is in, and one of them with its configuration.
 import {get, post} from './api.js';
-import {ago, duration, facts, h, name, notice, number, plain, remember, replace, style, time, waiting} from './dom.js';
+import {address, ago, duration, facts, h, many, name, names, notice, number, plain, remember, replace, style, time, waiting} from './dom.js';
 import {choice, due, keepLooking, mark, matcherOf, redraw, table} from './states.js';
 import {keyboard} from './triage.js';
 
@@ -93,8 +93,8 @@ async function list(main, context) {
 	}
 
 	function draw() {
-		const all = ['failing', 'stale', 'new', 'ok', 'elsewhere'].reduce((sum, key) => sum + (answer.states[key] ?? 0), 0);
-		replace(total, `${number(answer.total)} ${answer.total === 1 ? 'test' : 'tests'}`);
+		const all = Object.keys(states).reduce((sum, key) => sum + (answer.states[key] ?? 0), 0);
+		replace(total, many(answer.total, 'test'));
 		replace(filters, choice('State', kinds.map(([value, text]) => [value, text, value ? answer.states[value] ?? 0 : all])
 			.filter(([value, , count]) => count > 0 || value === state || value === '' || value === 'failing'), state, chosen => {
 			state = chosen;
@@ -106,13 +106,10 @@ async function list(main, context) {
 			replace(body, h('p.quiet', q || state ? 'No test is like that.' : 'No tests are monitored.'));
 			return;
 		}
-		const next = new URL(location.href), first = new URL(location.href);
-		next.searchParams.set('after', answer.next ?? '');
-		first.searchParams.delete('after');
 		replace(body,
 			table(columns(context, run), answer.tests, test => ({'data-test': test.name})),
-			h('p.pages', start ? h('a', {href: first.pathname + first.search, 'data-key': 'first'}, '« First page') : null,
-				answer.next ? h('a', {href: next.pathname + next.search, 'data-key': 'next'}, 'Next page »') : null));
+			h('p.pages', start ? h('a', {href: address({after: null}), 'data-key': 'first'}, '« First page') : null,
+				answer.next ? h('a', {href: address({after: answer.next}), 'data-key': 'next'}, 'Next page »') : null));
 	}
 
 	let typing = null;
@@ -178,9 +175,9 @@ async function one(main, context, test) {
 				state && ['Last point', time(state.last_point)],
 				state && ['Next run', due(state.next_run), ` (every ${duration(state.interval_seconds)})`],
 				state && ['Read', `${number(state.points)} points of ${number(state.series)} series`],
-				['Metrics', state?.metrics.length ? state.metrics.slice(0, 50).map((metric, i) => [i ? ', ' : '', name(metric, 80)]) : 'those that its source has'],
-				known.groups.length ? ['Groups', known.groups.slice(0, 50).map((group, i) => [i ? ', ' : '', name(group, 80)])] : null,
-				['Tells', known.receivers.slice(0, 50).map((receiver, i) => [i ? ', ' : '', name(receiver, 80)]),
+				['Metrics', state?.metrics.length ? names(state.metrics) : 'those that its source has'],
+				known.groups.length ? ['Groups', names(known.groups)] : null,
+				['Tells', names(known.receivers),
 					known.routed ? h('span.quiet', ' by the routes') : null],
 				['Defined in', h('code', name(`${known.file}:${known.line}`, 400))]));
 	}
