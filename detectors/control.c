@@ -95,20 +95,6 @@ static double square_of(const struct control *control, double load)
 	return edge * edge + 2 * edge * (load - edge);
 }
 
-static double median_of(const double *values, size_t n, double *buffer)
-{
-	memcpy(buffer, values, n * sizeof *buffer);
-	return sort_median(buffer, n);
-}
-
-/* A robust standard deviation around 0. */
-static double deviation_of(const double *values, size_t n, double *buffer)
-{
-	for (size_t i = 0; i < n; i++)
-		buffer[i] = fabs(values[i]);
-	return 1.4826 * sort_median(buffer, n);
-}
-
 /* Subtracts from each value the centred moving median; at the ends that of the first or last
  * window. `out` is a buffer. */
 static void detrend(double *values, size_t n, double *window, double *out)
@@ -117,18 +103,21 @@ static void detrend(double *values, size_t n, double *window, double *out)
 		size_t from = i > WINDOW / 2 ? i - WINDOW / 2 : 0;
 		if (from + WINDOW > n)
 			from = n - WINDOW;
-		out[i] = values[i] - median_of(values + from, WINDOW, window);
+		memcpy(window, values + from, WINDOW * sizeof *window);
+		out[i] = values[i] - sort_median(window, WINDOW);
 	}
 	memcpy(values, out, n * sizeof *values);
 }
 
-/* Computes the residuals for the coefficients and returns their robust deviation. */
+/* Computes the residuals for the coefficients and returns their robust deviation, around 0. */
 static double residuals_of(const struct load_pairs *pairs, double slope, double bend)
 {
-	for (size_t i = 0; i < pairs->n; i++)
+	for (size_t i = 0; i < pairs->n; i++) {
 		pairs->residuals[i] =
 			pairs->value[i] - slope * pairs->load[i] - bend * pairs->square[i];
-	return deviation_of(pairs->residuals, pairs->n, pairs->window);
+		pairs->window[i] = fabs(pairs->residuals[i]);
+	}
+	return 1.4826 * sort_median(pairs->window, pairs->n);
 }
 
 /* One weighted least-squares fit, with Huber's weights for this deviation of the residuals. */
@@ -149,18 +138,6 @@ static void fit_weighted(
 	bool curved = determinant > 1e-6 * uu * ss;
 	*slope = curved ? (uy * ss - sy * us) / determinant : uu > 0 ? uy / uu : 0;
 	*bend = curved ? (sy * uu - uy * us) / determinant : 0;
-}
-
-static void regress(const struct load_pairs *pairs, struct control *control)
-{
-	double deviation = HUGE_VAL;
-	residuals_of(pairs, 0, 0);
-	for (int round = 0; round < ROUNDS; round++) {
-		fit_weighted(pairs, deviation, &control->slope, &control->bend);
-		deviation = residuals_of(pairs, control->slope, control->bend);
-		if (deviation == 0)
-			return;
-	}
 }
 
 /* Sets the scale of the load and the limits of the curve: all but the outermost hundredth of the
@@ -211,24 +188,14 @@ static void fit_load(struct control *control, const double *values, const double
 	detrend(pairs.value, pairs.n, pairs.window, pairs.residuals);
 	detrend(pairs.load, pairs.n, pairs.window, pairs.residuals);
 	detrend(pairs.square, pairs.n, pairs.window, pairs.residuals);
-	double without = residuals_of(&pairs, 0, 0);
-	regress(&pairs, control);
-	double with = residuals_of(&pairs, control->slope, control->bend);
+	double without = residuals_of(&pairs, 0, 0), with = HUGE_VAL;
+	for (int round = 0; round < ROUNDS && with != 0; round++) {
+		fit_weighted(&pairs, with, &control->slope, &control->bend);
+		with = residuals_of(&pairs, control->slope, control->bend);
+	}
 	control->used = with < (known ? 1 : LIMIT) * without;
 	if (control->used)
 		control->explained = 1 - (with / without) * (with / without);
-}
-
-static void fit_ratio(struct control *control, const double *values, const double *joined, size_t n,
-	double *buffer)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < n; i++)
-		if (!isnan(values[i]) && joined[i] > 0 && isfinite(joined[i]))
-			buffer[count++] = joined[i];
-	control->joined = count;
-	control->centre = count > 0 ? sort_median(buffer, count) : 1;
-	control->used = true;
 }
 
 struct control control_fit(enum control_mode mode, struct points series, struct points other,
@@ -244,10 +211,15 @@ struct control control_fit(enum control_mode mode, struct points series, struct 
 	int64_t own = step_of(series, buffer), others = step_of(other, buffer);
 	control.tolerance = (own > others ? own : others) / 2;
 	control_join(control.tolerance, series, other, joined);
-	if (mode == CONTROL_RATIO)
-		fit_ratio(&control, series.values, joined, series.n, buffer);
-	else
+	if (mode != CONTROL_RATIO) {
 		fit_load(&control, series.values, joined, series.n, known, scratch);
+		return control;
+	}
+	for (size_t i = 0; i < series.n; i++)
+		if (!isnan(series.values[i]) && joined[i] > 0 && isfinite(joined[i]))
+			buffer[control.joined++] = joined[i];
+	control.centre = control.joined > 0 ? sort_median(buffer, control.joined) : 1;
+	control.used = true;
 	return control;
 }
 
@@ -260,28 +232,23 @@ bool control_takes(
 	       (!control->log_load || all_positive(joined, values, n));
 }
 
-static double at_equal_load(const struct control *control, double value, double load)
-{
-	if (!isfinite(load) || (control->log_load && load <= 0))
-		return (double)NAN;
-	double scaled = scaled_load(control, load);
-	double part = control->slope * scaled + control->bend * square_of(control, scaled);
-	return control->log_values ? value * exp(-part) : value - part;
-}
-
-static double relative(const struct control *control, double value, double other)
-{
-	return other > 0 && isfinite(other) ? value / other * control->centre : (double)NAN;
-}
-
 void control_remove(const struct control *control, const double *values, const double *joined,
 	size_t n, double *out)
 {
-	for (size_t i = 0; i < n; i++)
-		if (!control->used || isnan(values[i]))
-			out[i] = values[i];
-		else if (control->mode == CONTROL_LOAD)
-			out[i] = at_equal_load(control, values[i], joined[i]);
-		else
-			out[i] = relative(control, values[i], joined[i]);
+	bool load = control->mode == CONTROL_LOAD;
+	for (size_t i = 0; i < n; i++) {
+		double value = values[i], other = joined[i];
+		if (!control->used || isnan(value)) {
+			out[i] = value;
+		} else if (!isfinite(other) || ((!load || control->log_load) && !(other > 0))) {
+			out[i] = (double)NAN;
+		} else if (load) {
+			double scaled = scaled_load(control, other);
+			double part = control->slope * scaled +
+				      control->bend * square_of(control, scaled);
+			out[i] = control->log_values ? value * exp(-part) : value - part;
+		} else {
+			out[i] = value / other * control->centre;
+		}
+	}
 }

@@ -12,7 +12,7 @@
 #include "detectors/robust.h"
 #include "detectors/stats.h"
 
-static const double OUTLIER = 3.5, PRIOR = 40, MOST_CORRELATED = 0.9;
+static const double OUTLIER = 3.5, MOST_CORRELATED = 0.9;
 /* The constant c of the set of places: -2 ln(1 - sqrt(level)). */
 static const double PLACE_95 = 7.352, PLACE_99 = 10.587;
 
@@ -42,15 +42,6 @@ static struct robust widened(struct robust side, struct robust other)
 		side.spread = fmax(side.spread,
 			fmax(other.spread, fabs(other.median - side.median) / ROBUST_REACH));
 	return side;
-}
-
-static void clip(double *values, size_t cut, size_t n)
-{
-	double room[DESCRIBE_SIDE];
-	struct robust before = robust_of(values, cut, room);
-	struct robust after = robust_of(values + cut, n - cut, room);
-	robust_clip(values, cut, widened(before, after), values);
-	robust_clip(values + cut, n - cut, widened(after, before), values + cut);
 }
 
 static struct sides sides_of(const double *values, size_t n, size_t cut)
@@ -125,8 +116,7 @@ static void place_of(const struct sides *sides, double constant, size_t *from, s
 static double variance_of_mean(const struct sides *sides, struct moments side)
 {
 	double pooled = sides->within / (double)(sides->n - 2);
-	double variance = (side.squares + PRIOR * pooled) / ((double)side.n + PRIOR - 1);
-	return variance / (double)side.n * sides->inflation;
+	return moments_moderated(side, pooled) / (double)side.n * sides->inflation;
 }
 
 /* The t of a two-sided 95% interval, to three digits: Cornish and Fisher's expansion. */
@@ -184,33 +174,30 @@ static void set_size(struct change *change, const struct sides *sides)
 	describe_size(change, &levels);
 }
 
-/* Values far from both levels say nothing about the place of the step: they count as the middle of
- * the two, equally far from both. */
-static void neutralise_outliers(const double *values, double *near, const struct sides *sides)
-{
-	double m1 = sides->before.mean, m2 = sides->after.mean;
-	double deviation = sides->n > 2 ? sqrt(sides->within / (double)(sides->n - 2)) : 0;
-	double reach = OUTLIER * deviation;
-	for (size_t i = 0; i < sides->n; i++)
-		if (fabs(values[i] - m1) > reach && fabs(values[i] - m2) > reach)
-			near[i] = 0.5 * (m1 + m2);
-}
-
 void describe_step(struct change *change, const double *values, const size_t *places, size_t start,
 	size_t cut, size_t end, int unit)
 {
-	double near[2 * DESCRIBE_SIDE];
+	double near[2 * DESCRIBE_SIDE], room[DESCRIBE_SIDE];
 	size_t from = cut - start > DESCRIBE_SIDE ? cut - DESCRIBE_SIDE : start;
 	size_t to = end - cut > DESCRIBE_SIDE ? cut + DESCRIBE_SIDE : end;
 	size_t first, last;
 	memcpy(near, values + from, (to - from) * sizeof(double));
-	clip(near, cut - from, to - from);
-	struct sides sides = sides_of(near, to - from, cut - from);
+	size_t n1 = cut - from, n2 = to - cut;
+	struct robust before = robust_of(near, n1, room), after = robust_of(near + n1, n2, room);
+	robust_clip(near, n1, widened(before, after), near);
+	robust_clip(near + n1, n2, widened(after, before), near + n1);
+	struct sides sides = sides_of(near, n1 + n2, n1);
 	change->kind = CHANGE_STEP;
 	change->level_before = ldexp(sides.before.mean, -unit);
 	change->level_after = ldexp(sides.after.mean, -unit);
 	set_size(change, &sides);
-	neutralise_outliers(values + from, near, &sides);
+	/* Values far from both levels say nothing about the place of the step: they count as the
+	 * middle of the two, equally far from both. */
+	double m1 = sides.before.mean, m2 = sides.after.mean;
+	double reach = OUTLIER * (sides.n > 2 ? sqrt(sides.within / (double)(sides.n - 2)) : 0);
+	for (size_t i = 0; i < sides.n; i++)
+		if (fabs(values[from + i] - m1) > reach && fabs(values[from + i] - m2) > reach)
+			near[i] = 0.5 * (m1 + m2);
 	place_of(&sides, PLACE_95, &first, &last);
 	change->place_from = places ? places[from + first] : from + first;
 	change->place_to = places ? places[from + last] : from + last;

@@ -98,25 +98,16 @@ static void add_group(struct table *table, size_t n1, size_t n2, size_t below, s
 	}
 }
 
-/* Charges the work: a group of t values takes part in up to t sums for each number chosen. */
-static bool spend_groups(const struct ranking *ranking, const struct table *table, size_t n1,
-	struct scratch *scratch)
-{
-	size_t terms = 0;
-	for (size_t i = 0; i < ranking->count; i++) {
-		size_t t = ranking->groups[i] < n1 ? ranking->groups[i] : n1;
-		terms += t * n1;
-	}
-	return scratch_spend(scratch, terms * (table->most + 1) / 2);
-}
-
 /* P(U <= u) over all choices of n1 values. */
 static double lower_tail(
 	const struct ranking *ranking, size_t n1, size_t n2, double u, struct scratch *scratch)
 {
 	struct table table = {.most = (size_t)(2 * u)};
-	size_t size = (n1 + 1) * (table.most + 1), below = 0;
-	if (!spend_groups(ranking, &table, n1, scratch))
+	size_t size = (n1 + 1) * (table.most + 1), below = 0, terms = 0;
+	/* A group of t values takes part in up to t sums for each number chosen. */
+	for (size_t i = 0; i < ranking->count; i++)
+		terms += n1 * (ranking->groups[i] < n1 ? ranking->groups[i] : n1);
+	if (!scratch_spend(scratch, terms * (table.most + 1) / 2))
 		return 1;
 	table.ways = scratch_take(scratch, size, sizeof(double));
 	memset(table.ways, 0, size * sizeof(double));
@@ -150,12 +141,6 @@ static double normal_p(const struct ranking *ranking)
 	return away <= 0 || !(variance > 0) ? 1 : erfc(away / sqrt(2 * variance));
 }
 
-static bool is_exact(const struct ranking *ranking)
-{
-	size_t larger = ranking->n1 > ranking->n2 ? ranking->n1 : ranking->n2;
-	return larger <= (ranking->tied > 0 ? EXACT_MOST_TIED : EXACT_MOST);
-}
-
 static struct mannwhitney test(const double *first, size_t n1, const double *second, size_t n2,
 	bool exact, struct scratch *scratch)
 {
@@ -165,9 +150,10 @@ static struct mannwhitney test(const double *first, size_t n1, const double *sec
 		return (struct mannwhitney){.p = 1};
 	struct ranking ranking = rank(first, n1, second, n2, scratch);
 	struct mannwhitney result = {.u = ranking.u, .p = 1, .flat = ranking.count == 1};
+	size_t larger = n1 > n2 ? n1 : n2, most = ranking.tied > 0 ? EXACT_MOST_TIED : EXACT_MOST;
 	if (!result.flat)
-		result.p = exact && is_exact(&ranking) ? exact_p(&ranking, scratch)
-						       : normal_p(&ranking);
+		result.p =
+			exact && larger <= most ? exact_p(&ranking, scratch) : normal_p(&ranking);
 	return result;
 }
 

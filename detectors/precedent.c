@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "agent/base/arena.h"
-#include "detectors/scratch.h"
+#include "agent/model/series.h"
 #include "detectors/sort.h"
 
 enum {
@@ -72,13 +72,6 @@ static size_t place_in(const double *sorted, size_t n, double value)
 	return low;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Centred moving medians of z; those of the last places are `last`, those of the first the first
  * whole window's. */
 static void moving_medians(const double *z, size_t n, size_t width, double last, double *out)
@@ -94,7 +87,7 @@ static void moving_medians(const double *z, size_t n, size_t width, double last,
 		return;
 	}
 	memcpy(sorted, z, width * sizeof *sorted);
-	qsort(sorted, width, sizeof *sorted, by_value);
+	sort_sort(sorted, width);
 	for (size_t i = 0; i + width <= n; i++) {
 		if (i > 0) {
 			size_t at = place_in(sorted, width, z[i - 1]);
@@ -109,19 +102,6 @@ static void moving_medians(const double *z, size_t n, size_t width, double last,
 	}
 	for (size_t i = 0; i < half; i++)
 		out[i] = out[half];
-}
-
-/* The scale on which heights are compared. */
-static void scale(const double *values, size_t n, double *z)
-{
-	double least = HUGE_VAL;
-
-	for (size_t i = 0; i < n; i++)
-		least = fmin(least, values[i]);
-	for (size_t i = 0; i < n; i++)
-		z[i] = least > 0    ? log(values[i])
-		       : least >= 0 ? sqrt(values[i] + 0.375)
-				    : values[i];
 }
 
 /* The lag-1 autocorrelation of normal values whose neighbours have the same sign as often. */
@@ -202,7 +182,7 @@ static void follow(const double *z, size_t low, size_t k, size_t width, double l
 static bool has_passed(const double *values, size_t low, size_t place, size_t m, size_t width)
 {
 	size_t first = place > MOST ? place - MOST : 0, k = place - first;
-	double *z, *heights, *buffer, level, step;
+	double *z, *heights, *buffer, level, step, least = HUGE_VAL;
 	bool passed = false;
 
 	if (k < LEAST_HISTORY || m > k / 2)
@@ -211,7 +191,13 @@ static bool has_passed(const double *values, size_t low, size_t place, size_t m,
 	z = memory_new(3 * (k + m), sizeof *z);
 	heights = z + k + m;
 	buffer = heights + k + m;
-	scale(values + first, k + m, z);
+	values += first;
+	for (size_t i = 0; i < k + m; i++)
+		least = fmin(least, values[i]);
+	for (size_t i = 0; i < k + m; i++) /* on the scale on which heights are compared */
+		z[i] = least > 0    ? log(values[i])
+		       : least >= 0 ? sqrt(values[i] + 0.375)
+				    : values[i];
 	level = median_of(z + low, k - low, buffer);
 	step = median_of(z + k, m, buffer) - level;
 	for (size_t median = m < PRECEDENT_SHORT ? NARROW : WIDE;
@@ -225,41 +211,13 @@ static bool has_passed(const double *values, size_t low, size_t place, size_t m,
 	return passed;
 }
 
-/*
- * How long what passed before must have lasted to be like a step at `place`: nearly as long as the
- * step by now. Two weeks have seen too little to tell by that: until a day is over two values do.
- */
-static size_t width_of(const int64_t *times, size_t n, size_t place, bool cut)
-{
-	size_t m = n - place;
-	bool young = !cut && times[place] < times[0] + NEW * DAY;
-	bool early = young && times[n - 1] < times[place] + DAY;
-
-	return m <= ONE ? 1 : early ? 2 : m - 1;
-}
-
-static size_t at_time(const int64_t *times, size_t n, int64_t time)
-{
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (times[middle] < time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Whether the values so long before those from `place` on have the level `after`, which is that far
  * from `step` being all of it; -1: there are none. */
 static int had_level(const double *values, const int64_t *times, size_t n, size_t place,
 	int64_t earlier, double after, double step)
 {
-	size_t m = n - place, from = at_time(times, n, times[place] - earlier);
-	size_t to = at_time(times, n, times[n - 1] - earlier + 1);
+	size_t m = n - place, from = times_lower_bound(times, n, times[place] - earlier);
+	size_t to = times_lower_bound(times, n, times[n - 1] - earlier + 1);
 	double buffer[PRECEDENT_LONG], then;
 
 	if (from == 0)
@@ -330,7 +288,17 @@ enum precedent_verdict precedent_of(const double *values, const int64_t *times, 
 		return verdict;
 	if (is_weekly(values, times, n, place))
 		return PRECEDENT_WEEKLY;
-	return has_passed(values, low, place, n - place, width_of(times, n, place, cut))
+	/*
+	 * What passed before must have lasted nearly as long as the step by now. Two weeks have
+	 * seen too little to tell by that: until a day is over two values do.
+	 */
+	size_t m = n - place;
+	bool young = !cut && times[place] < times[0] + NEW * DAY;
+	bool early = young && times[n - 1] < times[place] + DAY;
+	return has_passed(values, low, place, m,
+		       m <= ONE ? 1
+		       : early  ? 2
+				: m - 1)
 		       ? PRECEDENT_PASSED
 		       : PRECEDENT_NONE;
 }

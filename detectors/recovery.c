@@ -52,15 +52,6 @@ static void take_after(struct sides *sides, const double *values, size_t from, s
 			sides->values[sides->before + sides->after++] = values[i];
 }
 
-static size_t count_values(const double *values, size_t from, size_t to)
-{
-	size_t count = 0;
-
-	for (size_t i = from; i < to; i++)
-		count += isfinite(values[i]) != 0;
-	return count;
-}
-
 /* Whether the interval of the difference includes the old level or lies beyond it. */
 static bool reaches(const struct sides *sides, const struct change *between, int sign)
 {
@@ -71,46 +62,30 @@ static bool reaches(const struct sides *sides, const struct change *between, int
 		       .p > EQUAL_P;
 }
 
-/* Whether the remainder of the step, relative and absolute, counts as none. */
-static bool is_nothing(const struct change *between, double left)
-{
-	double before = between->level_before, after = between->level_after;
-
-	return left <= NOTHING && (before == 0 || fabs(after - before) < MOST_LEFT * fabs(before));
-}
-
 /* Compares the later level of `sides` with the earlier one, from which the step went away. */
 static void judge(const struct sides *sides, double step, struct recovery *out)
 {
 	struct change between;
-	double left;
+	double before, rest, left;
 	int sign = step > 0 ? 1 : -1;
+	bool nothing; /* remains of the step, relative and absolute */
 
 	describe_step(
 		&between, sides->values, NULL, 0, sides->before, sides->before + sides->after, 0);
-	left = (between.level_after - between.level_before) / step;
+	before = between.level_before;
+	rest = between.level_after - before;
+	left = rest / step;
+	nothing = left <= NOTHING && (before == 0 || fabs(rest) < MOST_LEFT * fabs(before));
 	out->verdict = RECOVERY_NONE;
 	if (!(left < MOST_LEFT))
 		return;
 	out->verdict = RECOVERY_WAIT;
 	out->beyond = left < -MOST_LEFT;
 	out->few = sides->after < RECOVERY_LEAST;
-	if (out->few || !(is_nothing(&between, left) || reaches(sides, &between, sign)))
+	if (out->few || !(nothing || reaches(sides, &between, sign)))
 		return;
 	out->verdict = RECOVERY_OVER;
 	out->level = between.level_after;
-}
-
-/* Where the level behind a change begins, and where it ends. */
-static size_t level_begins(const struct change *change)
-{
-	return change->kind == CHANGE_TREND && change->place_to > change->index ? change->place_to
-										: change->index;
-}
-
-static size_t level_ends(const struct change *changes, size_t count, size_t which, size_t n)
-{
-	return which + 1 < count ? changes[which + 1].index : n;
 }
 
 static const struct recovery lasting = {.verdict = RECOVERY_NONE, .way = SIZE_MAX};
@@ -123,12 +98,14 @@ static struct recovery find_back(const double *values, size_t n, const struct ch
 	struct recovery out = lasting;
 
 	for (size_t i = next; i < count; i++) {
-		struct recovery one = {.from = level_begins(&changes[i]), .way = i};
+		const struct change *change = &changes[i];
+		bool trend = change->kind == CHANGE_TREND && change->place_to > change->index;
+		struct recovery one = {.from = trend ? change->place_to : change->index, .way = i};
 
 		/* Only a change of the other direction can bring the level back. */
-		if (!((changes[i].level_after - changes[i].level_before) * step < 0))
+		if (!((change->level_after - change->level_before) * step < 0))
 			continue;
-		take_after(sides, values, one.from, level_ends(changes, count, i, n));
+		take_after(sides, values, one.from, i + 1 < count ? changes[i + 1].index : n);
 		if (sides->after == 0)
 			continue;
 		judge(sides, step, &one);
@@ -222,18 +199,6 @@ static double spread_of(const struct sides *sides)
 	return spread > 0 ? spread : sum / (double)n;
 }
 
-/* Narrows [*start, *end) to the last change before `first` and the next one behind `place`. */
-static void bounds_of(const struct change *changes, size_t count, size_t first, size_t place,
-	size_t *start, size_t *end)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (changes[i].index < first)
-			*start = changes[i].index;
-		if (changes[i].index > place && changes[i].index < *end)
-			*end = changes[i].index;
-	}
-}
-
 /* The level before the place: a median, which the first values of an excursion do not move. False
  * if there are too few values. */
 static bool level_before(
@@ -249,32 +214,23 @@ static bool level_before(
 	return true;
 }
 
-/* Whether the next values still lie where the excursion does: it was cut at its maximum length. */
-static bool continues(const struct sides *sides, double level, double step)
-{
-	size_t count = sides->after < RECOVERY_LEAST ? sides->after : RECOVERY_LEAST;
-
-	return (moments_of(sides->values + sides->before, count).mean - level) / step >= MOST_LEFT;
-}
-
-/* Whether the excursion may be the change announced as `told`. It may be smaller, since the step
- * may have been estimated from other values then. */
-static bool can_be(const struct told_step *told, double step, size_t width)
-{
-	return fabs(told->step) <= MOST_SMALLER * fabs(step) && 2 * width >= told->followed;
-}
-
 struct recovery recovery_of_excursion(const double *values, size_t n, const struct change *changes,
 	size_t count, const struct told_step *told)
 {
 	size_t place = told->place, first = place > PLACE_REACH ? place - PLACE_REACH : 0;
-	size_t start = 0, end = n, next = n;
+	size_t start = 0, end = n, next = n, width = 0;
 	int sign = told->step > 0 ? 1 : -1;
 	struct recovery out = lasting;
 	struct sides sides;
 	double level, step;
 
-	bounds_of(changes, count, first, place + PLACE_REACH, &start, &end);
+	/* From the last change before the place to the next one behind it */
+	for (size_t i = 0; i < count; i++) {
+		if (changes[i].index < first)
+			start = changes[i].index;
+		if (changes[i].index > place + PLACE_REACH && changes[i].index < end)
+			end = changes[i].index;
+	}
 	if (place >= n || !level_before(values, start, first, &sides, &level))
 		return out;
 	struct excursion found = search(values, place, end, level, sign);
@@ -288,10 +244,17 @@ struct recovery recovery_of_excursion(const double *values, size_t n, const stru
 	take_after(&sides, values, found.to, next);
 	if (sides.after == 0)
 		return out;
-	size_t width = count_values(values, found.from, found.to);
+	for (size_t i = found.from; i < found.to; i++)
+		width += isfinite(values[i]) != 0;
 	step = sign * sqrt(found.explained / (double)width);
+	/* It may be smaller than announced, since the step may have been estimated from other
+	 * values then. */
 	if (found.explained < EVIDENCE * EVIDENCE * pow(spread_of(&sides), 2) ||
-		!can_be(told, step, width) || continues(&sides, level, step))
+		fabs(told->step) > MOST_SMALLER * fabs(step) || 2 * width < told->followed)
+		return out;
+	/* If the next values still lie where it does, it was cut at its maximum length. */
+	size_t few = sides.after < RECOVERY_LEAST ? sides.after : RECOVERY_LEAST;
+	if ((moments_of(sides.values + sides.before, few).mean - level) / step >= MOST_LEFT)
 		return out;
 	out.from = found.to;
 	judge(&sides, step, &out);

@@ -1,13 +1,5 @@
 #include "detectors/refit.h"
 
-/* The index of the first point since the last fit, which includes that fit's last point. */
-static size_t first_new(const struct refit *refit, const int64_t *times, size_t n)
-{
-	while (n > 0 && times[n - 1] >= refit->at)
-		n--;
-	return n;
-}
-
 /* Whether the season need not be fitted again. */
 static bool is_current(
 	const struct refit *refit, const double *values, const int64_t *times, size_t n)
@@ -15,7 +7,9 @@ static bool is_current(
 	if (!refit->fitted || times[n - 1] >= refit->at + REFIT_EVERY ||
 		(refit->few && n >= SEASON_LEAST))
 		return false;
-	size_t first = first_new(refit, times, n);
+	size_t first = n; /* of the points since the last fit, with that fit's last point */
+	while (first > 0 && times[first - 1] >= refit->at)
+		first--;
 
 	return season_takes(&refit->season, values + first, n - first);
 }

@@ -12,44 +12,23 @@
 
 static const double EVIDENCE = 0.1;
 
-/* Narrows [*start, *end) to the segment around the place. */
-static void bounds_of(
-	const struct change *changes, size_t count, size_t place, size_t *start, size_t *end)
-{
-	for (size_t i = 0; i < count && changes[i].index <= place; i++)
-		*start = changes[i].index;
-	for (size_t i = count; i > 0 && changes[i - 1].index > place; i--)
-		*end = changes[i - 1].index;
-}
-
-static size_t take_before(const double *values, size_t start, size_t place, double *out)
-{
-	size_t count = 0;
-	for (size_t i = place; i > start && count < RETRACTION_REACH; i--)
-		if (isfinite(values[i - 1]))
-			out[count++] = values[i - 1];
-	return count;
-}
-
-static size_t take_after(const double *values, size_t place, size_t end, double *out)
-{
-	size_t count = 0;
-	for (size_t i = place; i < end && count < RETRACTION_REACH; i++)
-		if (isfinite(values[i]))
-			out[count++] = values[i];
-	return count;
-}
-
 bool retraction_holds(const double *values, size_t n, const struct change *changes, size_t count,
 	size_t place, int sign)
 {
 	double sides[2 * RETRACTION_REACH], scaled[2 * RETRACTION_REACH];
-	size_t start = 0, end = n;
+	size_t start = 0, end = n, n1 = 0, n2 = 0;
 	if (place >= n)
 		return false;
-	bounds_of(changes, count, place, &start, &end);
-	size_t n1 = take_before(values, start, place, sides);
-	size_t n2 = take_after(values, place, end, sides + n1);
+	for (size_t i = 0; i < count && changes[i].index <= place; i++)
+		start = changes[i].index;
+	for (size_t i = count; i > 0 && changes[i - 1].index > place; i--)
+		end = changes[i - 1].index;
+	for (size_t i = place; i > start && n1 < RETRACTION_REACH; i--)
+		if (isfinite(values[i - 1]))
+			sides[n1++] = values[i - 1];
+	for (size_t i = place; i < end && n2 < RETRACTION_REACH; i++)
+		if (isfinite(values[i]))
+			sides[n1 + n2++] = values[i];
 	if (n1 < 2 || n2 < 2)
 		return false;
 	finite_scale(sides, n1 + n2, scaled);
@@ -68,15 +47,6 @@ static int compare_marks(const void *a, const void *b)
 	return (left->tie > right->tie) - (left->tie < right->tie);
 }
 
-/* Whether they are one step: from the same level, to less than twice as far. */
-static bool are_alike(const struct mark *known, const struct mark *found)
-{
-	double step = fabs(known->after - known->before);
-
-	return fabs(found->before - known->before) < step / 2 &&
-	       fabs(found->after - known->after) < step;
-}
-
 /*
  * The distance between two neighbouring marks, one known and one found; HUGE_VAL if they cannot be
  * the same change.
@@ -84,13 +54,15 @@ static bool are_alike(const struct mark *known, const struct mark *found)
 static double distance_between(const struct mark *left, const struct mark *right)
 {
 	const struct mark *known = left->found ? right : left, *found = left->found ? left : right;
-	double distance = right->place - left->place;
+	double distance = right->place - left->place, step = fabs(known->after - known->before);
+	/* One step: from the same level, to less than twice as far */
+	bool alike = fabs(found->before - known->before) < step / 2 &&
+		     fabs(found->after - known->after) < step;
 	if (left->found == right->found || found->known || left->sign != right->sign)
 		return HUGE_VAL;
 	if (distance > RETRACTION_MOVE)
 		return HUGE_VAL;
-	if ((found == right ? distance >= known->followed : known->followed == 0) &&
-		!are_alike(known, found))
+	if ((found == right ? distance >= known->followed : known->followed == 0) && !alike)
 		return HUGE_VAL;
 	return distance;
 }

@@ -11,15 +11,6 @@
 /* Nine in ten normal values lie within so many deviations of their median. */
 static const double NINE_IN_TEN = 1.645;
 
-/* For values most of which are equal, so that their MAD is 0: deviations that one in ten values has
- * are no outliers there, such as the ones among the zeros of a count. */
-static double spread_of_ties(double *sizes, size_t n, double sum)
-{
-	sort_sort(sizes, n);
-	double shared = sizes[(size_t)ceil(0.9 * (double)n) - 1];
-	return shared > 0 ? shared / NINE_IN_TEN : 0.5 * sum / (double)n;
-}
-
 struct robust robust_of(const double *values, size_t n, double *room)
 {
 	struct robust level;
@@ -30,8 +21,13 @@ struct robust robust_of(const double *values, size_t n, double *room)
 		sum += room[i] = fabs(values[i] - level.median);
 	level.spread = 1.4826 * sort_median(room, n);
 	level.tied = level.spread == 0;
-	if (level.tied && sum > 0 && isfinite(sum))
-		level.spread = spread_of_ties(room, n, sum);
+	/* Where most values are equal, so that their MAD is 0, deviations that one in ten has are
+	 * no outliers, such as the ones among the zeros of a count. */
+	if (level.tied && sum > 0 && isfinite(sum)) {
+		sort_sort(room, n);
+		double shared = room[(size_t)ceil(0.9 * (double)n) - 1];
+		level.spread = shared > 0 ? shared / NINE_IN_TEN : 0.5 * sum / (double)n;
+	}
 	return level;
 }
 

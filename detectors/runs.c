@@ -6,11 +6,6 @@
 #include "detectors/scratch.h"
 #include "detectors/stats.h"
 
-static bool is_same_run(const struct samples *samples, size_t one, size_t other)
-{
-	return samples->runs && samples->runs[one] == samples->runs[other];
-}
-
 struct runs runs_of(
 	const struct samples *samples, const struct segments *segments, struct scratch *scratch)
 {
@@ -22,7 +17,8 @@ struct runs runs_of(
 	};
 	for (size_t i = 0; i < n; i++) {
 		uint64_t hash = samples->hashes ? samples->hashes[places[i]] : 0;
-		if (i == 0 || !is_same_run(samples, places[i - 1], places[i])) {
+		if (i == 0 || !samples->runs ||
+			samples->runs[places[i - 1]] != samples->runs[places[i]]) {
 			runs.starts[runs.count] = i;
 			runs.hashes[runs.count++] = hash;
 		} else if (runs.hashes[runs.count - 1] == 0) {

@@ -128,8 +128,7 @@ const double *findings_values_as(
 	double *values;
 	if (findings == model)
 		return findings_values(arena, findings);
-	values = arena_array(arena, n, sizeof *values);
-	memcpy(values, series->values, n * sizeof *values);
+	values = arena_copy(arena, series->values, n, sizeof *values);
 	if (model->rule) {
 		double *joined = arena_array(arena, n, sizeof *joined);
 		control_join(model->control.tolerance, analysis_points(series),
@@ -141,28 +140,19 @@ const double *findings_values_as(
 	return values;
 }
 
-/* The stretch between the changes on either side of one. */
-static void stretch_of(
-	const struct findings *findings, const struct change *change, size_t *from, size_t *to)
-{
-	*from = 0;
-	*to = findings->series->axis->n;
-	for (size_t i = 0; i < findings->count; i++) {
-		size_t index = findings->changes[i].index;
-		if (index < change->index && index > *from)
-			*from = index;
-		if (index > change->index && index < *to)
-			*to = index;
-	}
-}
-
 /* How the other series changed at the same place: the step from before the change's place to after
  * it. */
 static bool change_of_other(const struct findings *findings, const struct change *change,
 	struct arena *arena, struct change *out)
 {
-	size_t from, to, n = 0, cut;
-	stretch_of(findings, change, &from, &to);
+	size_t from = 0, to = findings->series->axis->n, n = 0, cut;
+	for (size_t i = 0; i < findings->count; i++) { /* between the changes on either side */
+		size_t index = findings->changes[i].index;
+		if (index < change->index && index > from)
+			from = index;
+		if (index > change->index && index < to)
+			to = index;
+	}
 	double *values = arena_array(arena, to - from, sizeof *values);
 	for (size_t i = from; i < change->place_from; i++)
 		if (isfinite(findings->joined[i]))
@@ -230,12 +220,6 @@ bool analysis_other(struct arena *arena, const struct test *test, const struct d
 	return true;
 }
 
-static void *keep(struct arena *arena, const void *items, size_t count, size_t size)
-{
-	void *out = arena_array(arena, count, size);
-	return count ? memcpy(out, items, count * size) : out;
-}
-
 struct findings analysis_adjust(struct arena *arena, const struct series *series,
 	const struct detection *detection, const struct control_rule *rule,
 	const struct series *other, struct scratch *scratch)
@@ -249,10 +233,12 @@ struct findings analysis_adjust(struct arena *arena, const struct series *series
 	struct season season = season_fit(analysis_season(detection), analysis_clock(detection), 0,
 		findings_points(&out), series->axis->times, series->axis->n, scratch);
 	out.season = season;
-	out.season.profile = keep(arena, season.profile, season.cells, sizeof *season.profile);
+	out.season.profile =
+		arena_copy(arena, season.profile, season.cells, sizeof *season.profile);
 	out.season.sundays =
-		keep(arena, season.sundays, season.sunday_count, sizeof *season.sundays);
-	out.season.swings = keep(arena, season.swings, season.swing_count, sizeof *season.swings);
+		arena_copy(arena, season.sundays, season.sunday_count, sizeof *season.sundays);
+	out.season.swings =
+		arena_copy(arena, season.swings, season.swing_count, sizeof *season.swings);
 	season_free(&season);
 	return out;
 }
@@ -276,8 +262,7 @@ bool analysis_detect(struct arena *arena, const struct sampling *sampling,
 	bool good =
 		detector_run(detector, &samples, detection->options, scratch, found, &count, error);
 	count = good ? count : 0;
-	struct change *changes = arena_array(arena, count, sizeof *changes);
-	memcpy(changes, found, count * sizeof *changes);
+	struct change *changes = arena_copy(arena, found, count, sizeof *changes);
 	for (size_t i = 0; i < count; i++)
 		change_shift(&changes[i], (ptrdiff_t)from);
 	free(found);

@@ -71,24 +71,20 @@ static void forget(struct companions *companions)
 		leave(companions->items[i]);
 }
 
-static void fail(struct task *task, const struct companion *companion)
-{
-	if (task->failed)
-		return;
-	task->failed = true;
-	task->error = companion->task->error;
-	task->trouble = companion->task->trouble;
-	(void)error_prefix(
-		&task->error, "test \"%s\", referenced by other tests: ", companion->test->name);
-}
-
 /* One of the companions that the waiter waits for has arrived. */
 static void arrive(struct waiter *waiter, const struct companion *companion)
 {
-	if (companion->task->failed)
-		fail(waiter->task, companion);
+	struct task *task = waiter->task;
+
+	if (companion->task->failed && !task->failed) {
+		task->failed = true;
+		task->error = companion->task->error;
+		task->trouble = companion->task->trouble;
+		(void)error_prefix(&task->error,
+			"test \"%s\", referenced by other tests: ", companion->test->name);
+	}
 	if (--waiter->pending == 0)
-		waiter->ready(waiter->task);
+		waiter->ready(task);
 }
 
 static void fetched(struct task *task)
@@ -102,16 +98,9 @@ static void fetched(struct task *task)
 	}
 }
 
-static struct companion *find_pooled(const struct companions_way *way, const struct query *query,
-	const struct control_rule *rule)
+static bool is_for(const struct companion *companion, const struct control_rule *rule)
 {
-	struct companion *at = way->pool ? way->pool->first : NULL;
-
-	while (at && !(at->test == rule->test && order_same(at->metric, rule->metric) &&
-			     order_same(at->branch, query->branch) && at->since == query->since &&
-			     at->until == query->until))
-		at = at->next;
-	return at;
+	return companion->test == rule->test && order_same(companion->metric, rule->metric);
 }
 
 static struct companion *add_companion(const struct companions_way *way, const struct query *query,
@@ -140,33 +129,12 @@ static struct companion *add_companion(const struct companions_way *way, const s
 	return companion;
 }
 
-static void begin(const struct companions_way *way, struct companion *companion)
+static struct companion *find(const struct companions *companions, const struct control_rule *rule)
 {
-	struct task *task = companion->task;
-
-	if (!companion->test->unsupported) {
-		way->submit(way->context, task);
-		return;
-	}
-	task->failed = !error_set(&task->error, ERROR_DATA, "%s", companion->test->unsupported);
-	task->trouble = "configuration";
-	fetched(task);
-}
-
-/* Whether the other series has to be fetched: it belongs to another test, or only some metrics of
- * this one are read. */
-static bool needs_fetch(const struct task *task, const struct control_rule *rule)
-{
-	return rule->test != task->test || task->query.metric_count < task->test->metric_count;
-}
-
-static bool has(const struct companions *companions, const struct control_rule *rule)
-{
-	for (size_t i = 0; i < companions->count; i++)
-		if (companions->items[i]->test == rule->test &&
-			order_same(companions->items[i]->metric, rule->metric))
-			return true;
-	return false;
+	for (size_t i = 0; companions && i < companions->count; i++)
+		if (is_for(companions->items[i], rule))
+			return companions->items[i];
+	return NULL;
 }
 
 static const struct control_rule *rule_at(const struct test *test, size_t i)
@@ -214,7 +182,8 @@ void companions_fetch(
 	const struct companions_way *way, struct task *task, void (*ready)(struct task *task))
 {
 	const struct test *test = task->test;
-	struct arena *arena = task->query.arena;
+	const struct query *query = &task->query;
+	struct arena *arena = query->arena;
 	struct companions *companions = arena_alloc(arena, sizeof *companions);
 	struct waiter *waiter = arena_alloc(arena, sizeof *waiter);
 
@@ -223,10 +192,17 @@ void companions_fetch(
 	for (size_t i = 0; i <= test->metric_count; i++) {
 		const struct control_rule *rule = rule_at(test, i);
 
-		if (!rule || !rule->test || !is_read(task, i) || !needs_fetch(task, rule) ||
-			has(companions, rule))
+		/* Only a series of another test, or of a metric that is not read, is fetched. */
+		if (!rule || !rule->test || !is_read(task, i) || find(companions, rule) ||
+			(rule->test == test && query->metric_count >= test->metric_count))
 			continue;
-		struct companion *companion = find_pooled(way, &task->query, rule);
+		struct companion *companion = way->pool ? way->pool->first : NULL;
+
+		while (companion &&
+			!(is_for(companion, rule) && order_same(companion->branch, query->branch) &&
+				companion->since == query->since &&
+				companion->until == query->until))
+			companion = companion->next;
 		bool fresh = !companion;
 
 		if (fresh)
@@ -242,8 +218,15 @@ void companions_fetch(
 
 		*place = (struct place){waiter, companion->line};
 		companion->line = place;
-		if (fresh)
-			begin(way, companion);
+		struct task *other = companion->task;
+		if (fresh && !rule->test->unsupported) {
+			way->submit(way->context, other);
+		} else if (fresh) {
+			other->failed = !error_set(
+				&other->error, ERROR_DATA, "%s", rule->test->unsupported);
+			other->trouble = "configuration";
+			fetched(other);
+		}
 	}
 	task->companions = companions;
 	task->forget = forget;
@@ -286,14 +269,13 @@ const struct series *companions_find(const struct companions *companions, const 
 	const struct control_rule *rule, const struct dataset *own, const struct series *series,
 	struct error *error)
 {
-	const struct dataset *data = rule->test == test ? own : NULL;
+	const struct companion *other = find(companions, rule);
+	const struct dataset *data = other                ? &other->task->query.data
+				     : rule->test == test ? own
+							  : NULL;
 	const struct series *found;
 	size_t count = 0;
 
-	for (size_t i = 0; companions && i < companions->count; i++)
-		if (companions->items[i]->test == rule->test &&
-			order_same(companions->items[i]->metric, rule->metric))
-			data = &companions->items[i]->task->query.data;
 	found = data ? pick(data, rule->metric, series, &count) : NULL;
 	if (found)
 		return found;

@@ -90,28 +90,22 @@ static const char *shared_value(
 	return value;
 }
 
-/* The index at which the last points begin. */
-static size_t last_points(const struct series *series)
-{
-	size_t index = series->axis->n, points = 0;
-
-	while (index > 0 && points < ENVIRONMENT_POINTS)
-		points += (size_t)!isnan(series->values[--index]);
-	return index;
-}
-
 bool environment_value(
 	const char *label, const struct series *series, size_t index, struct buf *out)
 {
 	const struct column *column;
 	const char *value;
+	size_t points = 0;
 
 	if (label_value(series->identity, label, strlen(label), out))
 		return true;
 	column = axis_column(series->axis, label);
 	if (!column)
 		return false;
-	value = shared_value(series, column, index < series->axis->n ? index : last_points(series));
+	if (index >= series->axis->n) /* where the last points begin */
+		for (index = series->axis->n; index > 0 && points < ENVIRONMENT_POINTS;)
+			points += (size_t)!isnan(series->values[--index]);
+	value = shared_value(series, column, index);
 	if (value)
 		buf_text(out, value);
 	return value != NULL;
@@ -337,36 +331,20 @@ struct collection {
 	size_t size_count;
 };
 
-static void add_hit(
-	struct environment_tally *tally, const struct environment_hit *hit, struct collection *all)
-{
-	all->times[tally->hit++] = hit->time;
-	if (isfinite(hit->size))
-		all->sizes[all->size_count++] = hit->size;
-	tally->up += hit->sign > 0;
-	tally->down += hit->sign < 0;
-	tally->worse += hit->verdict > 0;
-	tally->better += hit->verdict < 0;
-}
-
-/* Allows half a point for times that are not quite regular. */
-static bool is_behind(
-	const struct environment_series *series, const struct environment_moment *moment)
-{
-	return (series->last - moment->time) / (2 * ENVIRONMENT_POINTS - 3) < moment->spacing / 2;
-}
-
 static void count_series(const struct environment_index *index,
 	const struct environment_series *series, const struct environment_moment *moment,
 	struct environment_tally *tally, struct collection *all)
 {
 	const struct environment_hit *hit = hit_near(series, moment->time, moment->spacing);
+	bool spans = series->first < moment->time && series->last >= moment->time;
 	size_t elsewhere, changed;
 
-	tally->total += hit || (series->first < moment->time && series->last >= moment->time);
+	tally->total += hit || spans;
 	if (!hit) {
-		tally->behind += series->first < moment->time && series->last >= moment->time &&
-				 is_behind(series, moment);
+		/* Half a point is allowed for times that are not quite regular. */
+		tally->behind +=
+			spans && (series->last - moment->time) / (2 * ENVIRONMENT_POINTS - 3) <
+					 moment->spacing / 2;
 		return;
 	}
 	elsewhere = count_elsewhere(
@@ -378,7 +356,13 @@ static void count_series(const struct environment_index *index,
 	tally->compared += elsewhere > 0;
 	tally->elsewhere += elsewhere;
 	tally->elsewhere_changed += changed;
-	add_hit(tally, hit, all);
+	all->times[tally->hit++] = hit->time;
+	if (isfinite(hit->size))
+		all->sizes[all->size_count++] = hit->size;
+	tally->up += hit->sign > 0;
+	tally->down += hit->sign < 0;
+	tally->worse += hit->verdict > 0;
+	tally->better += hit->verdict < 0;
 }
 
 struct environment_tally environment_count(
@@ -417,17 +401,6 @@ void environment_set(struct environment_event *event, const struct environment_t
 	event->size = tally->size;
 	event->elsewhere = tally->elsewhere;
 	event->elsewhere_changed = tally->elsewhere_changed;
-}
-
-/* Whether the change belongs to one of the events, or to a moment that was judged before. */
-static bool is_seen(const struct environment_moment *seen, size_t count,
-	const struct environment_moment *moment)
-{
-	for (size_t i = count; i > 0 && seen[i - 1].environment == moment->environment; i--)
-		if (change_near(
-			    seen[i - 1].time, seen[i - 1].spacing, moment->time, moment->spacing))
-			return true;
-	return false;
 }
 
 static int compare_events(const void *a, const void *b)
@@ -479,18 +452,6 @@ static struct moment_list list_moments(const struct environment_index *index)
 	return list;
 }
 
-/* Whether the moment is looked up for the first time. */
-static bool is_first(struct moment_list *list, const struct environment_moment *moment)
-{
-	const struct environment_moment *at =
-		bsearch(moment, list->items, list->count, sizeof *list->items, compare_moments);
-	bool *counted = &list->counted[at - list->items];
-	bool first = !*counted;
-
-	*counted = true;
-	return first;
-}
-
 /* One change may be near several events. */
 size_t environment_events(const struct environment_view *const *views, size_t count, int64_t since,
 	struct arena *arena, struct environment_event **events)
@@ -508,9 +469,21 @@ size_t environment_events(const struct environment_view *const *views, size_t co
 			struct environment_moment moment = {
 				series->environment, hit->time, hit->spacing};
 			struct environment_tally tally;
+			const struct environment_moment *at;
+			bool known = false;
 
-			if (is_seen(seen, seen_count, &moment) || !is_first(&moments, &moment))
+			/* It may belong to one of the events, or have been judged before. */
+			for (size_t k = seen_count;
+				k > 0 && seen[k - 1].environment == moment.environment; k--)
+				known = known || change_near(seen[k - 1].time, seen[k - 1].spacing,
+							 moment.time, moment.spacing);
+			if (known)
 				continue;
+			at = bsearch(&moment, moments.items, moments.count, sizeof *moments.items,
+				compare_moments);
+			if (moments.counted[at - moments.items])
+				continue;
+			moments.counted[at - moments.items] = true;
 			tally = environment_count(
 				index, moment.environment, moment.time, moment.spacing);
 			moment.time = tally.time;
@@ -582,19 +555,6 @@ bool environment_follows(const struct environment_index *index,
 	return changed >= FOLLOWERS && 100 * changed >= FOLLOWING * count;
 }
 
-/* Whether the series changes in the other direction after the change, up to `until`. */
-static bool is_undone(
-	const struct environment_series *series, const struct environment_hit *hit, int64_t until)
-{
-	for (size_t i = 0; i < series->hit_count; i++) {
-		const struct environment_hit *later = &series->hits[i];
-
-		if (later->sign == -hit->sign && later->time > hit->time && later->time <= until)
-			return true;
-	}
-	return false;
-}
-
 bool environment_is_over(const struct environment_index *index,
 	const struct environment_moment *moment, int64_t until)
 {
@@ -606,10 +566,13 @@ bool environment_is_over(const struct environment_index *index,
 		const struct environment_series *series = index->by_environment[i];
 		const struct environment_hit *hit = hit_near(series, moment->time, moment->spacing);
 
-		if (!hit)
-			continue;
-		count++;
-		undone += is_undone(series, hit, until);
+		bool back = false; /* in the other direction after the change, up to `until` */
+
+		for (size_t k = 0; hit && k < series->hit_count; k++)
+			back |= series->hits[k].sign == -hit->sign &&
+				series->hits[k].time > hit->time && series->hits[k].time <= until;
+		count += hit != NULL;
+		undone += back;
 	}
 	return count > 0 && 100 * undone >= ENVIRONMENT_SHARE * count;
 }

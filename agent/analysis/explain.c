@@ -48,15 +48,6 @@ void explain_free(struct explain *explain)
 	free(explain);
 }
 
-static void *copy(struct arena *arena, const void *items, size_t count, size_t size)
-{
-	void *to = arena_array(arena, count, size);
-
-	if (count > 0)
-		memcpy(to, items, count * size);
-	return to;
-}
-
 void explain_keep(struct explain *explain, const struct test *test, const struct series *series,
 	const double *values, bool has_rule)
 {
@@ -79,8 +70,8 @@ void explain_keep(struct explain *explain, const struct test *test, const struct
 		.labels = {labels, series->labels.count},
 		.direction = series_direction(series),
 		.has_rule = has_rule,
-		.points = {copy(arena, values, n, sizeof *values),
-			copy(arena, series->axis->times, n, sizeof *series->axis->times), n}};
+		.points = {arena_copy(arena, values, n, sizeof *values),
+			arena_copy(arena, series->axis->times, n, sizeof *series->axis->times), n}};
 }
 
 /* How `other` may explain the series. */

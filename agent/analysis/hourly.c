@@ -120,16 +120,6 @@ static double memory_of(struct arena *arena, const struct points_of *points, int
 	return ratio * ratio * (double)HOUR / (double)step;
 }
 
-/* Whether the series waits as services do, and by default. */
-static bool may_be_hourly(
-	const struct detection *detection, const struct series *series, int64_t step)
-{
-	struct findings findings = {.series = series, .season = {.step = step}};
-
-	return step > 0 && step <= HOUR / LEAST_PER_HOUR && analysis_is_own(detection) &&
-	       analysis_is_service(detection, &findings);
-}
-
 void pace_settle(struct pace *pace, const struct detection *detection, const struct series *series,
 	int64_t since, struct scratch *scratch)
 {
@@ -140,6 +130,7 @@ void pace_settle(struct pace *pace, const struct detection *detection, const str
 	int days = age >= 7 * DAY ? 7 : age >= 2 * DAY ? 2 : 0;
 	size_t from = axis_lower_bound(axis, hour), end;
 	int64_t step;
+	struct findings findings;
 	struct arena *arena;
 	struct season season;
 	struct points_of points;
@@ -156,7 +147,10 @@ void pace_settle(struct pace *pace, const struct detection *detection, const str
 		axis->times + from, end - from, scratch);
 	step = season.step;
 	season_free(&season);
-	if (!may_be_hourly(detection, series, step))
+	/* The series must wait as services do, and by default. */
+	findings = (struct findings){.series = series, .season = {.step = step}};
+	if (step == 0 || step > HOUR / LEAST_PER_HOUR || !analysis_is_own(detection) ||
+		!analysis_is_service(detection, &findings))
 		return;
 	arena = arena_new();
 	first = *axis;
@@ -166,12 +160,6 @@ void pace_settle(struct pace *pace, const struct detection *detection, const str
 	pace->memory = memory_of(arena, &points, step);
 	pace->step = pace->memory > MEMORY_MOST ? step : 0;
 	arena_free(arena);
-}
-
-/* How far the record reaches from its median to one side. */
-static double reach_of(double median, double extreme)
-{
-	return median + BEYOND * (extreme - median);
 }
 
 /* The time from which on all values lie far above, or below, everything before; INT64_MAX if they
@@ -192,24 +180,12 @@ static int64_t abrupt_since(const struct points_of *points, int64_t step, double
 	for (size_t i = n; i > begin; i--)
 		room[i - 1 - begin] = least = fmin(least, sign * points->z[i - 1]);
 	for (size_t i = begin; i + LEAST_ABRUPT <= n; i++) {
-		if (room[i - begin] > reach_of(median, extreme) &&
+		if (room[i - begin] > median + BEYOND * (extreme - median) &&
 			points->times[n - 1] + step - points->times[i] >= ABRUPT_LEAST)
 			return points->times[i];
 		extreme = fmax(extreme, sign * points->z[i]);
 	}
 	return INT64_MAX;
-}
-
-static int64_t abrupt_time(const struct pace *pace, const struct series *series)
-{
-	struct arena *arena = arena_new();
-	struct points_of points = points_of(arena, series, 0);
-	double *room = arena_array(arena, points.n, sizeof *room);
-	int64_t up = abrupt_since(&points, pace->step, 1, room);
-	int64_t down = abrupt_since(&points, pace->step, -1, room);
-
-	arena_free(arena);
-	return up < down ? up : down;
 }
 
 static double mean_of(const double *values, size_t n, size_t least)
@@ -257,13 +233,22 @@ const struct series *pace_apply(
 	struct arena *arena, const struct pace *pace, const struct series *series)
 {
 	const struct axis *axis = series->axis;
-	int64_t step = pace->step, abrupt;
+	int64_t step = pace->step, abrupt, down;
+	struct points_of points;
+	struct arena *room;
 	struct series *out;
+	double *buffer;
 	size_t n = axis->n, least;
 
 	if (step == 0 || n == 0)
 		return series;
-	abrupt = abrupt_time(pace, series);
+	room = arena_new();
+	points = points_of(room, series, 0);
+	buffer = arena_array(room, points.n, sizeof *buffer);
+	abrupt = abrupt_since(&points, step, 1, buffer);
+	down = abrupt_since(&points, step, -1, buffer);
+	abrupt = down < abrupt ? down : abrupt;
+	arena_free(room);
 	least = (size_t)((HOUR + 2 * step - 1) / (2 * step));
 	out = arena_alloc(arena, sizeof *out);
 	*out = *series;

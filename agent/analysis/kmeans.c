@@ -39,14 +39,6 @@ struct seeding {
 	bool update;                 /* the only trial has become a seed: update `nearest` */
 };
 
-/* The squared distance of a row and a trial, given their dot product. */
-static float squared_distance(const struct seeding *seeding, size_t row, size_t trial, float dot)
-{
-	float square = seeding->squares[row] + seeding->trial_squares[trial] - 2 * dot;
-
-	return square > 0 ? square : 0;
-}
-
 /* Adds up the remainders of the trials over up to SEED_BATCH rows. */
 static void try_rows(struct seeding *seeding, size_t first, size_t count, double *left)
 {
@@ -62,8 +54,10 @@ static void try_rows(struct seeding *seeding, size_t first, size_t count, double
 	for (size_t i = 0; i < count; i++)
 		for (size_t trial = 0; trial < seeding->trial_count; trial++) {
 			float *nearest = &seeding->nearest[first + i];
-			float square = squared_distance(seeding, first + i, trial, dots[i][trial]);
+			float square = seeding->squares[first + i] + seeding->trial_squares[trial] -
+				       2 * dots[i][trial];
 
+			square = square > 0 ? square : 0;
 			if (square > *nearest)
 				square = *nearest;
 			left[trial] += (double)square;
@@ -81,15 +75,6 @@ static void try_part(void *argument, size_t index)
 	memset(left, 0, sizeof seeding->left[index]);
 	for (size_t row = parts_begin(n, seeding->part_count, index); row < end; row += SEED_BATCH)
 		try_rows(seeding, row, end - row < SEED_BATCH ? end - row : SEED_BATCH, left);
-}
-
-static void set_trial(struct seeding *seeding, size_t trial, size_t row)
-{
-	size_t stride = seeding->matrix->stride;
-
-	memcpy(seeding->trials + trial * stride, matrix_row(seeding->matrix, row),
-		stride * sizeof *seeding->trials);
-	seeding->trial_squares[trial] = seeding->squares[row];
 }
 
 /* Draws a row with probability nearest / total; any row if the total is 0. */
@@ -127,8 +112,13 @@ static double choose_seed(
 
 	seeding->trial_count = trials;
 	seeding->update = false;
-	for (size_t trial = 0; trial < trials; trial++)
-		set_trial(seeding, trial, draw(seeding, total, random));
+	for (size_t trial = 0; trial < trials; trial++) {
+		size_t row = draw(seeding, total, random);
+
+		memcpy(seeding->trials + trial * stride, matrix_row(seeding->matrix, row),
+			stride * sizeof *seeding->trials);
+		seeding->trial_squares[trial] = seeding->squares[row];
+	}
 	if (trials > 1)
 		parts_run(seeding->parallel, try_part, seeding, seeding->part_count);
 	for (size_t trial = 1; trial < trials; trial++)
@@ -334,22 +324,6 @@ static void compare_rows(
 	}
 }
 
-/* Sums the distances of a part's rows and finds the largest. */
-static void sum_errors(const struct run *run, struct part *part, size_t begin, size_t end)
-{
-	part->error = 0;
-	part->farthest = -1;
-	for (size_t row = begin; row < end; row++) {
-		float distance = run->result->distances[row];
-
-		part->error += (double)distance;
-		if (distance > part->farthest) {
-			part->farthest = distance;
-			part->farthest_row = row;
-		}
-	}
-}
-
 /* Assigns the rows of a part, and updates its sums. */
 static void assign_part(void *argument, size_t index)
 {
@@ -368,7 +342,17 @@ static void assign_part(void *argument, size_t index)
 			waiting = 0;
 		}
 	}
-	sum_errors(run, part, begin, end);
+	part->error = 0;
+	part->farthest = -1;
+	for (size_t row = begin; row < end; row++) {
+		float distance = run->result->distances[row];
+
+		part->error += (double)distance;
+		if (distance > part->farthest) {
+			part->farthest = distance;
+			part->farthest_row = row;
+		}
+	}
 	free(dots);
 }
 
@@ -542,22 +526,8 @@ static float *sample_new(const struct matrix *matrix, size_t size, uint64_t *ran
 	return rows;
 }
 
-/* One seeding and iteration on the sample. */
-static struct kmeans *attempt(
-	const struct matrix *sample, size_t k, const struct parallel *parallel, uint64_t *random)
-{
-	struct run run = {.matrix = sample,
-		.parallel = parallel,
-		.result = result_new(sample->n, k, sample->stride)};
-
-	run_open(&run);
-	kmeans_seed(sample, run.squares, k, parallel, random, run.result->centroids);
-	iterate(&run, ATTEMPT_ITERATIONS, 1);
-	run_close(&run);
-	return run.result;
-}
-
-/* The attempt with the smallest error, on a sample if there are many rows. */
+/* Of some seedings, each with an iteration, the one with the smallest error; on a sample if there
+ * are many rows. */
 static struct kmeans *best_attempt(
 	const struct matrix *matrix, size_t k, const struct kmeans_options *options)
 {
@@ -572,11 +542,19 @@ static struct kmeans *best_attempt(
 		sample = (struct matrix){copy, wanted, matrix->stride};
 	}
 	for (size_t i = 0; i < ATTEMPTS; i++) {
-		struct kmeans *next = attempt(&sample, k, options->parallel, &random);
-		bool better = !best || next->error < best->error;
+		struct run run = {.matrix = &sample,
+			.parallel = options->parallel,
+			.result = result_new(sample.n, k, sample.stride)};
+		bool better;
 
-		kmeans_free(better ? best : next);
-		best = better ? next : best;
+		run_open(&run);
+		kmeans_seed(
+			&sample, run.squares, k, options->parallel, &random, run.result->centroids);
+		iterate(&run, ATTEMPT_ITERATIONS, 1);
+		run_close(&run);
+		better = !best || run.result->error < best->error;
+		kmeans_free(better ? best : run.result);
+		best = better ? run.result : best;
 	}
 	free(copy);
 	return best;

@@ -116,27 +116,6 @@ static void drop_mark(struct batch_reader *reader, struct batch *batch)
 	memmove(batch->data, batch->data + 3, batch->length);
 }
 
-/* Drops the rest of a cut line from the batch. */
-static void drop_rest(struct batch_reader *reader, struct batch *batch)
-{
-	const char *end = reader->skipping ? memchr(batch->data, '\n', batch->length) : NULL;
-	if (!reader->skipping)
-		return;
-	size_t used = end ? (size_t)(end - batch->data) + 1 : batch->length;
-	batch->length -= used;
-	memmove(batch->data, batch->data + used, batch->length);
-	reader->skipping = end == NULL;
-}
-
-static uint64_t count_lines(const char *data, size_t length)
-{
-	uint64_t count = 0;
-	const char *end = data + length;
-	for (const char *at = data; (at = memchr(at, '\n', (size_t)(end - at))); at++)
-		count++;
-	return count;
-}
-
 /* Keeps the whole lines in the batch, if any, and carries over the rest. */
 static bool keep_lines(struct batch_reader *reader, struct batch *batch, size_t searched)
 {
@@ -146,17 +125,9 @@ static bool keep_lines(struct batch_reader *reader, struct batch *batch, size_t 
 	size_t kept = (size_t)(last - batch->data) + 1;
 	buf_append(&reader->carry, last + 1, batch->length - kept);
 	batch->length = kept;
-	reader->line += count_lines(batch->data, kept);
+	for (const char *at = batch->data; (at = memchr(at, '\n', (size_t)(last + 1 - at))); at++)
+		reader->line++;
 	return true;
-}
-
-/* The batch holds only the start of a line that is too long. */
-static enum batch_step cut_line(struct batch_reader *reader, struct batch *batch)
-{
-	batch->cut = true;
-	reader->skipping = true;
-	reader->line++;
-	return BATCH_LINES;
 }
 
 /* Reads until there is a whole line, or the file ends. */
@@ -174,13 +145,23 @@ static enum batch_step read_lines(
 		}
 		batch->length += got;
 		drop_mark(reader, batch);
-		drop_rest(reader, batch);
+		if (reader->skipping) { /* the rest of a cut line */
+			const char *end = memchr(batch->data, '\n', batch->length);
+			size_t used = end ? (size_t)(end - batch->data) + 1 : batch->length;
+			batch->length -= used;
+			memmove(batch->data, batch->data + used, batch->length);
+			reader->skipping = end == NULL;
+		}
 		if (searched > batch->length)
 			searched = 0;
 		if (keep_lines(reader, batch, searched))
 			return BATCH_LINES;
-		if (batch->length > reader->max_line + 1)
-			return cut_line(reader, batch);
+		if (batch->length > reader->max_line + 1) {
+			/* The batch holds only the start of a line that is too long. */
+			batch->cut = reader->skipping = true;
+			reader->line++;
+			return BATCH_LINES;
+		}
 	}
 }
 

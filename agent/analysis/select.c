@@ -100,18 +100,6 @@ bool selection_resolve(const struct selection_flags *flags, int64_t now, struct 
 		when_format(out->since, since), when_format(out->until, until));
 }
 
-static bool is_server(const struct test *test)
-{
-	return test->source &&
-	       test->source->server_size > 0; /* 0: a source that is not supported */
-}
-
-/* Whether its source has a default range. */
-static bool has_range(const struct test *test)
-{
-	return test->source->fields && field_find(test->source->fields, "range");
-}
-
 /* Whether the configuration names all metrics that the test can have. */
 static bool knows_metrics(const struct test *test)
 {
@@ -124,14 +112,6 @@ static const struct metric *find_metric(const struct test *test, const char *nam
 		if (strcmp(test->metrics[i].name, name) == 0)
 			return &test->metrics[i];
 	return NULL;
-}
-
-static bool any_has(const struct test *const *tests, size_t count, const char *name)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!knows_metrics(tests[i]) || find_metric(tests[i], name))
-			return true;
-	return false;
 }
 
 /* Reports an unknown metric, with the most similar existing name. */
@@ -149,11 +129,14 @@ bool selection_check(const struct selection *selection, const struct test *const
 {
 	for (size_t i = 0; i < selection->metrics.count; i++) {
 		const char *name = selection->metrics.items[i];
-		if (count == 0 || any_has(tests, count, name))
-			continue;
+		bool found = count == 0;
 		size_t known = 0;
-		for (size_t t = 0; t < count; t++)
+		for (size_t t = 0; t < count; t++) {
 			known += tests[t]->metric_count;
+			found = found || !knows_metrics(tests[t]) || find_metric(tests[t], name);
+		}
+		if (found)
+			continue;
 		const char **names = memory_new(known, sizeof *names);
 		known = 0;
 		for (size_t t = 0; t < count; t++)
@@ -179,9 +162,12 @@ bool selection_matches(const struct selection *selection, const struct test *tes
 void selection_query(
 	const struct selection *selection, const struct test *test, struct query *query)
 {
+	const struct plugin *source = test->source;
 	query->since = selection->since;
 	query->until = selection->until;
-	if (query->since == WHEN_ALWAYS && is_server(test) && !has_range(test))
+	/* A server (0: a source that is not supported) whose range has no default of its own */
+	if (query->since == WHEN_ALWAYS && source && source->server_size > 0 &&
+		!(source->fields && field_find(source->fields, "range")))
 		query->since = query->now - SELECTION_SERVER_RANGE;
 	query->branch = selection->branch;
 
@@ -209,71 +195,38 @@ int64_t selection_standing_since(int64_t now, int64_t range)
 	return since - (beyond < 0 ? beyond + grid : beyond);
 }
 
-static bool may_be_abbreviated(const struct select_mark *mark)
-{
-	enum { LEAST_DIGITS = 4 };
-	size_t length = mark->attribute ? strlen(mark->value) : 0;
-	return length >= LEAST_DIGITS && strcmp(mark->attribute, "commit") == 0 &&
-	       strspn(mark->value, "0123456789abcdefABCDEF") == length;
-}
-
-/* How many matching commits are named in an error. */
-enum { MARK_CANDIDATES = 5 };
-
-static bool ambiguous(const char *value, const char *test, const char *one,
-	const char *const *others, size_t count, struct error *error)
-{
-	struct buf names = {0};
-	size_t named = count < MARK_CANDIDATES ? count : MARK_CANDIDATES - 1;
-
-	buf_printf(&names, "\"%.80s\"", one);
-	for (size_t i = 0; i < named; i++)
-		buf_printf(&names, "%s\"%.80s\"", i + 1 < count ? ", " : " and ", others[i]);
-	error_set(error, ERROR_DATA,
-		"test \"%s\": commit \"%.80s\" is ambiguous: %s%s begin with it; give more digits",
-		test, value, names.data, named < count ? " and others" : "");
-	buf_free(&names);
-	return false;
-}
-
-/* Considers a commit as a match; true if it is an exact one. */
-static bool weigh_commit(const char *commit, const struct select_mark *mark, const char **one,
-	const char *others[MARK_CANDIDATES], size_t *count)
-{
-	size_t at = 0;
-
-	if (!commit || strncasecmp(commit, mark->value, strlen(mark->value)) != 0)
-		return false;
-	if (!*one || strcmp(commit, mark->value) == 0)
-		*one = commit;
-	else if (strcmp(commit, *one) != 0) {
-		while (at < *count && strcmp(others[at], commit) != 0)
-			at++;
-		if (at == *count && at < MARK_CANDIDATES)
-			others[(*count)++] = commit;
-	}
-	return strcmp(commit, mark->value) == 0;
-}
-
 bool mark_resolve(const struct select_mark *mark, const char *test, const struct dataset *data,
 	struct select_mark *out, struct error *error)
 {
-	const char *one = NULL, *others[MARK_CANDIDATES] = {NULL};
-	size_t count = 0;
+	enum { LEAST_DIGITS = 4 };
+	size_t length = mark->attribute ? strlen(mark->value) : 0;
+	const char *one = NULL, *other = NULL;
 	const struct axis *seen = NULL;
 	*out = *mark;
-	if (!may_be_abbreviated(mark))
-		return true;
+	if (length < LEAST_DIGITS || strcmp(mark->attribute, "commit") != 0 ||
+		strspn(mark->value, "0123456789abcdefABCDEF") != length)
+		return true; /* not abbreviated */
 	for (size_t s = 0; s < data->count; s++) {
 		const struct axis *axis = data->series[s].axis;
 		const struct column *column = axis_column(axis, mark->attribute);
-		for (size_t i = 0; column && axis != seen && i < axis->n; i++)
-			if (weigh_commit(column->values[i], mark, &one, others, &count))
+		for (size_t i = 0; column && axis != seen && i < axis->n; i++) {
+			const char *commit = column->values[i];
+			if (!commit || strncasecmp(commit, mark->value, length) != 0)
+				continue;
+			if (strcmp(commit, mark->value) == 0)
 				return true;
+			if (one && strcmp(commit, one) != 0)
+				other = commit;
+			else
+				one = commit;
+		}
 		seen = axis;
 	}
-	if (count > 0)
-		return ambiguous(mark->value, test, one, others, count, error);
+	if (other)
+		return error_set(error, ERROR_DATA,
+			"test \"%s\": commit \"%.80s\" is ambiguous: \"%.80s\" and \"%.80s\" "
+			"begin with it; give more digits",
+			test, mark->value, one, other);
 	out->value = one ? one : mark->value;
 	return true;
 }
@@ -362,12 +315,6 @@ static bool cut_at_mark(const struct select_mark *asked, bool last, const char *
 	return true;
 }
 
-static bool series_named(const struct series *series, const char *name)
-{
-	return strcmp(series->name, name) == 0 ||
-	       (series->metric && strcmp(series->metric->name, name) == 0);
-}
-
 /* Keeps the selected series, in the requested order. */
 static bool keep_metrics(const struct selection *selection, const char *test, struct arena *arena,
 	struct dataset *data, struct error *error)
@@ -376,12 +323,16 @@ static bool keep_metrics(const struct selection *selection, const char *test, st
 	bool *taken = arena_array(arena, data->count, sizeof *taken);
 	size_t count = 0;
 	for (size_t i = 0; i < selection->metrics.count; i++)
-		for (size_t s = 0; s < data->count; s++)
-			if (!taken[s] &&
-				series_named(&data->series[s], selection->metrics.items[i])) {
-				kept[count++] = data->series[s];
-				taken[s] = true;
-			}
+		for (size_t s = 0; s < data->count; s++) {
+			const struct series *series = &data->series[s];
+			const char *name = selection->metrics.items[i];
+			if (taken[s] || (strcmp(series->name, name) != 0 &&
+						!(series->metric &&
+							strcmp(series->metric->name, name) == 0)))
+				continue;
+			kept[count++] = *series;
+			taken[s] = true;
+		}
 	if (count == 0 && data->count > 0) {
 		const char **names = arena_array(arena, data->count, sizeof *names);
 		for (size_t s = 0; s < data->count; s++)

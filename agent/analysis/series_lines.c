@@ -107,20 +107,6 @@ static bool is_name(const char *from)
 	return *from == '"' || *from == '-' || (*from >= '0' && *from <= '9');
 }
 
-/* One of the words of a series; *value stays as it is without one. */
-static bool scan_point_word(struct scan *scan, double *value)
-{
-	if (scan_word(scan, "null") || scan_word(scan, "NaN"))
-		*value = (double)NAN;
-	else if (scan_word(scan, "Infinity"))
-		*value = HUGE_VAL;
-	else if (scan_word(scan, "-Infinity"))
-		*value = -HUGE_VAL;
-	else
-		return false;
-	return true;
-}
-
 static bool read_value(struct line_reader *reader, struct part *part, struct scan *scan)
 {
 	double *value;
@@ -129,10 +115,19 @@ static bool read_value(struct line_reader *reader, struct part *part, struct sca
 		reader->values = memory_grow(reader->values, &reader->value_capacity,
 			part->count + 1, sizeof *reader->values);
 	value = &reader->values[part->count];
-	if (scan_number(scan, value) || scan_point_word(scan, value))
+	if (scan_number(scan, value))
 		return true;
-	note(part, "is not a number", part->count);
-	return scan_value(scan);
+	if (scan_word(scan, "null") || scan_word(scan, "NaN"))
+		*value = (double)NAN;
+	else if (scan_word(scan, "Infinity"))
+		*value = HUGE_VAL;
+	else if (scan_word(scan, "-Infinity"))
+		*value = -HUGE_VAL;
+	else {
+		note(part, "is not a number", part->count);
+		return scan_value(scan);
+	}
+	return true;
 }
 
 static bool read_mark(struct line_reader *reader, struct part *part, struct scan *scan)
@@ -151,35 +146,27 @@ static bool read_mark(struct line_reader *reader, struct part *part, struct scan
 	return true;
 }
 
-/* A number as it was written; programs write exponents, which time stamps do not have. */
-static bool read_number(const char *from, const char *to, int64_t *out)
-{
-	char plain[NUMBER_TEXT];
-	double seconds;
-
-	if (when_parse_stamp(from, (size_t)(to - from), out))
-		return true;
-	if (number_scan(from, to, &seconds) != to || !(fabs(seconds) < 1e18))
-		return false;
-	int length = snprintf(plain, sizeof plain, "%.3f", seconds);
-	return when_parse_stamp(plain, (size_t)length, out);
-}
-
 /* Steps over a text or seconds since the epoch, as when_parse_stamp takes them; *good: it is one.
  */
 static bool read_stamp(struct line_reader *reader, struct scan *scan, bool *good, int64_t *out)
 {
-	const char *from = scan->at;
+	const char *from = scan->at, *to;
+	char plain[NUMBER_TEXT];
+	double seconds;
 
 	if (!scan_value(scan))
 		return false;
+	to = scan->at;
 	*good = false;
 	if (*from == '"') {
 		buf_clear(&reader->stamp);
-		scan_decode(from, scan->at, &reader->stamp);
+		scan_decode(from, to, &reader->stamp);
 		*good = when_parse_stamp(reader->stamp.data, reader->stamp.length, out);
-	} else if (is_name(from)) {
-		*good = read_number(from, scan->at, out);
+	} else if (is_name(from) && !(*good = when_parse_stamp(from, (size_t)(to - from), out)) &&
+		   number_scan(from, to, &seconds) == to && fabs(seconds) < 1e18) {
+		/* Programs write exponents, which time stamps do not have. */
+		int length = snprintf(plain, sizeof plain, "%.3f", seconds);
+		*good = when_parse_stamp(plain, (size_t)length, out);
 	}
 	return true;
 }
@@ -321,16 +308,6 @@ static bool read_option(struct line_reader *reader, struct scan *scan, const cha
 	return true;
 }
 
-/* Drops the options that are null. */
-static void drop_nulls(struct line_reader *reader)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < reader->option_count; i++)
-		if (reader->options[i].value)
-			reader->options[kept++] = reader->options[i];
-	reader->option_count = kept;
-}
-
 static bool read_options(struct line_reader *reader, struct scan *scan)
 {
 	static const char not_scalar[] = "";
@@ -350,10 +327,14 @@ static bool read_options(struct line_reader *reader, struct scan *scan)
 		if (!read_option(reader, scan, not_scalar))
 			return false;
 	reader->options_end = scan->at;
-	for (size_t i = 0; i < reader->option_count; i++)
+	size_t kept = 0; /* those that are not null */
+	for (size_t i = 0; i < reader->option_count; i++) {
 		if (reader->options[i].value == not_scalar)
 			reader->options_problem = "an option is neither a number nor a string";
-	drop_nulls(reader);
+		if (reader->options[i].value)
+			reader->options[kept++] = reader->options[i];
+	}
+	reader->option_count = kept;
 	return !scan->problem;
 }
 
@@ -361,18 +342,6 @@ static bool read_options(struct line_reader *reader, struct scan *scan)
 static bool is_key(const struct line_reader *reader, const char *key)
 {
 	return strcmp(reader->scan.text.data, key) == 0;
-}
-
-/* A member that is not ours: kept for the caller if it is wanted. */
-static bool read_other(struct line_reader *reader, struct scan *scan)
-{
-	const char *from = scan->at;
-	if (!scan_value(scan))
-		return false;
-	for (size_t i = 0; i < reader->wanted_count; i++)
-		if (is_key(reader, reader->wanted[i].name))
-			*reader->wanted[i].part = (struct line_part){from, scan->at};
-	return true;
 }
 
 static bool read_member(struct line_reader *reader, struct scan *scan)
@@ -384,18 +353,14 @@ static bool read_member(struct line_reader *reader, struct scan *scan)
 		return read_id(reader, scan);
 	if (is_key(reader, "options"))
 		return read_options(reader, scan);
-	return read_other(reader, scan);
-}
-
-static bool read_object(struct line_reader *reader, struct scan *scan)
-{
-	scan_space(scan);
-	if (!scan_open(scan, '{'))
+	/* One that is not ours is kept for the caller if it is wanted. */
+	const char *from = scan->at;
+	if (!scan_value(scan))
 		return false;
-	while (scan_key(scan))
-		if (!read_member(reader, scan))
-			return false;
-	return !scan->problem && scan_end(scan);
+	for (size_t i = 0; i < reader->wanted_count; i++)
+		if (is_key(reader, reader->wanted[i].name))
+			*reader->wanted[i].part = (struct line_part){from, scan->at};
+	return true;
 }
 
 static bool check_part(const struct line_reader *reader, size_t which, struct error *error)
@@ -421,19 +386,6 @@ static bool has_range(const struct line_reader *reader)
 	return reader->parts[START].seen && reader->parts[STEP].seen;
 }
 
-static bool check_range(const struct line_reader *reader, struct error *error)
-{
-	double last =
-		(double)reader->start + 1000 * reader->step * (double)reader->parts[SERIES].count;
-
-	if (reader->parts[TIMES].seen)
-		return error_set(error, ERROR_DATA,
-			"\"times\" and \"start\"/\"step\" are mutually exclusive");
-	return check_part(reader, START, error) && check_part(reader, STEP, error) &&
-	       (last <= (double)LAST_TIME ||
-		       error_set(error, ERROR_DATA, "\"step\" extends beyond the year 9999"));
-}
-
 /* Is every part there and of its shape? */
 static bool check_shape(const struct line_reader *reader, struct error *error)
 {
@@ -448,7 +400,16 @@ static bool check_shape(const struct line_reader *reader, struct error *error)
 	for (size_t i = RUNS; i <= TIMES; i++)
 		if (!check_part(reader, i, error))
 			return false;
-	return !has_range(reader) || check_range(reader, error);
+	if (!has_range(reader))
+		return true;
+	if (reader->parts[TIMES].seen)
+		return error_set(error, ERROR_DATA,
+			"\"times\" and \"start\"/\"step\" are mutually exclusive");
+	double last =
+		(double)reader->start + 1000 * reader->step * (double)reader->parts[SERIES].count;
+	return check_part(reader, START, error) && check_part(reader, STEP, error) &&
+	       (last <= (double)LAST_TIME ||
+		       error_set(error, ERROR_DATA, "\"step\" extends beyond the year 9999"));
 }
 
 /* Numbers of the runs, which never fall: points in succession with the same name are one run. NULL
@@ -493,7 +454,11 @@ bool line_read(struct line_reader *reader, const char *text, size_t length, stru
 	reader->option_count = 0;
 	for (size_t i = 0; i < reader->wanted_count; i++)
 		*reader->wanted[i].part = (struct line_part){0};
-	bool whole = read_object(reader, scan);
+	scan_space(scan);
+	bool whole = scan_open(scan, '{');
+	while (whole && scan_key(scan))
+		whole = read_member(reader, scan);
+	whole = whole && !scan->problem && scan_end(scan);
 	*out = (struct line){.id = reader->id,
 		.id_length = reader->id ? (size_t)(reader->id_end - reader->id) : 0};
 	if (!whole)

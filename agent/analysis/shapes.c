@@ -1,12 +1,51 @@
 /*
+ * From series to clusters, and from clusters to the report.
+ *
  * Collected series keep their values as they came; the shapes, in single precision, are computed
- * when all have been collected. Series that are measured together share their times, and so do
- * those whose times equal those of the series before.
+ * when all have been collected. Series that are measured together share their axis.
+ *
+ * k-means cuts a large or noisy group of series that changed alike into several clusters, so those
+ * with the same change point and direction are merged. A step with fewer than EDGE points on
+ * either side is not reported: a single outlier could cause it, and its position is not certain
+ * yet.
  */
+#include "agent/analysis/shapes.h"
+
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/analysis/shapes_collection.h"
+#include "agent/analysis/cluster.h"
+#include "agent/analysis/distance.h"
+#include "agent/analysis/shapes_grid.h"
+#include "agent/model/labels.h"
+#include "detectors/describe.h"
+#include "detectors/sort.h"
+#include "detectors/stats.h"
+
+enum {
+	MOST_SHARED = 5,
+	EDGE = 3,    /* fewest points on either side */
+	SAME = 1,    /* points between change points that count as the same */
+	SPACING = 5, /* points on either side from which the spacing is computed */
+};
+
+/* A series takes part if it has a value for at least this share of the axis. */
+#define LEAST_COVER 0.5
+
+struct entry {
+	const char *test, *series, *identity, *unit;
+	int direction;
+	struct axis *axis; /* with the columns commit and version, and deployments */
+	double *values;
+	struct window window;
+};
+
+struct shapes {
+	struct arena *arena;
+	struct entry *entries;
+	size_t count, capacity;
+};
 
 const struct field shape_fields[] = {
 	OPTION_INT(struct shape_options, k, "0", 0, 10000,
@@ -25,7 +64,7 @@ struct shapes *shapes_new(void)
 {
 	struct shapes *shapes = memory_new(1, sizeof *shapes);
 
-	*shapes = (struct shapes){.arena = arena_new()};
+	shapes->arena = arena_new();
 	return shapes;
 }
 
@@ -35,160 +74,404 @@ void shapes_free(struct shapes *shapes)
 		return;
 	arena_free(shapes->arena);
 	free(shapes->entries);
-	free(shapes->axes);
 	free(shapes);
 }
 
-static bool same_texts(const char *const *known, const struct column *column, size_t n)
-{
-	if (!known || !column)
-		return !known && !column;
-	for (size_t i = 0; i < n; i++) {
-		const char *a = known[i], *b = column->values[i];
-
-		if (a != b && (!a || !b || strcmp(a, b) != 0))
-			return false;
-	}
-	return true;
-}
-
-static bool same_deployments(const struct deployments *a, const struct deployments *b)
-{
-	if (!a || !b)
-		return a == b;
-	for (size_t i = 0; a->count == b->count && i < a->count; i++)
-		if (a->items[i].after != b->items[i].after ||
-			a->items[i].time != b->items[i].time ||
-			!deployment_same(&a->items[i], &b->items[i]))
-			return false;
-	return a->count == b->count;
-}
-
-static bool same_axis(const struct times *known, const struct axis *axis,
-	const struct column *const columns[ATTRIBUTES])
-{
-	if (known->grid.n != axis->n ||
-		memcmp(known->grid.times, axis->times, axis->n * sizeof *axis->times) != 0 ||
-		!same_deployments(known->axis.deployments, axis->deployments))
-		return false;
-	for (size_t i = 0; i < ATTRIBUTES; i++)
-		if (!same_texts(known->attributes[i], columns[i], axis->n))
-			return false;
-	return true;
-}
-
-static const char **copy_texts(struct arena *arena, const struct column *column, size_t n)
-{
-	const char **texts;
-
-	if (!column)
-		return NULL;
-	texts = arena_array(arena, n, sizeof *texts);
-	for (size_t i = 0; i < n; i++)
-		texts[i] = arena_strdup(arena, column->values[i]);
-	return texts;
-}
-
-static const struct deployments *copy_deployments(
-	struct arena *arena, const struct deployments *deployments)
-{
-	struct deployments *copy;
-	struct deployment *items;
-
-	if (!deployments)
-		return NULL;
-	copy = arena_alloc(arena, sizeof *copy);
-	items = arena_array(arena, deployments->count, sizeof *items);
-	for (size_t i = 0; i < deployments->count; i++) {
-		items[i] = deployments->items[i];
-		items[i].commit = arena_strdup(arena, items[i].commit);
-		items[i].version = arena_strdup(arena, items[i].version);
-	}
-	*copy = (struct deployments){items, deployments->count};
-	return copy;
-}
-
 /* An axis as attribution_of needs it. */
-static struct axis axis_of(
-	struct arena *arena, const struct times *times, int64_t *stamps, const struct axis *axis)
+static struct axis *copy_axis(struct arena *arena, const struct axis *axis)
 {
-	static const char *const names[ATTRIBUTES] = {"commit", "version"};
-	struct axis copy = {.n = axis->n,
-		.times = stamps,
-		.columns = arena_array(arena, ATTRIBUTES, sizeof *copy.columns),
-		.deployments = copy_deployments(arena, axis->deployments)};
+	static const char *const names[] = {"commit", "version"};
+	struct axis *copy = arena_alloc(arena, sizeof *copy);
 
-	for (size_t i = 0; i < ATTRIBUTES; i++)
-		if (times->attributes[i])
-			copy.columns[copy.column_count++] =
-				(struct column){names[i], times->attributes[i]};
+	*copy = (struct axis){.n = axis->n,
+		.times = arena_copy(arena, axis->times, axis->n, sizeof *axis->times),
+		.columns = arena_array(arena, sizeof names / sizeof *names, sizeof *copy->columns)};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const struct column *column = axis_column(axis, names[i]);
+		const char **texts;
+
+		if (!column)
+			continue;
+		texts = arena_array(arena, axis->n, sizeof *texts);
+		for (size_t k = 0; k < axis->n; k++)
+			texts[k] = arena_strdup(arena, column->values[k]);
+		copy->columns[copy->column_count++] = (struct column){names[i], texts};
+	}
+	if (axis->deployments) {
+		struct deployments *all = arena_copy(arena, axis->deployments, 1, sizeof *all);
+		struct deployment *items = arena_copy(arena, all->items, all->count, sizeof *items);
+
+		for (size_t i = 0; i < all->count; i++) {
+			items[i].commit = arena_strdup(arena, items[i].commit);
+			items[i].version = arena_strdup(arena, items[i].version);
+		}
+		all->items = items;
+		copy->deployments = all;
+	}
 	return copy;
-}
-
-/* The number of the axis; a new one unless it equals the last. */
-static size_t axis_number(struct shapes *shapes, const struct axis *axis)
-{
-	const struct column *columns[ATTRIBUTES] = {
-		axis_column(axis, "commit"), axis_column(axis, "version")};
-	struct times *times;
-	int64_t *copy;
-
-	if (shapes->axis_count > 0 &&
-		same_axis(&shapes->axes[shapes->axis_count - 1], axis, columns))
-		return shapes->axis_count - 1;
-	shapes->axes = memory_grow(
-		shapes->axes, &shapes->axis_capacity, shapes->axis_count + 1, sizeof *shapes->axes);
-	times = &shapes->axes[shapes->axis_count];
-	copy = arena_array(shapes->arena, axis->n, sizeof *copy);
-	memcpy(copy, axis->times, axis->n * sizeof *copy);
-	times->grid = (struct grid_times){copy, axis->n};
-	for (size_t i = 0; i < ATTRIBUTES; i++)
-		times->attributes[i] = copy_texts(shapes->arena, columns[i], axis->n);
-	times->axis = axis_of(shapes->arena, times, copy, axis);
-	return shapes->axis_count++;
-}
-
-static void add_series(struct shapes *shapes, const char *test, const struct series *series)
-{
-	struct arena *arena = shapes->arena;
-	size_t n = series->axis->n;
-	struct entry entry = {.test = test,
-		.series = arena_strdup(arena, series->name),
-		.identity = arena_strdup(arena, series->identity),
-		.unit = series->metric ? arena_strdup(arena, series->metric->unit) : NULL,
-		.direction = series_direction(series),
-		.axis = axis_number(shapes, series->axis),
-		.values = arena_array(arena, n, sizeof *entry.values),
-		.window = series->window};
-
-	memcpy(entry.values, series->values, n * sizeof *entry.values);
-	shapes->entries[shapes->count++] = entry;
 }
 
 void shapes_add(struct shapes *shapes, const char *test, const struct dataset *data)
 {
-	const char *name = arena_strdup(shapes->arena, test);
+	struct arena *arena = shapes->arena;
+	struct axis *axis = NULL;
 
+	test = arena_strdup(arena, test);
 	shapes->entries = memory_grow(shapes->entries, &shapes->capacity,
 		shapes->count + data->count, sizeof *shapes->entries);
-	for (size_t i = 0; i < data->count; i++)
-		add_series(shapes, name, &data->series[i]);
+	for (size_t i = 0; i < data->count; i++) {
+		const struct series *series = &data->series[i];
+
+		if (i == 0 || series->axis != series[-1].axis)
+			axis = copy_axis(arena, series->axis);
+		shapes->entries[shapes->count++] = (struct entry){.test = test,
+			.series = arena_strdup(arena, series->name),
+			.identity = arena_strdup(arena, series->identity),
+			.unit = series->metric ? arena_strdup(arena, series->metric->unit) : NULL,
+			.direction = series_direction(series),
+			.axis = axis,
+			.values =
+				arena_copy(arena, series->values, axis->n, sizeof *series->values),
+			.window = series->window};
+	}
 }
 
 void shapes_join(struct shapes *shapes, struct shapes *others)
 {
 	shapes->entries = memory_grow(shapes->entries, &shapes->capacity,
 		shapes->count + others->count, sizeof *shapes->entries);
-	shapes->axes = memory_grow(shapes->axes, &shapes->axis_capacity,
-		shapes->axis_count + others->axis_count, sizeof *shapes->axes);
-	for (size_t i = 0; i < others->count; i++) {
-		shapes->entries[shapes->count] = others->entries[i];
-		shapes->entries[shapes->count++].axis += shapes->axis_count;
-	}
-	for (size_t i = 0; i < others->axis_count; i++)
-		shapes->axes[shapes->axis_count++] = others->axes[i];
+	for (size_t i = 0; i < others->count; i++)
+		shapes->entries[shapes->count++] = others->entries[i];
 	arena_join(shapes->arena, others->arena);
 	free(others->entries);
-	free(others->axes);
 	free(others);
+}
+
+/* The series that take part, as rows. */
+struct rows {
+	const struct entry **entries; /* by row */
+	struct grid grid;
+	float *rows;
+	size_t count, stride;
+	struct labels *labels;
+};
+
+static struct grid_times times_of(const struct entry *entry)
+{
+	return (struct grid_times){entry->axis->times, entry->axis->n};
+}
+
+static void fill_rows(struct rows *rows, const struct shapes *shapes)
+{
+	size_t n = rows->grid.n, *counts = memory_new(n, sizeof *counts);
+	double *values = memory_new(n, sizeof *values);
+
+	for (size_t i = 0; i < shapes->count && n > 1; i++) {
+		const struct entry *entry = &shapes->entries[i];
+		const struct grid_times times = times_of(entry);
+		size_t cover = 0;
+
+		grid_place(&rows->grid, &times, entry->values, values, counts);
+		for (size_t k = 0; k < n; k++)
+			cover += isnan(values[k]) ? 0 : 1;
+		if ((double)cover < LEAST_COVER * (double)n ||
+			!cluster_shape(
+				values, n, rows->rows + rows->count * rows->stride, rows->stride))
+			continue;
+		labels_add(rows->labels, entry->test, entry->identity);
+		rows->entries[rows->count++] = entry;
+	}
+	free(counts);
+	free(values);
+}
+
+/* The existing values of a series, with their indices; *cut: how many lie before the time. `places`
+ * may be NULL. */
+static size_t values_of(
+	const struct entry *entry, int64_t time, double *values, size_t *places, size_t *cut)
+{
+	const struct axis *axis = entry->axis;
+	size_t count = 0;
+
+	*cut = 0;
+	for (size_t i = 0; i < axis->n; i++) {
+		if (!isfinite(entry->values[i]))
+			continue;
+		*cut += axis->times[i] < time;
+		if (places)
+			places[count] = i;
+		values[count++] = entry->values[i];
+	}
+	return count;
+}
+
+/* The levels of one series. The place is the cluster's, which is more certain than the series'
+ * own. */
+static struct change change_of(const struct entry *entry, int64_t time)
+{
+	double *values = memory_new(entry->axis->n, sizeof *values);
+	size_t cut, count = values_of(entry, time, values, NULL, &cut);
+	struct moments before = moments_of(values, cut);
+	struct moments after = moments_of(values + cut, count - cut);
+	struct change change = {.pvalue = ttest_welch(before, after).p,
+		.mean_before = before.mean,
+		.mean_after = after.mean,
+		.stddev_before = moments_stddev(before, 0),
+		.stddev_after = moments_stddev(after, 0),
+		.count_before = before.n,
+		.count_after = after.n,
+		.magnitude = describe_magnitude(before.mean, after.mean),
+		.level_before = before.mean,
+		.level_after = after.mean,
+		.size = (double)NAN,
+		.size_low = (double)NAN,
+		.size_high = (double)NAN};
+
+	if (before.n > 0 && after.n > 0)
+		describe_step(&change, values, NULL, 0, cut, count, 0);
+	change.index = axis_lower_bound(entry->axis, time);
+	change.place_from = change.place_to = change.index;
+	change.cause_from = change.cause_to = change.index;
+	free(values);
+	return change;
+}
+
+/* The common suspects of the members; each one's change has its own interval of places. */
+static struct attribution find_suspects(
+	const struct entry *const *members, size_t count, int64_t time, struct arena *arena)
+{
+	struct attribution *suspects = memory_new(count, sizeof *suspects), common;
+	struct arena *scratch = arena_new();
+
+	for (size_t i = 0; i < count; i++) {
+		const struct entry *entry = members[i];
+		size_t n = entry->axis->n, cut, found, *places;
+		const struct series series = {
+			.axis = entry->axis, .values = entry->values, .window = entry->window};
+		struct change change = {0};
+		double *values;
+
+		suspects[i] = (struct attribution){.last = {.time = INT64_MIN}};
+		if (n == 0 || (entry->axis->column_count == 0 && !entry->axis->deployments))
+			continue;
+		values = memory_new(n, sizeof *values);
+		places = memory_new(n, sizeof *places);
+		found = values_of(entry, time, values, places, &cut);
+		change.index = axis_lower_bound(entry->axis, time);
+		change.place_from = change.place_to = change.index;
+		if (cut > 0 && cut < found)
+			describe_step(&change, values, places, 0, cut, found, 0);
+		free(values);
+		free(places);
+		suspects[i] = attribution_of(scratch, &series, &change);
+	}
+	common = attribution_common(scratch, suspects, count);
+	common = attribution_copy(arena, &common);
+	arena_free(scratch);
+	free(suspects);
+	return common;
+}
+
+static double median_ratio(const struct entry *const *members, size_t count, int64_t time)
+{
+	double *ratios = memory_new(count, sizeof *ratios), median;
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct change change = change_of(members[i], time);
+		double ratio = change.mean_after / change.mean_before;
+
+		if (change.count_before > 0 && change.count_after > 0 && isfinite(ratio))
+			ratios[found++] = ratio;
+	}
+	sort_sort(ratios, found);
+	median = found > 0 ? ratios[found / 2] : (double)NAN;
+	free(ratios);
+	return median;
+}
+
+/* The attribute at the change and at the point before it, from the first member that has it. */
+static void find_attribute(const struct entry *const *members, size_t count, const char *name,
+	int64_t time, const char **before, const char **after)
+{
+	for (size_t i = 0; i < count && !*after; i++) {
+		const struct axis *axis = members[i]->axis;
+		const struct column *column = axis_column(axis, name);
+		size_t at = axis_lower_bound(axis, time);
+
+		if (!column || at == axis->n)
+			continue;
+		*after = column->values[at];
+		*before = at > 0 ? column->values[at - 1] : NULL;
+	}
+}
+
+static struct shape describe(const struct rows *rows, const struct step_fit *fit,
+	const size_t *numbers, size_t count, struct arena *arena)
+{
+	const struct grid *grid = &rows->grid;
+	const struct entry **entries = arena_array(arena, count, sizeof(const struct entry *));
+	struct shape_member *members = arena_array(arena, count, sizeof *members);
+	float *centroid = arena_array(arena, grid->n, sizeof *centroid);
+	size_t first = fit->index > SPACING ? fit->index - SPACING : 0;
+	size_t last = fit->index + SPACING < grid->n ? fit->index + SPACING : grid->n - 1;
+	struct shape shape = {.time = grid->times[fit->index],
+		.spacing = (grid->times[last] - grid->times[first]) / (int64_t)(last - first),
+		.sign = fit->after > fit->before ? 1 : -1,
+		.regression = fit->regression,
+		.members = members,
+		.count = count,
+		.centroid = centroid};
+
+	for (size_t i = 0; i < count; i++) {
+		const struct entry *entry = entries[i] = rows->entries[numbers[i]];
+
+		members[i] = (struct shape_member){entry->test, entry->series, entry->identity};
+		shape.direction =
+			i == 0 || entry->direction == shape.direction ? entry->direction : 0;
+	}
+	for (size_t point = 0; point < grid->n; point++) {
+		double sum = 0;
+
+		for (size_t i = 0; i < count; i++)
+			sum += (double)rows->rows[numbers[i] * rows->stride + point];
+		centroid[point] = (float)(sum / (double)count);
+	}
+	shape.unit = entries[0]->unit;
+	shape.change = change_of(entries[0], shape.time);
+	shape.ratio = median_ratio(entries, count, shape.time);
+	shape.suspects = find_suspects(entries, count, shape.time, arena);
+	find_attribute(
+		entries, count, "commit", shape.time, &shape.commit_before, &shape.commit_after);
+	find_attribute(
+		entries, count, "version", shape.time, &shape.version_before, &shape.version_after);
+	shape.labels =
+		labels_shared(rows->labels, arena, numbers, count, MOST_SHARED, &shape.label_count);
+	return shape;
+}
+
+/* A row and its distance to the centroid, for sorting. */
+struct place {
+	float distance;
+	size_t row;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *left = a, *right = b;
+
+	if (left->distance != right->distance)
+		return left->distance < right->distance ? -1 : 1;
+	return (left->row > right->row) - (left->row < right->row);
+}
+
+/* A cluster whose centroid is a step. */
+struct step {
+	struct step_fit fit;
+	size_t cluster;
+	bool taken; /* merged into a shape */
+};
+
+static int compare_steps(const void *a, const void *b)
+{
+	const struct step *left = a, *right = b;
+	double x = fabs(left->fit.regression), y = fabs(right->fit.regression);
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return (left->cluster > right->cluster) - (left->cluster < right->cluster);
+}
+
+/* The clusters that are steps, largest regression first. */
+static size_t find_steps(
+	const struct rows *rows, const struct kmeans *found, double interesting, struct step *steps)
+{
+	size_t n = rows->grid.n, count = 0;
+
+	for (size_t cluster = 0; cluster < found->k; cluster++) {
+		struct step_fit fit = cluster_fit(found->centroids + cluster * rows->stride, n);
+
+		if (fit.index >= EDGE && fit.index + EDGE <= n &&
+			fabs(fit.regression) >= interesting && fit.error < fit.line_error)
+			steps[count++] = (struct step){.fit = fit, .cluster = cluster};
+	}
+	qsort(steps, count, sizeof *steps, compare_steps);
+	return count;
+}
+
+static bool same_step(const struct step_fit *a, const struct step_fit *b)
+{
+	size_t apart = a->index > b->index ? a->index - b->index : b->index - a->index;
+
+	return apart <= SAME && (a->regression > 0) == (b->regression > 0);
+}
+
+static void report(const struct rows *rows, const struct kmeans *found,
+	const struct shape_options *options, struct arena *arena, struct shape_report *out)
+{
+	struct shape *shapes = arena_array(arena, found->k, sizeof *shapes);
+	struct step *steps = memory_new(found->k, sizeof *steps);
+	struct place *places = memory_new(rows->count, sizeof *places);
+	size_t *numbers = memory_new(rows->count, sizeof *numbers);
+	size_t step_count = find_steps(rows, found, options->interesting, steps);
+
+	for (size_t i = 0; i < step_count; i++) {
+		size_t count = 0;
+
+		for (size_t j = i; j < step_count && !steps[i].taken; j++) {
+			size_t begin = count;
+
+			if (steps[j].taken || !same_step(&steps[i].fit, &steps[j].fit))
+				continue;
+			for (size_t row = 0; row < rows->count; row++)
+				if (found->clusters[row] == steps[j].cluster)
+					places[count++] =
+						(struct place){found->distances[row], row};
+			qsort(places + begin, count - begin, sizeof *places, compare_places);
+			steps[j].taken = j > i;
+		}
+		for (size_t k = 0; k < count; k++)
+			numbers[k] = places[k].row;
+		if (count > 0 && count >= (size_t)options->least)
+			shapes[out->count++] = describe(rows, &steps[i].fit, numbers, count, arena);
+	}
+	free(steps);
+	free(places);
+	free(numbers);
+	out->shapes = shapes;
+}
+
+void shapes_find(const struct shapes *shapes, const struct shape_options *options,
+	const struct parallel *parallel, struct arena *arena, struct shape_report *out)
+{
+	struct grid_times *axes = memory_new(shapes->count, sizeof *axes);
+	struct rows rows = {.entries = memory_new(shapes->count, sizeof(const struct entry *)),
+		.labels = labels_new(arena)};
+	struct kmeans *found;
+
+	for (size_t i = 0; i < shapes->count; i++)
+		axes[i] = times_of(&shapes->entries[i]);
+	rows.grid = grid_make(arena, axes, shapes->count);
+	rows.stride = distance_stride(rows.grid.n);
+	rows.rows = memory_new(shapes->count * rows.stride, sizeof *rows.rows);
+	fill_rows(&rows, shapes);
+	found = kmeans_new(&(struct matrix){rows.rows, rows.count, rows.stride},
+		&(struct kmeans_options){
+			.k = options->k > 0 ? (size_t)options->k : kmeans_default_k(rows.count),
+			.seed = (uint64_t)options->seed,
+			.parallel = parallel});
+	*out = (struct shape_report){.series = rows.count,
+		.left_out = shapes->count - rows.count,
+		.points = rows.grid.n,
+		.times = rows.grid.times,
+		.reach = rows.grid.n < EDGE ? INT64_MIN : rows.grid.times[rows.grid.n - EDGE],
+		.k = found->k,
+		.iterations = found->iterations,
+		.error = found->error};
+	report(&rows, found, options, arena, out);
+	kmeans_free(found);
+	labels_free(rows.labels);
+	free(axes);
+	free(rows.rows);
+	free(rows.entries);
 }

@@ -19,15 +19,12 @@ static void put_member(struct buf *out, const struct shape_member *member)
 const char *coalesce_best(const struct shape *shape, struct arena *arena)
 {
 	struct buf text = {0};
-	const char *best;
 
 	for (size_t i = 0; i < shape->count && i < COALESCE_BEST; i++) {
 		buf_text(&text, i ? "\n" : "");
 		put_member(&text, &shape->members[i]);
 	}
-	best = arena_strndup(arena, text.data, text.length);
-	buf_free(&text);
-	return best;
+	return buf_keep(&text, arena);
 }
 
 static int64_t distance(const struct shape *shape, const struct known_shape *known)

@@ -5,15 +5,9 @@
 #include <string.h>
 
 #include "agent/base/arena.h"
+#include "agent/base/order.h"
 
 enum { MOST_POINTS = 8192, SPREAD = 2 };
-
-static int compare_sizes(const void *a, const void *b)
-{
-	size_t left = *(const size_t *)a, right = *(const size_t *)b;
-
-	return (left > right) - (left < right);
-}
 
 static size_t median_length(const struct grid_times *axes, size_t count)
 {
@@ -21,7 +15,7 @@ static size_t median_length(const struct grid_times *axes, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		lengths[i] = axes[i].n;
-	qsort(lengths, count, sizeof *lengths, compare_sizes);
+	qsort(lengths, count, sizeof *lengths, order_sizes);
 	median = lengths[count / 2];
 	free(lengths);
 	return median;
@@ -96,14 +90,6 @@ struct grid grid_make(struct arena *arena, const struct grid_times *axes, size_t
 	return grid;
 }
 
-/* The last point of the grid that is not after the time. */
-static size_t place_of(const struct grid *grid, int64_t time, size_t from)
-{
-	while (from + 1 < grid->n && grid->times[from + 1] <= time)
-		from++;
-	return from;
-}
-
 void grid_place(const struct grid *grid, const struct grid_times *axis, const double *values,
 	double *out, size_t *counts)
 {
@@ -115,7 +101,9 @@ void grid_place(const struct grid *grid, const struct grid_times *axis, const do
 	for (size_t i = 0; i < axis->n; i++) {
 		if (!isfinite(values[i]))
 			continue;
-		at = place_of(grid, axis->times[i], at);
+		/* the last point of the grid that is not after the time */
+		while (at + 1 < grid->n && grid->times[at + 1] <= axis->times[i])
+			at++;
 		out[at] = counts[at] == 0
 				  ? values[i]
 				  : out[at] + (values[i] - out[at]) / (double)(counts[at] + 1);

@@ -86,14 +86,6 @@ static int compare_hits(const void *left, const void *right)
 	return order ? order : (a->series > b->series) - (a->series < b->series);
 }
 
-/* Goes to just before the first row of a time. */
-static void cursor_seek(struct cursor *cursor, int64_t time)
-{
-	cursor->started = false;
-	for (size_t a = 0; a < cursor->timeline->axis_count; a++)
-		cursor->next[a] = axis_lower_bound(cursor->timeline->axes[a], time);
-}
-
 /* Finds the rows of hits, of which only the time is known and by which they are sorted. */
 static void place(struct hit *hits, size_t count, const struct analysis *analysis,
 	const struct timeline *timeline, struct arena *arena)
@@ -107,7 +99,10 @@ static void place(struct hit *hits, size_t count, const struct analysis *analysi
 		int64_t time = hits[from].moment.time;
 		for (to = from; to < count && hits[to].moment.time == time;)
 			to++;
-		cursor_seek(&cursor, time);
+		/* to just before the first row of that time */
+		cursor.started = false;
+		for (size_t a = 0; a < timeline->axis_count; a++)
+			cursor.next[a] = axis_lower_bound(timeline->axes[a], time);
 		for (size_t left = to - from; left > 0 && cursor_next(&cursor);)
 			for (size_t i = from; i < to; i++)
 				if (cursor.point[axes[hits[i].series]] == hits[i].change->index) {
@@ -170,21 +165,6 @@ void cursor_rewind(struct cursor *cursor)
 	memset(cursor->next, 0, cursor->timeline->axis_count * sizeof *cursor->next);
 }
 
-/* The earliest time that is left. */
-static bool next_time(const struct cursor *cursor, int64_t *time)
-{
-	bool found = false;
-	for (size_t a = 0; a < cursor->timeline->axis_count; a++) {
-		const struct axis *axis = cursor->timeline->axes[a];
-		size_t next = cursor->next[a];
-		if (next < axis->n && (!found || axis->times[next] < *time)) {
-			*time = axis->times[next];
-			found = true;
-		}
-	}
-	return found;
-}
-
 /* Puts the point on the row, unless an attribute conflicts. */
 static bool join(struct cursor *cursor, size_t axis, size_t point)
 {
@@ -204,8 +184,15 @@ static bool join(struct cursor *cursor, size_t axis, size_t point)
 bool cursor_next(struct cursor *cursor)
 {
 	const struct timeline *timeline = cursor->timeline;
-	int64_t time = 0;
-	if (!next_time(cursor, &time))
+	int64_t time = INT64_MAX; /* the earliest that is left */
+	bool found = false;
+	for (size_t a = 0; a < timeline->axis_count; a++) {
+		const struct axis *axis = timeline->axes[a];
+		size_t next = cursor->next[a];
+		found = found || next < axis->n;
+		time = next < axis->n && axis->times[next] < time ? axis->times[next] : time;
+	}
+	if (!found)
 		return false;
 	bool again = cursor->started && time == cursor->moment.time;
 	cursor->moment = (struct moment){time, again ? cursor->moment.ordinal + 1 : 0};

@@ -140,20 +140,12 @@ static int by_start(const void *a, const void *b)
 	return (one->start > other->start) - (one->start < other->start);
 }
 
-/* Notes both edges of an excursion that is filled. */
-static void note_filled(struct tried_list *tried, const struct excursion *one)
-{
-	struct tried edges[2] = {tried_untested(tried->places[one->start], TRIED_EXCURSION),
-		tried_untested(tried->places[one->end], TRIED_EXCURSION)};
-	tried_note(tried, &edges[0]);
-	tried_note(tried, &edges[1]);
-}
-
 /* Fills the excursions, except modes and those at the chunk's ends, with the values around them.
  * Returns the first point that has changed, or n. */
 static size_t fill(
 	struct chunk *chunk, struct excursions *excursions, const struct scratch *scratch)
 {
+	struct tried_list *tried = scratch_tried(scratch);
 	size_t first = chunk->n, kept = 0;
 	qsort(excursions->items, excursions->count, sizeof(*excursions->items), by_start);
 	for (size_t i = 0; i < excursions->count; i++) {
@@ -163,26 +155,16 @@ static size_t fill(
 	}
 	for (size_t i = 0; i < kept; i++) {
 		const struct excursion *one = excursions->items + excursions->chosen[i];
-		if (scratch_tried(scratch))
-			note_filled(scratch_tried(scratch), one);
+		const size_t edges[] = {one->start, one->end};
+		for (size_t k = 0; tried && k < 2; k++) {
+			struct tried edge =
+				tried_untested(tried->places[edges[k]], TRIED_EXCURSION);
+			tried_note(tried, &edge);
+		}
 		chunk_mirror(chunk, one);
 		first = one->start < first ? one->start : first;
 	}
 	return first;
-}
-
-/* 2.3 to 2.5: the first `same` values of y are as in the last evaluation. */
-static size_t search(struct chunk *chunk, size_t same, const struct chunk_workspace *workspace)
-{
-	size_t count = chunk_windows(chunk, same, workspace);
-	struct noise_unit noise = chunk_noise_unit(chunk);
-	if (noise.size > 0) {
-		count = chunk_places(chunk, noise.size, count, workspace->places);
-		count = chunk_partition(chunk, noise, count, workspace);
-	} else {
-		count = 0;
-	}
-	return chunk_passes(chunk, count, workspace);
 }
 
 /* Notes values that are clipped by far. */
@@ -223,5 +205,14 @@ size_t chunk_evaluate(struct chunk *chunk, const double *values, size_t n,
 	note_clipped(chunk, scratch_tried(workspace->scratch));
 	chunk->filled = filled;
 	chunk_add_up(chunk);
-	return search(chunk, same, workspace);
+	/* 2.3 to 2.5 */
+	size_t count = chunk_windows(chunk, same, workspace);
+	struct noise_unit noise = chunk_noise_unit(chunk);
+	if (noise.size > 0) {
+		count = chunk_places(chunk, noise.size, count, workspace->places);
+		count = chunk_partition(chunk, noise, count, workspace);
+	} else {
+		count = 0;
+	}
+	return chunk_passes(chunk, count, workspace);
 }

@@ -114,19 +114,10 @@ static double spread_of(const double *x, size_t n)
 	return fmax(spread, of_median * median_size(sizes, m, spread / of_median * (1 - little)));
 }
 
-static void order(double *a, double *b)
-{
-	double low = *a < *b ? *a : *b, high = *a < *b ? *b : *a;
-	*a = low;
-	*b = high;
-}
-
 /* The median of a few values, at least one, which it sorts. */
 static double median_of(double *values, size_t n)
 {
-	for (size_t pass = n; pass-- > 1;)
-		for (size_t i = 0; i < pass; i++)
-			order(&values[i], &values[i + 1]);
+	sort_few(values, n);
 	return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
 }
 

@@ -271,15 +271,6 @@ static struct reach reach_of(
 		.after = after};
 }
 
-/* How often the values cross that level. */
-static size_t crossings(const struct reach *reach, double level)
-{
-	size_t count = 0;
-	for (size_t i = 1; i < reach->n; i++)
-		count += (reach->x[i] > level) != (reach->x[i - 1] > level);
-	return count;
-}
-
 /* The means of the values above and below the middle, which is then their own; ROUNDS times. False
  * if one has too few values. */
 static bool find_modes(const struct reach *reach, double middle, struct modes *modes)
@@ -398,7 +389,10 @@ static bool is_stay(
 	struct reach reach = reach_of(chunk, steps, count, k);
 	double middle = 0.5 * (reach.before + reach.after);
 	struct modes modes;
-	if (reach.n < MODES_FROM || crossings(&reach, middle) <= FEWEST_CHANGES ||
+	size_t crossings = 0;
+	for (size_t i = 1; i < reach.n; i++)
+		crossings += (reach.x[i] > middle) != (reach.x[i - 1] > middle);
+	if (reach.n < MODES_FROM || crossings <= FEWEST_CHANGES ||
 		!find_modes(&reach, middle, &modes))
 		return false;
 	struct stays stays = count_stays(&reach, &modes);

@@ -31,21 +31,17 @@ static size_t segment_end(const struct list *list, size_t k)
 	return k + 1 < list->count ? list->steps[k + 1].tau : list->chunk->n;
 }
 
-/* Charges a test, which compares the ranks of up to W points on each side in pairs. */
-static bool spend_test(const struct list *list, size_t k)
-{
-	size_t window = (size_t)list->chunk->options.window, tau = list->steps[k].tau;
-	size_t n1 = tau - segment_start(list, k), n2 = segment_end(list, k) - tau;
-	size_t pairs = (n1 < window ? n1 : window) * (n2 < window ? n2 : window);
-	return scratch_spend(list->workspace->scratch, n1 + n2 + pairs);
-}
-
 /* Tests point k between its current neighbours, unless it was. A ramp keeps its p. */
 static void test_at(struct list *list, size_t k)
 {
 	struct chunk_step before = list->steps[k], *step = &list->steps[k];
 	size_t start = segment_start(list, k), end = segment_end(list, k);
-	if ((before.start == start && before.end == end) || !spend_test(list, k))
+	/* The ranks of up to W points on each side are compared in pairs. */
+	size_t window = (size_t)list->chunk->options.window;
+	size_t n1 = before.tau - start, n2 = end - before.tau;
+	size_t pairs = (n1 < window ? n1 : window) * (n2 < window ? n2 : window);
+	if ((before.start == start && before.end == end) ||
+		!scratch_spend(list->workspace->scratch, n1 + n2 + pairs))
 		return;
 	*step = chunk_test(list->chunk, start, before.tau, end);
 	if (before.ramp)
@@ -94,23 +90,19 @@ static void drop(struct list *list, size_t k)
 		test_at(list, k);
 }
 
-static bool is_bad(const struct list *list, size_t k)
-{
-	const struct edivisive_options *options = &list->chunk->options;
-	const struct chunk_step *step = &list->steps[k];
-	return step->p >= options->p_value || step->tau - segment_start(list, k) < LEAST_SIDE ||
-	       segment_end(list, k) - step->tau < LEAST_SIDE;
-}
-
 /* The weakest bad point; the count if there is none. */
 static size_t weakest_bad(const struct list *list)
 {
 	size_t weakest = list->count;
-	for (size_t k = 0; k < list->count; k++)
-		if (is_bad(list, k) &&
-			(weakest == list->count ||
-				list->steps[k].strength < list->steps[weakest].strength))
+	for (size_t k = 0; k < list->count; k++) {
+		const struct chunk_step *step = &list->steps[k];
+		bool bad = step->p >= list->chunk->options.p_value ||
+			   step->tau - segment_start(list, k) < LEAST_SIDE ||
+			   segment_end(list, k) - step->tau < LEAST_SIDE;
+		if (bad &&
+			(weakest == list->count || step->strength < list->steps[weakest].strength))
 			weakest = k;
+	}
 	return weakest;
 }
 
@@ -142,38 +134,17 @@ static void refine(struct list *list)
 	merge(list);
 }
 
-/* The number of successive points from k on that have one direction. */
-static size_t same_direction(const struct list *list, size_t k)
-{
-	size_t last = k + 1;
-	while (last < list->count && (list->steps[last].delta > 0) == (list->steps[k].delta > 0))
-		last++;
-	return last - k;
-}
-
-/* The place of a ramp that explains the `count` steps from k on better than they do; 0: there is
- * none. */
-static size_t ramp_place(const struct list *list, size_t k, size_t count, struct slope *slope)
-{
-	return chunk_ramp(list->chunk, list->workspace, segment_start(list, k), list->steps + k,
-		count, segment_end(list, k + count - 1), slope);
-}
-
-/* Whether at least half of the `count` steps from k on are sharp: then they are no ramp. */
-static bool are_sharp(const struct list *list, size_t k, size_t count)
-{
-	size_t sharp = 0;
-	for (size_t i = k; i < k + count; i++)
-		sharp += chunk_is_sharp(list->chunk, segment_start(list, i), list->steps[i].tau,
-			segment_end(list, i));
-	return 2 * sharp >= count;
-}
-
 /* If the `count` steps from k on are a ramp, makes them one point with the smallest p of them. */
 static bool join_ramp(struct list *list, size_t k, size_t count)
 {
 	struct slope slope;
-	size_t place = are_sharp(list, k, count) ? 0 : ramp_place(list, k, count, &slope);
+	size_t sharp = 0, place = 0;
+	for (size_t i = k; i < k + count; i++)
+		sharp += chunk_is_sharp(list->chunk, segment_start(list, i), list->steps[i].tau,
+			segment_end(list, i));
+	if (2 * sharp < count)
+		place = chunk_ramp(list->chunk, list->workspace, segment_start(list, k),
+			list->steps + k, count, segment_end(list, k + count - 1), &slope);
 	if (place == 0)
 		return false;
 	struct chunk_step *steps = list->steps + k;
@@ -196,7 +167,10 @@ static void join_ramps(struct list *list)
 	for (size_t k = 0; k + 1 < list->count;) {
 		if (!scratch_spend(list->workspace->scratch, list->count))
 			return;
-		size_t count = same_direction(list, k);
+		size_t count = 1; /* successive points that have one direction */
+		while (k + count < list->count &&
+			(list->steps[k + count].delta > 0) == (list->steps[k].delta > 0))
+			count++;
 		while (count > 1 && !scratch_is_spent(list->workspace->scratch) &&
 			!join_ramp(list, k, count))
 			count--;

@@ -154,13 +154,6 @@ static size_t visible_from(const struct ramp *ramp, double variance)
 	return ramp->start + (size_t)fmin(visible, length / 2);
 }
 
-/* The place of a ramp's change point: where it is visible, or if its start is not known, where a
- * step fits best. */
-static size_t place_of(const struct sums *sums, const struct ramp *ramp, double variance)
-{
-	return ramp->start < FROM_START ? best_step(sums) : visible_from(ramp, variance);
-}
-
 /* How far up the ramp point i is: 0 before it, 1 behind it. */
 static double share_of(const struct ramp *ramp, size_t i)
 {
@@ -207,15 +200,6 @@ static double freedom_of(double r, double n)
 	return r > 0 ? fmax(2, n * (1 - r) / (1 + r) - 4) : n - 4;
 }
 
-/* The p of a trend, raised for the choice of its ends. */
-static double trend_p(const struct ramp *ramp, struct residuals left, double n)
-{
-	double r = corrected_correlation(&left, n), df = freedom_of(r, n);
-	double variance = left.squares / (n - 4) * (1 + r) / (1 - r);
-	double t = variance > 0 ? sqrt(ramp->explained / variance) : HUGE_VAL;
-	return fmin(1, TREND_CHOSEN * (1 + 8 * log(n)) * student_two_sided(t, df));
-}
-
 /* The ramp among n points from `start` on, with its levels: those of a regression of y on the
  * shares w, y = from + (to - from) w. */
 static struct slope slope_of(
@@ -246,26 +230,20 @@ static struct slope slope_of(
 	};
 }
 
-/* A quick check, which decides: whether a ramp on a rough grid explains at least half of `least`
- * variances. Most segments have none. */
-static bool may_be_trend(const struct sums *sums, double squares, double least)
-{
-	size_t n = sums->n, step = n / ROUGH + 1, all[2] = {0, n};
-	struct ramp best = {0};
-	search_ramps(sums, all, all, step, &best);
-	return 2 * best.explained * (double)n >= least * (squares - best.explained);
-}
-
 bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,
 	size_t end, struct chunk_step *out)
 {
-	size_t n = end - start;
+	size_t n = end - start, whole[2] = {0, n};
+	struct ramp rough = {0};
 	if (n < SHORTEST_TREND)
 		return false;
 	const double *y = chunk->y + start;
 	struct moments all = moments_of(y, n);
 	struct sums sums = sums_of(y, n, all.mean, workspace);
-	if (!may_be_trend(&sums, all.squares, LEAST_TREND))
+	/* A quick check, which decides: whether a ramp on a rough grid explains at least half of
+	 * LEAST_TREND variances. Most segments have none. */
+	search_ramps(&sums, whole, whole, n / ROUGH + 1, &rough);
+	if (!(2 * rough.explained * (double)n >= LEAST_TREND * (all.squares - rough.explained)))
 		return false;
 	struct ramp ramp = best_ramp(&sums);
 	if (ramp.end - ramp.start < SHORTEST_RAMP || ramp.explained <= 0)
@@ -274,8 +252,12 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *worksp
 	double size = left.squares, level = all.mean + chunk->shift;
 	if (size <= ROUNDING * (double)n * (level * level + ramp.rise * ramp.rise))
 		left = (struct residuals){0};
-	double deviation = sqrt(left.squares / (double)(n - 4));
-	double p = trend_p(&ramp, left, (double)n);
+	double deviation = sqrt(left.squares / (double)(n - 4)), m = (double)n;
+	double r = corrected_correlation(&left, m), df = freedom_of(r, m);
+	double variance = left.squares / (m - 4) * (1 + r) / (1 - r);
+	double t = variance > 0 ? sqrt(ramp.explained / variance) : HUGE_VAL;
+	/* Raised for the choice of its ends */
+	double p = fmin(1, TREND_CHOSEN * (1 + 8 * log(m)) * student_two_sided(t, df));
 	if (!(p < chunk->options.p_value) || fabs(ramp.rise) < STEEP * deviation)
 		return false;
 	if ((start > 0 && ramp.start < REFINE_REACH) ||
@@ -328,5 +310,6 @@ size_t chunk_ramp(const struct chunk *chunk, const struct chunk_workspace *works
 	if (ramp.end - ramp.start < SHORTEST_RAMP || ramp.explained <= by_steps - saved * variance)
 		return 0;
 	*slope = slope_of(chunk, start, sums.n, &ramp);
-	return start + place_of(&sums, &ramp, variance);
+	/* Where it is visible, or if its start is not known, where a step fits best. */
+	return start + (ramp.start < FROM_START ? best_step(&sums) : visible_from(&ramp, variance));
 }

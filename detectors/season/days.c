@@ -60,20 +60,6 @@ static double rest_of_day(const struct fit *fit, const double *profile, const st
 	return sum;
 }
 
-/* Whether the day behind this one is as usual again, by a quarter of it at least: a level that
- * stays is no holiday. */
-static bool is_over(const struct season *season, const struct fit *fit, const double *profile,
-	const struct day *day)
-{
-	struct day next = *day;
-	size_t count;
-
-	if (!next_day(season, fit->grid, &next))
-		return false;
-	double own = rest_of_day(fit, profile, &next, false, &count);
-	return 4 * count >= fit->grid->per_day && own <= UNLIKE_OWN * day->usual * (double)count;
-}
-
 /* Whether a working day passed as a Sunday: its values fit a Sunday's profile and not its own, and
  * it is over. Of one that was named, it is enough that they do not fit its own profile. */
 static bool passes_as_sunday(const struct season *season, const struct fit *fit,
@@ -83,23 +69,18 @@ static bool passes_as_sunday(const struct season *season, const struct fit *fit,
 	double own = rest_of_day(fit, profile, day, false, &count);
 	double sunday = rest_of_day(fit, profile, day, true, &count);
 
+	struct day next = *day;
+
 	if (named)
 		return 2 * count < fit->grid->per_day || sunday < own;
-	return 2 * count >= fit->grid->per_day && sunday < LIKE_SUNDAY * own &&
-	       own > UNLIKE_OWN * day->usual * (double)count && is_over(season, fit, profile, day);
-}
-
-static double mean_rest(const struct fit *fit, const double *profile)
-{
-	double sum = 0;
-	size_t count = 0;
-
-	for (size_t i = 0; i < fit->grid->n; i++)
-		if (!isnan(fit->deviations[i])) {
-			sum += fabs(fit->deviations[i] - profile[fit->grid->slots[i]]);
-			count++;
-		}
-	return count ? sum / (double)count : 0;
+	if (2 * count < fit->grid->per_day || sunday >= LIKE_SUNDAY * own ||
+		own <= UNLIKE_OWN * day->usual * (double)count ||
+		!next_day(season, fit->grid, &next))
+		return false;
+	/* The day behind it must be as usual again, by a quarter of it at least: a level that stays
+	 * is no holiday. */
+	own = rest_of_day(fit, profile, &next, false, &count);
+	return 4 * count >= fit->grid->per_day && own <= UNLIKE_OWN * day->usual * (double)count;
 }
 
 bool days_find_sundays(
@@ -107,11 +88,13 @@ bool days_find_sundays(
 {
 	const struct season_grid *grid = fit->grid;
 	const struct holidays *named = &season->clock.holidays;
-	struct day day = {.usual = mean_rest(fit, profile)};
-	size_t at = 0, count = 0;
+	struct day all = {.to = grid->n}, day = {0};
+	size_t at = 0, count = 0, values;
+	double rest = rest_of_day(fit, profile, &all, false, &values);
 	bool *out = scratch_take(scratch, grid->n, sizeof *out), any = false;
 
 	season->sundays = memory_new(named->count + grid->n, sizeof *season->sundays);
+	day.usual = values ? rest / (double)values : 0;
 	while (next_day(season, grid, &day)) {
 		bool is_named = season_is_among(named->days, named->count, day.day);
 		bool found = season_weekday(day.day) < SATURDAY &&
@@ -174,19 +157,6 @@ static double slope_of(
 	return fmin(fmax(slope, 1 / MOST_SWING), MOST_SWING);
 }
 
-/* The factor that makes the mean of the profile's powers 1. */
-static double level_of(const struct season *season, double power)
-{
-	size_t stride = 1 + season->cells / MOST_SAMPLED, count = 0;
-	double sum = 0;
-
-	if (season->scale != SCALE_LOG || power == 1)
-		return 1;
-	for (size_t i = 0; i < season->cells; i += stride, count++)
-		sum += pow(season->profile[i], power);
-	return (double)count / sum;
-}
-
 void days_store_swings(struct season *season, const struct fit *fit, const double *profile,
 	struct scratch *scratch)
 {
@@ -201,10 +171,16 @@ void days_store_swings(struct season *season, const struct fit *fit, const doubl
 	while (next_day(season, grid, &day)) {
 		size_t at = (size_t)((day.day - season->first_day) / DAY);
 		size_t to = day.from > least ? day.from : least, from = to > week ? to - week : 0;
-		double size = slope_of(fit, profile, from, to, buffer);
+		double size = slope_of(fit, profile, from, to, buffer), sum = 0, level = 1;
+		size_t stride = 1 + season->cells / MOST_SAMPLED, count = 0;
 
+		/* The factor that makes the mean of the profile's powers 1 */
+		if (season->scale == SCALE_LOG && size != 1) {
+			for (size_t i = 0; i < season->cells; i += stride, count++)
+				sum += pow(season->profile[i], size);
+			level = (double)count / sum;
+		}
 		while (season->swing_count <= at)
-			season->swings[season->swing_count++] =
-				(struct swing){size, level_of(season, size)};
+			season->swings[season->swing_count++] = (struct swing){size, level};
 	}
 }

@@ -72,21 +72,6 @@ static void fill_gaps(struct fit *fit, const struct season_shape *shape)
 	}
 }
 
-static void smooth_profile(struct fit *fit, const struct season_shape *shape)
-{
-	size_t half = shape->smooth / 2;
-
-	for (size_t i = 0; i < shape->count; i++) {
-		size_t ring = i - i % shape->ring;
-		double sum = 0;
-
-		for (size_t j = 0; j < shape->smooth; j++)
-			sum += fit->profile[ring +
-					    (i - ring + shape->ring + j - half) % shape->ring];
-		fit->smooth[i] = sum / (double)shape->smooth;
-	}
-}
-
 void fit_profile(struct fit *fit, const struct season_shape *shape, const double *y)
 {
 	const struct season_grid *grid = fit->grid;
@@ -103,22 +88,20 @@ void fit_profile(struct fit *fit, const struct season_shape *shape, const double
 	for (size_t cell = 0; cell < shape->count; cell++)
 		fill_cell(fit, y, cell);
 	fill_gaps(fit, shape);
-	smooth_profile(fit, shape);
+	for (size_t i = 0, half = shape->smooth / 2; i < shape->count; i++) {
+		size_t ring = i - i % shape->ring;
+		double sum = 0;
+
+		for (size_t j = 0; j < shape->smooth; j++)
+			sum += fit->profile[ring +
+					    (i - ring + shape->ring + j - half) % shape->ring];
+		fit->smooth[i] = sum / (double)shape->smooth;
+	}
 }
 
-/* The residual of a point that the others predict: in the smoothed profile the median of its own
- * cell is replaced by that of the cell's other points. */
-static double residual_of(
-	const struct fit *fit, const struct season_shape *shape, const double *y, size_t i)
-{
-	size_t cell = shape->cells[fit->grid->slots[i]];
-
-	return y[i] -
-	       (fit->smooth[cell] + (fit->others[i] - fit->profile[cell]) / (double)shape->smooth);
-}
-
-/* The spread of y, or of its residuals from a shape: the mean size, each counted as at most
- * `most`. */
+/* The spread of y, or of its residuals from a shape: the mean size, each counted as at most `most`.
+ * The others predict a point: in the smoothed profile the median of its own cell is replaced by
+ * that of the cell's other points. */
 static double spread_of(
 	const struct fit *fit, const struct season_shape *shape, const double *y, double most)
 {
@@ -127,7 +110,12 @@ static double spread_of(
 
 	for (size_t i = 0; i < fit->grid->n; i++)
 		if (!isnan(y[i])) {
-			double size = fabs(shape ? residual_of(fit, shape, y, i) : y[i]);
+			size_t cell = shape ? shape->cells[fit->grid->slots[i]] : 0;
+			double size =
+				fabs(shape ? y[i] - (fit->smooth[cell] +
+							    (fit->others[i] - fit->profile[cell]) /
+								    (double)shape->smooth)
+					   : y[i]);
 
 			sum += size < most ? size : most;
 			count++;
@@ -179,36 +167,11 @@ static struct season_shape kinds_shape(
 	return (struct season_shape){cells, (most + 1) * grid->per_day, smooth, grid->per_day};
 }
 
-/* One value for each day of the week. */
-static struct season_shape levels_shape(const struct season_grid *grid, uint32_t *cells)
-{
-	for (size_t i = 0; i < grid->slot_count; i++)
-		cells[i] = (uint32_t)(i / grid->per_day);
-	return (struct season_shape){cells, 7, 1, 7};
-}
-
-/* A value for each slot of the week. */
-static struct season_shape week_shape(
-	const struct season_grid *grid, size_t smooth, uint32_t *cells)
-{
-	for (size_t i = 0; i < grid->slot_count; i++)
-		cells[i] = (uint32_t)i;
-	return (struct season_shape){cells, grid->slot_count, smooth, grid->slot_count};
-}
-
 /* The best shape so far, as a value for each slot of the week. */
 struct best {
 	double spread;
 	double *values; /* by slot */
 };
-
-static void take(struct best *best, const struct fit *fit, const struct season_shape *shape,
-	const double *base, double spread)
-{
-	best->spread = spread;
-	for (size_t i = 0; i < fit->grid->slot_count; i++)
-		best->values[i] = (base ? base[i] : 0) + fit->smooth[shape->cells[i]];
-}
 
 /* Fits a shape to y, the deviations without the profile `base`, and keeps it if its spread is below
  * `by` times the best one. */
@@ -219,8 +182,11 @@ static void try_shape(struct best *best, struct fit *fit, const struct season_sh
 		return;
 	fit_profile(fit, shape, y);
 	double spread = spread_of(fit, shape, y, most);
-	if (spread < by * best->spread)
-		take(best, fit, shape, base, spread);
+	if (!(spread < by * best->spread))
+		return;
+	best->spread = spread;
+	for (size_t i = 0; i < fit->grid->slot_count; i++)
+		best->values[i] = (base ? base[i] : 0) + fit->smooth[shape->cells[i]];
 }
 
 struct fit fit_new(const struct season_grid *grid, struct scratch *scratch)
@@ -260,23 +226,17 @@ bool fit_day(struct fit *fit, bool lenient, struct scratch *scratch, double *val
 	return best.spread < limit * all && (lenient || period_is_day(fit, most, scratch));
 }
 
-/* The deviation of a place without a profile by slot, limited to `most`; 0 where there is none. */
-static double rest_of(const struct fit *fit, const double *values, double most, size_t i)
-{
-	double rest = fit->deviations[i] - values[fit->grid->slots[i]];
-
-	return isnan(rest) ? 0 : fmin(fmax(rest, -most), most);
-}
-
-/* How far from independent the deviations without a profile are: from 0, nearly so, to 1. */
+/* How far from independent the deviations without a profile, limited to `most`, are: from 0, nearly
+ * so, to 1. */
 static double dependence_left(const struct fit *fit, const double *values, double most)
 {
 	const struct season_grid *grid = fit->grid;
 	double squares = 0, products = 0, days = 0, day = 0, before = 0;
 
 	for (size_t i = 0; i < grid->n; i++) {
-		double rest = rest_of(fit, values, most, i);
+		double rest = fit->deviations[i] - values[grid->slots[i]];
 
+		rest = isnan(rest) ? 0 : fmin(fmax(rest, -most), most);
 		squares += rest * rest;
 		products += rest * before;
 		before = rest;
@@ -322,7 +282,9 @@ bool fit_week(struct fit *fit, bool lenient, bool daily, struct scratch *scratch
 		rest[i] = fit->deviations[i] - (daily ? values[grid->slots[i]] : 0);
 	double most = fit_most(rest, n, sizes), all = spread_of(fit, NULL, rest, most);
 	struct best best = {.spread = REQUESTED_LIMIT * all, .values = found};
-	struct season_shape shape = levels_shape(grid, cells);
+	struct season_shape shape = {cells, 7, 1, 7}; /* one value for each day of the week */
+	for (size_t i = 0; i < grid->slot_count; i++)
+		cells[i] = (uint32_t)(i / grid->per_day);
 	try_shape(&best, fit, &shape, rest, daily ? values : NULL, most, 1);
 	for (size_t smooth = 1; smooth <= 5 && grid->per_day > 1; smooth += 2) {
 		size_t width = hour > 1 ? odd(smooth * hour) : smooth;
@@ -332,7 +294,10 @@ bool fit_week(struct fit *fit, bool lenient, bool daily, struct scratch *scratch
 		try_shape(&best, fit, &shape, fit->deviations, NULL, most, RICHER);
 		if (n < WHOLE_WEEKS * grid->slot_count)
 			continue;
-		shape = week_shape(grid, width, cells);
+		/* a value for each slot of the week */
+		shape = (struct season_shape){cells, grid->slot_count, width, grid->slot_count};
+		for (size_t i = 0; i < grid->slot_count; i++)
+			cells[i] = (uint32_t)i;
 		try_shape(&best, fit, &shape, fit->deviations, NULL, most, RICHER);
 		try_shape(&best, fit, &shape, rest, daily ? values : NULL, most, RICHER);
 	}

@@ -87,24 +87,6 @@ bool season_parse(const char *text, enum season_mode *mode, struct error *error)
 		error, ERROR_USAGE, "season: \"%.80s\" is none of auto, none, day, week", text);
 }
 
-/* With few points a day more weeks are needed. */
-static size_t weeks_needed(const struct season_grid *grid)
-{
-	return grid->per_day >= MANY_PER_DAY ? LEAST_WEEKS : WHOLE_WEEKS;
-}
-
-/* The cycles that the mode selects and the cadence allows. */
-static unsigned cycles_requested(enum season_mode mode, const struct season_grid *grid)
-{
-	unsigned cycles = 0;
-
-	if (grid->per_day >= LEAST_PER_DAY)
-		cycles |= SEASON_DAILY;
-	if (mode != SEASON_DAY)
-		cycles |= SEASON_WEEKLY;
-	return cycles;
-}
-
 /* The share of the squared deviations that a profile removes; sizes count as at most `most`. */
 static double explained_by(const struct fit *fit, const double *values, double most)
 {
@@ -168,15 +150,6 @@ static void store_profile(
 	raise_levels(season, grid, buffer);
 }
 
-/* The cycles that a series too short to be fitted may have. */
-static unsigned possible_cycles(enum season_mode mode, int64_t step)
-{
-	if (mode == SEASON_NONE || mode == SEASON_UNSET || step == 0)
-		return 0;
-	return (step <= DAY / LEAST_PER_DAY ? SEASON_DAILY : 0) |
-	       (mode != SEASON_DAY ? SEASON_WEEKLY : 0);
-}
-
 /* Fits a weekly cycle, and once more without the days that pass as Sundays. */
 static void fit_weeks(struct season *season, struct fit *fit, bool lenient, struct scratch *scratch,
 	double *profile)
@@ -200,16 +173,20 @@ struct season season_fit(enum season_mode mode, struct season_clock clock, unsig
 	struct season season = {.clock = clock};
 	size_t skipped = n > MOST_POINTS ? n - MOST_POINTS : 0;
 	struct season_grid grid = {0};
+	bool fits = mode != SEASON_NONE && mode != SEASON_UNSET;
 
 	season.scale = season_scale_of(values, n, &season.offset);
 	scratch_reset(scratch);
 	if (!times)
 		return season;
 	if (n < SEASON_LEAST) {
+		/* The cycles that it may have */
 		double *buffer = scratch_take(scratch, 2 * n, sizeof *buffer);
+		int64_t step = n < 3 ? 1 : grid_cadence(values, times, n, buffer);
 
-		season.undecided =
-			possible_cycles(mode, n < 3 ? 1 : grid_cadence(values, times, n, buffer));
+		if (fits && step > 0)
+			season.undecided = (step <= DAY / LEAST_PER_DAY ? SEASON_DAILY : 0) |
+					   (mode != SEASON_DAY ? SEASON_WEEKLY : 0);
 		return season;
 	}
 	values += skipped;
@@ -220,23 +197,24 @@ struct season season_fit(enum season_mode mode, struct season_clock clock, unsig
 		return season;
 	season.step = grid.step;
 	season.excursion = grid.step <= DAY / LEAST_PER_DAY ? LONGEST_EXCURSION : 0;
-	if (mode == SEASON_NONE || mode == SEASON_UNSET ||
-		!grid_fill(&season, values, times, n, scratch, &grid) ||
+	if (!fits || !grid_fill(&season, values, times, n, scratch, &grid) ||
 		!grid_fill_slots(&season, &grid, scratch))
 		return season;
 	grid_rank(&grid, scratch);
 	struct fit fit = fit_new(&grid, scratch);
 	double *profile = scratch_take(scratch, grid.slot_count, sizeof *profile);
-	unsigned requested = cycles_requested(mode, &grid);
-	if (requested & SEASON_DAILY) {
+	if (grid.per_day >= LEAST_PER_DAY) {
 		if (grid.n < LEAST_DAYS * grid.per_day)
 			season.undecided |= SEASON_DAILY;
 		else if (fit_day(&fit, mode != SEASON_AUTO || (known & SEASON_DAILY), scratch,
 				 profile))
 			season.cycles |= SEASON_DAILY;
 	}
-	if (requested & SEASON_WEEKLY) {
-		if (grid.n < weeks_needed(&grid) * grid.slot_count)
+	if (mode != SEASON_DAY) {
+		/* With few points a day more weeks are needed. */
+		size_t weeks = grid.per_day >= MANY_PER_DAY ? LEAST_WEEKS : WHOLE_WEEKS;
+
+		if (grid.n < weeks * grid.slot_count)
 			season.undecided |= SEASON_WEEKLY;
 		else
 			fit_weeks(&season, &fit, mode == SEASON_WEEK || (known & SEASON_WEEKLY),
@@ -264,47 +242,38 @@ void season_free(struct season *season)
 	*season = (struct season){0};
 }
 
-/* The value without the cycle. */
-static double without(
-	const struct season *season, double value, size_t cell, const struct swing *swing)
-{
-	double size = swing->size, profile = season->profile[cell];
-
-	switch (season->scale) {
-	case SCALE_LOG: return value / (size == 1 ? profile : pow(profile, size) * swing->level);
-	case SCALE_ROOT: {
-		double z = season_to_scale(season, value) - size * profile;
-		return z > 0 ? season->factor * fmax(z * z - season->offset, 0) : 0;
-	}
-	case SCALE_RAW: break;
-	}
-	return value - size * profile;
-}
-
-static const struct swing *swing_of(const struct season *season, int64_t day)
-{
-	static const struct swing still = {1, 1};
-	int64_t at = (day - season->first_day) / DAY, last = (int64_t)season->swing_count - 1;
-
-	return last < 0 ? &still : &season->swings[at < 0 ? 0 : at > last ? last : at];
-}
-
 static void remove_from(const struct season *season, const int64_t *times, const double *values,
 	size_t n, bool sundays, double *out)
 {
+	static const struct swing still = {1, 1};
 	double rate = (double)season->cells / (double)WEEK;
+	int64_t last = (int64_t)season->swing_count - 1;
 
 	for (size_t i = 0; i < n; i++) {
-		out[i] = values[i];
-		if (!season->cycles || !isfinite(values[i]))
+		double value = out[i] = values[i], size, profile, z;
+		if (!season->cycles || !isfinite(value))
 			continue;
 		int64_t local = season_local(&season->clock, times[i]), day = season_day(local);
-		const struct swing *swing = swing_of(season, day);
+		int64_t at = (day - season->first_day) / DAY;
+		const struct swing *swing = last < 0 ? &still
+						     : &season->swings[at < 0      ? 0
+								       : at > last ? last
+										   : at];
 
 		if (sundays || season_is_among(season->sundays, season->sunday_count, day))
 			local += (SUNDAY - season_weekday(day)) * DAY;
-		out[i] = without(
-			season, values[i], season_slot(season, local, season->cells, rate), swing);
+		profile = season->profile[season_slot(season, local, season->cells, rate)];
+		size = swing->size;
+		switch (season->scale) {
+		case SCALE_LOG:
+			out[i] = value / (size == 1 ? profile : pow(profile, size) * swing->level);
+			break;
+		case SCALE_ROOT:
+			z = season_to_scale(season, value) - size * profile;
+			out[i] = z > 0 ? season->factor * fmax(z * z - season->offset, 0) : 0;
+			break;
+		case SCALE_RAW: out[i] = value - size * profile; break;
+		}
 	}
 }
 
