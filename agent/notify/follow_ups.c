@@ -56,7 +56,6 @@ struct follower {
 	size_t count, room;
 	struct alarm alarm;
 	bool busy;
-	int64_t since;                /* ms: since then it is this agent's */
 	int64_t not_before;           /* engine_now */
 	int64_t pace;                 /* ms */
 	uint64_t fingerprint;         /* of the receiver, when its messages were last refreshed */
@@ -81,9 +80,7 @@ struct follow_ups {
 	struct alarm alarm;
 	bool looking, again;
 	bool counts;            /* the next poll also lists messages of removed receivers */
-	int64_t look_at;        /* engine_now */
 	int64_t standing_at;    /* engine_now: the next poll for messages to refresh */
-	int64_t started;        /* ms */
 	struct fleet_news news; /* in a fleet, the last */
 };
 
@@ -155,28 +152,9 @@ static void advance(void *context);
 
 static void look_soon(struct follow_ups *follow_ups)
 {
-	follow_ups->look_at = engine_now(follow_ups->agent->engine);
-	engine_alarm(follow_ups->agent->engine, &follow_ups->alarm, follow_ups->look_at);
-}
+	struct engine *engine = follow_ups->agent->engine;
 
-/* Records a completed follow-up. */
-static void did(const struct follower *follower, enum follow_up_kind kind)
-{
-	struct agent *agent = follower->owner->agent;
-	struct watch *watch = watch_of(follower, follower->id);
-	int64_t wait;
-
-	if (!watch)
-		return;
-	watch->refusals[kind] = 0;
-	if (kind == FOLLOW_UP_READ) {
-		wait = (agent_now(agent) - watch->sent) / READ_AGE;
-		wait = wait < READ_FIRST ? READ_FIRST : wait > READ_LAST ? READ_LAST : wait;
-	} else { /* an edit refreshes the alert, too */
-		kind = FOLLOW_UP_REFRESH;
-		wait = refresh_of(agent_receiver(agent, follower->receiver));
-	}
-	watch->at[kind] = engine_now(agent->engine) + wait;
+	engine_alarm(engine, &follow_ups->alarm, engine_now(engine));
 }
 
 static void release(struct follower *follower)
@@ -303,11 +281,23 @@ static bool same_text(const char *a, const char *b)
 
 static void done(struct follower *follower)
 {
+	struct agent *agent = follower->owner->agent;
 	const struct follow_up *follow_up = &follower->follow_up;
+	struct watch *watch = watch_of(follower, follower->id);
+	int64_t now = engine_now(agent->engine), wait;
 
 	follower->failures = 0;
 	follower->warned[follow_up->kind] = false;
-	did(follower, follow_up->kind);
+	if (watch) {
+		watch->refusals[follow_up->kind] = 0;
+		wait = (agent_now(agent) - watch->sent) / READ_AGE;
+		wait = wait < READ_FIRST ? READ_FIRST : wait > READ_LAST ? READ_LAST : wait;
+		if (follow_up->kind == FOLLOW_UP_READ)
+			watch->at[FOLLOW_UP_READ] = now + wait;
+		else /* an edit refreshes the alert, too */
+			watch->at[FOLLOW_UP_REFRESH] =
+				now + refresh_of(agent_receiver(agent, follower->receiver));
+	}
 	if (follow_up->kind == FOLLOW_UP_AMEND) {
 		log_event(LEVEL_INFO, "message updated", LOG_TEXT("receiver", follower->receiver),
 			LOG_TEXT("destination", follower->attempt.destination),
@@ -371,10 +361,10 @@ static void give_up(struct follower *follower, const struct error *error)
 	}
 	if (follower->follow_up.deleted && stands(&follower->follow_up)) {
 		request = store_send_anew_new(sent_anew, follower);
+		warn(follower, "message deleted while its changes stand: sending it again", error);
 		request->delivery = follower->id;
 		fence(follower, &request->call);
 		store_client_call(follower->owner->agent, &request->call);
-		warn(follower, "message deleted while its changes stand: sending it again", error);
 		return;
 	}
 	warn(follower, kind == FOLLOW_UP_AMEND ? "message not updated" : "open alert not refreshed",
@@ -610,7 +600,6 @@ static struct follower *follower_of(struct follow_ups *follow_ups, const char *r
 	follower = memory_new(1, sizeof *follower);
 	*follower = (struct follower){.owner = follow_ups,
 		.receiver = memory_strdup(receiver),
-		.since = agent_now(follow_ups->agent),
 		.next = follow_ups->followers};
 	follower->alarm = (struct alarm){.call = advance, .context = follower};
 	return follow_ups->followers = follower;
@@ -632,23 +621,11 @@ static struct watch *find_or_add(struct follower *follower, const struct deliver
 	return &follower->watches[at];
 }
 
-/* When to refresh a message that was sent at `sent` (ms): at once if it was sent before this
- * process started or had the receiver, as its last refresh is unknown. */
-static int64_t first_refresh(const struct follower *follower, int64_t sent)
-{
-	struct agent *agent = follower->owner->agent;
-	int64_t refresh = refresh_of(agent_receiver(agent, follower->receiver));
-	int64_t left = sent + refresh - agent_now(agent);
-
-	if (sent < follower->owner->started || (agent->fleet && sent < follower->since) || left < 0)
-		left = 0;
-	return engine_now(agent->engine) + (left < refresh ? left : refresh);
-}
-
 /* Takes over a row of the store's lists. */
 static void take_row(struct follow_ups *follow_ups, const struct followed_message *followed)
 {
-	int64_t soon = engine_now(follow_ups->agent->engine) + RETRY_ONCE;
+	struct agent *agent = follow_ups->agent;
+	int64_t now = engine_now(agent->engine), refresh, left;
 	struct follower *follower;
 	struct watch *watch;
 
@@ -656,13 +633,18 @@ static void take_row(struct follow_ups *follow_ups, const struct followed_messag
 		return;
 	follower = follower_of(follow_ups, followed->message.receiver);
 	watch = find_or_add(follower, &followed->message);
-	if (followed->stands && watch->at[FOLLOW_UP_REFRESH] == 0)
-		watch->at[FOLLOW_UP_REFRESH] = first_refresh(follower, followed->message.now);
+	if (followed->stands && watch->at[FOLLOW_UP_REFRESH] == 0) {
+		/* Its last refresh is unknown: at once, unless it was sent just now. */
+		refresh = refresh_of(agent_receiver(agent, follower->receiver));
+		left = followed->message.now + refresh - agent_now(agent);
+		left = left < 0 ? 0 : left < refresh ? left : refresh;
+		watch->at[FOLLOW_UP_REFRESH] = now + left;
+	}
 	watch->due[FOLLOW_UP_READ] |= followed->answers;
 	/* A single pass leaves a refresh for which it has no time to wait to the next one. */
 	watch->due[FOLLOW_UP_REFRESH] |=
 		followed->stands &&
-		(!follow_ups->agent->once || watch->at[FOLLOW_UP_REFRESH] <= soon);
+		(!agent->once || watch->at[FOLLOW_UP_REFRESH] <= now + RETRY_ONCE);
 	watch->due[FOLLOW_UP_AMEND] |= followed->mark > 0;
 }
 
@@ -732,10 +714,25 @@ static void warn_of_removed(struct follow_ups *follow_ups, const struct store_fo
 	}
 }
 
+/* ms until the next poll for messages to refresh, well before a refresh is due. */
+static int64_t standing_wait(const struct config *config)
+{
+	int64_t wait = LOOK_STANDING;
+
+	for (size_t i = 0; i < config->receiver_count; i++) {
+		int64_t refresh = refresh_of(&config->receivers[i]);
+
+		if (refresh > 0 && refresh / 4 < wait)
+			wait = refresh / 4;
+	}
+	return wait;
+}
+
 static void looked(struct store_follow_ups *request)
 {
 	struct follow_ups *follow_ups = request->call.context;
 	struct agent *agent = follow_ups->agent;
+	int64_t wait = standing_wait(agent->config);
 
 	follow_ups->looking = false;
 	if (!request->call.failed) {
@@ -745,10 +742,13 @@ static void looked(struct store_follow_ups *request)
 	store_call_free(&request->call);
 	if (agent->stopping)
 		return;
+	if (!agent->fleet || wait < LOOK)
+		wait = LOOK;
+	wait = wait < LOOK_FLEET ? wait : LOOK_FLEET;
 	if (follow_ups->again)
 		look_soon(follow_ups);
 	else if (!agent->once)
-		engine_alarm(agent->engine, &follow_ups->alarm, follow_ups->look_at);
+		engine_alarm(agent->engine, &follow_ups->alarm, engine_now(agent->engine) + wait);
 	follow_ups->again = false;
 }
 
@@ -769,47 +769,25 @@ static struct strings receivers_with(
 	return (struct strings){names, count};
 }
 
-/* ms until the next poll for messages to refresh, well before a refresh is due. */
-static int64_t standing_wait(const struct config *config)
-{
-	int64_t wait = LOOK_STANDING;
-
-	for (size_t i = 0; i < config->receiver_count; i++) {
-		int64_t refresh = refresh_of(&config->receivers[i]);
-
-		if (refresh > 0 && refresh / 4 < wait)
-			wait = refresh / 4;
-	}
-	return wait;
-}
-
 static void poll_store(void *context)
 {
 	struct follow_ups *follow_ups = context;
 	struct agent *agent = follow_ups->agent;
 	struct store_follow_ups *request;
-	int64_t now = engine_now(agent->engine), standing = standing_wait(agent->config), wait;
+	int64_t now = engine_now(agent->engine);
 
 	if (agent->stopping)
 		return;
 	follow_ups->again |= follow_ups->looking;
 	if (follow_ups->looking)
 		return;
-	if (now < follow_ups->look_at) { /* an alarm set earlier */
-		engine_alarm(agent->engine, &follow_ups->alarm, follow_ups->look_at);
-		return;
-	}
-	wait = !agent->fleet || standing < LOOK ? LOOK
-	       : standing < LOOK_FLEET          ? standing
-						: LOOK_FLEET;
-	follow_ups->look_at = now + wait;
 	request = store_follow_ups_new(looked, follow_ups);
 	request->amending = receivers_with(follow_ups, request->call.arena, FOLLOW_UP_AMEND);
 	request->listening = receivers_with(follow_ups, request->call.arena, FOLLOW_UP_READ);
 	if (now >= follow_ups->standing_at) {
 		request->refreshing =
 			receivers_with(follow_ups, request->call.arena, FOLLOW_UP_REFRESH);
-		follow_ups->standing_at = now + standing;
+		follow_ups->standing_at = now + standing_wait(agent->config);
 	}
 	request->since = agent_now(agent) - READ_FOR;
 	request->count_standing = follow_ups->counts;
@@ -830,10 +808,7 @@ static void gained(
 {
 	struct follow_ups *follow_ups = context;
 
-	(void)restored;
-	for (struct follower *follower = follow_ups->followers; follower; follower = follower->next)
-		if (shards->has[fleet_shard_of_receiver(follower->receiver)])
-			follower->since = agent_now(follow_ups->agent);
+	(void)shards, (void)restored;
 	follow_ups->standing_at = engine_now(follow_ups->agent->engine);
 	follow_ups->counts = !follow_ups->agent->once;
 	look_soon(follow_ups);
@@ -883,8 +858,7 @@ struct follow_ups *follow_ups_new(struct agent *agent, struct delivery_manager *
 		.delivery_manager = delivery_manager,
 		.triaged = triaged,
 		.context = context,
-		.counts = !agent->once,
-		.started = agent_now(agent)};
+		.counts = !agent->once};
 	follow_ups->alarm = (struct alarm){.call = poll_store, .context = follow_ups};
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained,
 				    .lost = lost,

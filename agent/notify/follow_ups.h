@@ -8,7 +8,7 @@
  * acknowledged changes, and those whose reactions were applied, are polled for reactions for a
  * week, less often as they age; reactions become triage. Receivers that forget alerts unless they
  * are repeated get them refreshed from time to time: that schedule is not stored, so a new process
- * starts by refreshing all of them.
+ * starts by refreshing all but those that were sent just now.
  *
  * Each receiver has one request at a time, at most 20 a minute unless it names another pace;
  * deliveries are never delayed by them. A pause that the receiver asks for is kept. A request that
