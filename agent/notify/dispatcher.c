@@ -65,8 +65,8 @@ struct dispatcher {
 	struct alarm alarm;  /* of the next round */
 	/* In a fleet: */
 	struct fleet_news news; /* the last */
-	bool reading_silences, read_again;
-	uint64_t silences_seen; /* their version when reading them began */
+	bool reading_silences;
+	uint64_t silences_seen; /* their version when reading them began; 0: to be read again */
 };
 
 static void look_alarm(void *dispatcher)
@@ -130,7 +130,6 @@ static int64_t count_due(const struct store_due *due)
 static void resume(struct dispatcher *dispatcher, const struct store_restore *restored)
 {
 	dispatcher->restored_at = engine_now(dispatcher->agent->engine);
-	environments_restore(dispatcher->environments, &restored->environments);
 	silences_restore(dispatcher->silences, &restored->silences);
 	if (count_due(&restored->call.counts->due) > 0)
 		dispatcher_again(dispatcher);
@@ -397,9 +396,7 @@ static void render(void *context)
 	incidents_assign(round->pending, round->incidents, config);
 	round->publisher.router = router_new(config);
 	route(round);
-	publisher_retractions(&round->publisher, &round->pending->retractions);
-	publisher_updates(&round->publisher, &round->pending->said);
-	publisher_recoveries(&round->publisher, &round->pending->messages);
+	publisher_replies(&round->publisher, round->pending);
 	for (size_t i = 0; i < config->receiver_count; i++)
 		render_for(round, &config->receivers[i]);
 	list_told(round);
@@ -421,12 +418,11 @@ static void clear(struct round *round)
 	*round = (struct round){0};
 }
 
-/* `done`: nothing went wrong; `stored`: and its messages are stored. */
-static void round_end(struct dispatcher *dispatcher, bool done, bool stored)
+/* `done`: nothing went wrong. */
+static void round_end(struct dispatcher *dispatcher, bool done)
 {
 	bool again = dispatcher->again, incomplete = dispatcher->round.incomplete;
 
-	environments_written(dispatcher->environments, stored);
 	silences_written(dispatcher->silences, done && !incomplete);
 	clear(&dispatcher->round);
 	dispatcher->busy = dispatcher->again = false;
@@ -450,7 +446,7 @@ static void queued(struct store_queue *queue)
 	dispatcher->agent->stateless |= !stored && !queue->call.fenced;
 	if (stored)
 		delivery_manager_send(dispatcher->delivery_manager, &queue->deliveries);
-	round_end(dispatcher, stored, stored);
+	round_end(dispatcher, stored);
 	if (stored && (queue->due.recoveries > dispatcher->kept ||
 			      queue->due.retractions + queue->due.said > 0))
 		dispatcher_flush(dispatcher);
@@ -493,39 +489,8 @@ static void rendered(void *context)
 		store_client_call(dispatcher->agent, &queue->call);
 		return;
 	}
-	round_end(dispatcher, true, false);
+	round_end(dispatcher, true);
 	agent_ended(dispatcher->agent);
-}
-
-/* The events of the records as they are known here, copied as the worker must not access the
- * filter; then all as the store knows them, for recoveries. */
-static struct environment_rows events_of(const struct round *round)
-{
-	const struct dispatcher *dispatcher = round->dispatcher;
-	const struct environment_rows *stored = &round->pending->environments;
-	struct record_rows records = round->pending->records;
-	struct arena *arena = round->pending->call.arena;
-	struct environment_rows events = {
-		arena_array(arena, records.count + stored->count, sizeof *events.items), 0};
-
-	for (size_t i = 0; i < records.count; i++) {
-		int64_t id = records.items[i].environment_event;
-		const struct environment_event *event =
-			environments_event(dispatcher->environments, id);
-		const struct environment_event *known = environments_find(stored, id);
-		struct environment_event *copy = &events.items[events.count];
-
-		if (!event || environments_find(&events, id))
-			continue;
-		*copy = *event;
-		copy->label = arena_strdup(arena, event->label);
-		copy->value = arena_strdup(arena, event->value);
-		copy->standing = known ? known->standing : 0;
-		events.count++;
-	}
-	for (size_t i = 0; i < stored->count; i++)
-		events.items[events.count++] = stored->items[i];
-	return events;
 }
 
 /* Whether there are messages to render. */
@@ -551,13 +516,13 @@ static void incidents_read(struct store_incidents *found)
 	round->incidents = found;
 	agent->stateless |= found->call.failed;
 	if (found->call.failed || !is_leader(dispatcher)) {
-		round_end(dispatcher, false, false);
+		round_end(dispatcher, false);
 		return;
 	}
 	round->config_ref = agent->config_ref ? config_ref_hold(agent->config_ref) : NULL;
 	round->publisher = (struct publisher){.config = agent->config,
 		.incidents = found,
-		.events = events_of(round),
+		.events = environments_events(dispatcher->environments),
 		.now = agent_now(agent),
 		.queue = round->queue,
 		.lost = arena_array(arena, receivers, sizeof *round->publisher.lost)};
@@ -576,10 +541,11 @@ static void pending_read(struct store_pending *pending)
 	round->pending = pending;
 	agent->stateless |= pending->call.failed;
 	if (pending->call.failed || !is_leader(dispatcher)) {
-		round_end(dispatcher, false, false);
+		round_end(dispatcher, false);
 		return;
 	}
 	date_records(dispatcher, pending->records);
+	environments_read(dispatcher->environments, pending);
 	ask_filters(dispatcher, pending);
 	dispatcher->kept = 0;
 	for (size_t i = 0; i < pending->recoveries.count; i++) {
@@ -588,7 +554,7 @@ static void pending_read(struct store_pending *pending)
 		record->held = !is_due(dispatcher, pending, record);
 	}
 	if (!has_work(pending)) {
-		round_end(dispatcher, true, false);
+		round_end(dispatcher, true);
 		return;
 	}
 	request = store_incidents_new(incidents_read, dispatcher);
@@ -666,13 +632,11 @@ static void read_silences(void *context);
 static void silences_read(struct store_silences *list)
 {
 	struct dispatcher *dispatcher = list->call.context;
-	bool again = dispatcher->read_again ||
-		     dispatcher->silences_seen != silences_version(dispatcher->silences);
 
-	dispatcher->reading_silences = dispatcher->read_again = false;
+	dispatcher->reading_silences = false;
 	if (list->call.failed)
 		engine_after(dispatcher->agent->engine, FLUSH_AGAIN, read_silences, dispatcher);
-	else if (!again)
+	else if (dispatcher->silences_seen == silences_version(dispatcher->silences))
 		silences_restore(dispatcher->silences, &list->silences);
 	else
 		read_silences(dispatcher);
@@ -685,11 +649,11 @@ static void read_silences(void *context)
 	struct agent *agent = dispatcher->agent;
 	struct store_silences *list;
 
-	dispatcher->read_again = dispatcher->reading_silences;
+	dispatcher->silences_seen =
+		dispatcher->reading_silences ? 0 : silences_version(dispatcher->silences);
 	if (dispatcher->reading_silences || agent->stopping)
 		return;
 	dispatcher->reading_silences = true;
-	dispatcher->silences_seen = silences_version(dispatcher->silences);
 	list = store_silences_new(silences_read, dispatcher);
 	list->now = agent_now(agent);
 	store_client_call(agent, &list->call);

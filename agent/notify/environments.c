@@ -16,8 +16,6 @@
 #define RUNS_MOST INT64_C(3600000)
 #define CONFIRM_WAIT_MAX INT64_C(86400000)
 #define FOLLOWED_WITHIN INT64_C(604800000)
-/* ms: events older than this are dropped if no new change can belong to them. */
-#define EVENTS_KEPT INT64_C(7776000000)
 enum { CONFIRM_WAIT_POINTS = 2, LOOK_LEAST = 1000 };
 enum {
 	GROWN_PERCENT = 125,
@@ -31,11 +29,11 @@ struct seen {
 	int64_t ended;                 /* engine_now */
 };
 
+/* Beside each event of the round. */
 struct known_event {
-	struct environment_event event;  /* owns its texts */
-	struct environment_event before; /* as the store has it, if stored */
-	bool stored, dirty;
-	char *follower; /* environments that followed; NULL once stored */
+	struct environment_moment moment;
+	bool dirty;               /* other than the store has it */
+	struct strings followers; /* environments that followed in this round, by name */
 };
 
 /* Which environment a record of this round belongs to. */
@@ -60,11 +58,12 @@ struct environments {
 	size_t seen_count;
 	bool unseen;                     /* a test with an environment has not run yet */
 	struct environment_index *index; /* of all views; NULL: to be built */
-	struct known_event *events;
-	size_t event_count;
 	struct alarm alarm;
-
-	struct place *places; /* of the round's records */
+	/* Of the round, in its arena: */
+	struct arena *arena;
+	struct environment_rows events; /* those stored, then new ones */
+	struct known_event *known;
+	struct place *places; /* of its records */
 	size_t record_count;
 	struct ruling *rulings;
 	size_t ruling_count;
@@ -97,30 +96,11 @@ static void free_seen(struct seen *seen)
 	free(seen->label);
 }
 
-static void free_event(struct known_event *known)
-{
-	free((char *)(uintptr_t)known->event.label);
-	free((char *)(uintptr_t)known->event.value);
-	free(known->follower);
-}
-
-static void end_round(struct environments *environments)
-{
-	free(environments->places);
-	free(environments->rulings);
-	environments->places = NULL;
-	environments->rulings = NULL;
-	environments->record_count = environments->ruling_count = 0;
-}
-
 void environments_forget(struct environments *environments)
 {
 	for (size_t i = 0; i < environments->seen_count; i++)
 		free_seen(&environments->seen[i]);
-	for (size_t i = 0; i < environments->event_count; i++)
-		free_event(&environments->events[i]);
-	environments->seen_count = environments->event_count = 0;
-	end_round(environments);
+	environments->seen_count = 0;
 	environment_index_free(environments->index);
 	environments->index = NULL;
 	environments->holds = false;
@@ -132,32 +112,39 @@ void environments_free(struct environments *environments)
 		return;
 	environments_forget(environments);
 	free(environments->seen);
-	free(environments->events);
 	free(environments);
 }
 
-static struct known_event *add_event(
-	struct environments *environments, const struct environment_event *event)
+/* The event that lies in the place after the others becomes one of them. */
+static struct known_event *add_event(struct environments *environments)
 {
-	struct known_event *known;
+	size_t at = environments->events.count++;
+	const struct environment_event *event = &environments->events.items[at];
 
-	environments->events = memory_resize(
-		environments->events, environments->event_count + 1, sizeof *environments->events);
-	known = &environments->events[environments->event_count++];
-	*known = (struct known_event){.event = *event};
-	known->event.label = memory_strdup(event->label);
-	known->event.value = memory_strdup(event->value);
-	known->before = known->event;
-	return known;
+	environments->known[at] =
+		(struct known_event){.moment = {environment_hash(event->label, event->value),
+					     event->time, event->spacing}};
+	return &environments->known[at];
 }
 
-const struct environment_event *environments_event(
-	const struct environments *environments, int64_t id)
+void environments_read(struct environments *environments, const struct store_pending *pending)
 {
-	for (size_t i = 0; i < environments->event_count; i++)
-		if (environments->events[i].event.id == id)
-			return &environments->events[i].event;
-	return NULL;
+	size_t most = pending->environments.count + pending->records.count;
+	struct arena *arena = pending->call.arena;
+
+	environments->arena = arena;
+	environments->known = arena_array(arena, most, sizeof *environments->known);
+	environments->events = (struct environment_rows){
+		arena_array(arena, most, sizeof *environments->events.items), 0};
+	for (size_t i = 0; i < pending->environments.count; i++) {
+		environments->events.items[i] = pending->environments.items[i];
+		(void)add_event(environments);
+	}
+}
+
+struct environment_rows environments_events(const struct environments *environments)
+{
+	return environments->events;
 }
 
 const struct environment_event *environments_find(const struct environment_rows *rows, int64_t id)
@@ -166,13 +153,6 @@ const struct environment_event *environments_find(const struct environment_rows 
 		if (rows->items[i].id == id)
 			return &rows->items[i];
 	return NULL;
-}
-
-void environments_restore(
-	struct environments *environments, const struct environment_rows *restored)
-{
-	for (size_t i = 0; i < restored->count; i++)
-		add_event(environments, &restored->items[i])->stored = true;
 }
 
 /* Index of the test, or where to insert it. */
@@ -263,28 +243,6 @@ void environments_seen(
 		environments->look(environments->context);
 }
 
-/* Bounds the list, as an agent runs for years. The store keeps events as long as changes refer to
- * them. */
-static void forget_events(struct environments *environments)
-{
-	int64_t least = agent_now(environments->agent) - EVENTS_KEPT;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < environments->event_count; i++) {
-		struct known_event *known = &environments->events[i];
-		const struct environment_event *event = &known->event;
-
-		/* No new change can be near it, neither in time nor within its tolerance. */
-		if (known->stored && !known->dirty && event->created < least &&
-			event->time < least &&
-			event->spacing < (least - event->time) / CHANGE_TOLERANCE)
-			free_event(known);
-		else
-			environments->events[kept++] = *known;
-	}
-	environments->event_count = kept;
-}
-
 static void make_index(struct environments *environments)
 {
 	const struct config_ref *config_ref = environments->agent->config_ref;
@@ -336,19 +294,19 @@ static void begin_round(void *context, struct change_record *const *records, siz
 	struct environments *environments = context;
 	bool any = false;
 
-	end_round(environments);
 	environments->holds = false;
 	environments->record_count = count;
-	environments->places = memory_new(count, sizeof *environments->places);
-	environments->rulings = memory_new(count, sizeof *environments->rulings);
+	environments->ruling_count = 0;
+	environments->places =
+		arena_array(environments->arena, count, sizeof *environments->places);
+	environments->rulings =
+		arena_array(environments->arena, count, sizeof *environments->rulings);
 	for (size_t i = 0; i < count; i++) {
 		environments->places[i] = place_of(environments, records[i]);
 		any |= environments->places[i].moment.environment != 0;
 	}
-	if (!any)
-		return;
-	forget_events(environments);
-	make_index(environments);
+	if (any)
+		make_index(environments);
 }
 
 static bool is_near(const struct environment_moment *a, const struct environment_moment *b)
@@ -357,43 +315,30 @@ static bool is_near(const struct environment_moment *a, const struct environment
 	       change_near(a->time, a->spacing, b->time, b->spacing);
 }
 
-static struct environment_moment moment_of(const struct environment_event *event)
-{
-	return (struct environment_moment){
-		environment_hash(event->label, event->value), event->time, event->spacing};
-}
-
-/* The known event that the moment belongs to. */
-static struct known_event *event_near(
+/* The event that the moment belongs to. */
+static struct environment_event *event_near(
 	const struct environments *environments, const struct environment_moment *moment)
 {
-	for (size_t i = environments->event_count; i > 0; i--) {
-		struct environment_moment at = moment_of(&environments->events[i - 1].event);
-
-		if (is_near(&at, moment))
-			return &environments->events[i - 1];
-	}
+	for (size_t i = environments->events.count; i > 0; i--)
+		if (is_near(&environments->known[i - 1].moment, moment))
+			return &environments->events.items[i - 1];
 	return NULL;
 }
 
-/* Adds the name to the list of followers, unless it is there: "runner-8, runner-9". */
-static void add_follower(struct known_event *known, const char *name)
+static void add_follower(struct arena *arena, struct strings *followers, const char *name)
 {
-	struct buf names = {0};
+	const char **names;
+	size_t at = 0;
 
-	for (const char *at = known->follower; at && *at; at += strspn(at, ", ")) {
-		size_t length = strcspn(at, ",");
-
-		if (length == strlen(name) && strncmp(at, name, length) == 0)
-			return;
-		at += length;
-	}
-	if (known->follower)
-		buf_printf(&names, "%s, ", known->follower);
-	buf_text(&names, name);
-	free(known->follower);
-	known->follower = memory_strdup(names.data);
-	buf_free(&names);
+	while (at < followers->count && strcmp(followers->items[at], name) < 0)
+		at++;
+	if (at < followers->count && strcmp(followers->items[at], name) == 0)
+		return;
+	names = arena_grow(
+		arena, (const char **)(uintptr_t)followers->items, followers->count, sizeof *names);
+	memmove(names + at + 1, names + at, (followers->count++ - at) * sizeof *names);
+	names[at] = name;
+	followers->items = names;
 }
 
 /* Whether another environment changed in the same way before, so that neither was alone. */
@@ -403,12 +348,12 @@ static bool follows(struct environments *environments, const struct change_recor
 	const char *label = label_of(environments, record);
 	bool any = false;
 
-	for (size_t i = 0; i < environments->event_count; i++) {
-		struct known_event *known = &environments->events[i];
-		struct environment_moment first = moment_of(&known->event);
+	for (size_t i = 0; i < environments->events.count; i++) {
+		struct environment_event *event = &environments->events.items[i];
+		struct known_event *known = &environments->known[i];
+		const struct environment_moment first = known->moment;
 
-		if (strcmp(known->event.label, label) != 0 ||
-			first.environment == moment->environment ||
+		if (strcmp(event->label, label) != 0 || first.environment == moment->environment ||
 			moment->time - first.time > FOLLOWED_WITHIN ||
 			(moment->time < first.time && !change_near(first.time, first.spacing,
 							      moment->time, moment->spacing)) ||
@@ -416,10 +361,10 @@ static bool follows(struct environments *environments, const struct change_recor
 			environment_is_over(environments->index, &first, moment->time))
 			continue;
 		any = true;
-		if (known->event.followed && !known->follower)
-			continue;
-		known->event.followed = known->dirty = true;
-		add_follower(known, record->item.environment);
+		if (event->followed && known->followers.count == 0)
+			continue; /* as its thread says */
+		event->followed = known->dirty = true;
+		add_follower(environments->arena, &known->followers, record->item.environment);
 	}
 	return any;
 }
@@ -480,8 +425,8 @@ static int64_t confirmation_time_left(
 static bool is_recovery_of_event(const struct environments *environments,
 	const struct change_record *record, const struct place *place)
 {
-	for (size_t i = 0; i < environments->event_count; i++) {
-		struct environment_moment first = moment_of(&environments->events[i].event);
+	for (size_t i = 0; i < environments->events.count; i++) {
+		const struct environment_moment first = environments->known[i].moment;
 
 		if (first.environment == place->moment.environment &&
 			first.time < place->moment.time &&
@@ -498,8 +443,8 @@ static bool is_event_recovery(
 {
 	int64_t until = moment->time + CHANGE_TOLERANCE * moment->spacing;
 
-	for (size_t i = 0; i < environments->event_count; i++) {
-		struct environment_moment first = moment_of(&environments->events[i].event);
+	for (size_t i = 0; i < environments->events.count; i++) {
+		const struct environment_moment first = environments->known[i].moment;
 
 		if (first.environment == moment->environment && first.time < moment->time &&
 			!environment_is_over(environments->index, &first,
@@ -531,36 +476,36 @@ static size_t count_ready(
 static void begin_event(struct environments *environments, const struct change_record *record,
 	const struct environment_tally *tally, struct ruling *ruling)
 {
-	struct environment_event event = {.id = record->item.id,
-		.label = label_of(environments, record),
+	struct environment_event *event = &environments->events.items[environments->events.count];
+
+	*event = (struct environment_event){.id = record->item.id,
+		.label = arena_strdup(environments->arena, label_of(environments, record)),
 		.value = record->item.environment,
 		.time = tally->time,
 		.spacing = record->item.spacing,
 		.told = tally->hit,
 		.created = agent_now(environments->agent)};
 
-	environment_set(&event, tally);
-	add_event(environments, &event)->dirty = true;
-	log_event(LEVEL_INFO, ruling->decision.reason, LOG_TEXT("label", event.label),
-		LOG_TEXT("value", event.value), LOG_INT("changed", event.hit),
-		LOG_INT("series", event.total));
-	ruling->event = event.id;
-	ruling->moment.time = event.time;
+	environment_set(event, tally);
+	add_event(environments)->dirty = true;
+	log_event(LEVEL_INFO, ruling->decision.reason, LOG_TEXT("label", event->label),
+		LOG_TEXT("value", event->value), LOG_INT("changed", event->hit),
+		LOG_INT("series", event->total));
+	ruling->event = event->id;
+	ruling->moment.time = event->time;
 }
 
 /* New changes that belong to an announced event go into its thread, with a new message if it has
  * grown a lot: then true. */
-static bool follow_event(
-	struct known_event *known, const struct environment_tally *tally, struct ruling *ruling)
+static bool follow_event(struct environments *environments, struct environment_event *event,
+	const struct environment_tally *tally, struct ruling *ruling)
 {
-	struct environment_event *event = &known->event;
-
 	ruling->event = event->id;
 	ruling->late = true;
 	if (tally->hit <= event->hit)
 		return false;
 	environment_set(event, tally);
-	known->dirty = true;
+	environments->known[event - environments->events.items].dirty = true;
 	if (100 * tally->hit < GROWN_PERCENT * event->told || tally->hit < event->told + GROWN_MORE)
 		return false;
 	event->told = tally->hit;
@@ -571,7 +516,7 @@ static void decide(struct environments *environments, const struct change_record
 	struct ruling *ruling)
 {
 	const struct environment_moment *moment = &ruling->moment;
-	struct known_event *known = event_near(environments, moment);
+	struct environment_event *known = event_near(environments, moment);
 	const struct agent *agent = environments->agent;
 	int64_t now = engine_now(agent->engine), interval, left;
 	struct environment_case at = {.tally = environment_count(environments->index,
@@ -580,7 +525,7 @@ static void decide(struct environments *environments, const struct change_record
 	size_t test;
 
 	at.is_event = known != NULL;
-	at.has_grown = known && follow_event(known, &at.tally, ruling);
+	at.has_grown = known && follow_event(environments, known, &at.tally, ruling);
 	at.follows = !known && follows(environments, record, moment);
 	if (!known && !at.follows) {
 		interval = config_interval(agent->config, record->item.test);
@@ -652,63 +597,32 @@ struct filter environments_filter(struct environments *environments)
 		.context = environments};
 }
 
-void environments_write(struct environments *environments, struct store_queue *request)
+void environments_write(const struct environments *environments, struct store_queue *request)
 {
-	struct environment_event *events =
-		arena_array(request->call.arena, environments->event_count, sizeof *events);
+	const struct environment_rows *events = &environments->events;
 
-	for (size_t i = 0; i < environments->event_count; i++) {
-		struct environment_event *event = &events[request->environments.count];
-
-		if (!environments->events[i].dirty)
-			continue;
-		*event = environments->events[i].event;
-		event->label = arena_strdup(request->call.arena, event->label);
-		event->value = arena_strdup(request->call.arena, event->value);
-		request->environments.count++;
-	}
-	request->environments.items = events;
-}
-
-void environments_written(struct environments *environments, bool stored)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < environments->event_count; i++) {
-		struct known_event *known = &environments->events[i];
-
-		if (stored) {
-			known->stored = true;
-			known->dirty = false;
-			known->before = known->event;
-			free(known->follower);
-			known->follower = NULL;
-		} else {
-			/* The growth was not announced; followers are with the next message. */
-			bool followed = known->event.followed;
-
-			known->event = known->before;
-			known->event.followed = followed;
-			known->dirty = followed != known->before.followed;
-		}
-		if (known->stored)
-			environments->events[kept++] = *known;
-		else
-			free_event(known);
-	}
-	environments->event_count = kept;
+	request->environments.items =
+		arena_array(request->call.arena, events->count, sizeof *events->items);
+	for (size_t i = 0; i < events->count; i++)
+		if (environments->known[i].dirty)
+			request->environments.items[request->environments.count++] =
+				events->items[i];
 }
 
 const struct environment_event *environments_followed(
 	const struct environments *environments, size_t *at, const char **value)
 {
-	while (*at < environments->event_count) {
-		const struct known_event *known = &environments->events[(*at)++];
+	while (*at < environments->events.count) {
+		const struct strings *followers = &environments->known[*at].followers;
+		struct buf names = {0};
 
-		if (!known->follower)
+		for (size_t i = 0; i < followers->count; i++)
+			buf_printf(&names, "%s%s", i > 0 ? ", " : "", followers->items[i]);
+		(*at)++;
+		if (followers->count == 0)
 			continue;
-		*value = known->follower;
-		return &known->event;
+		*value = buf_keep(&names, environments->arena);
+		return &environments->events.items[*at - 1];
 	}
 	return NULL;
 }

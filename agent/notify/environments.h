@@ -7,8 +7,7 @@
  * thread. A change is held while the rule may still come to apply: until the tests of its
  * environment and their counterparts have run, at most for its test's interval and an hour; and
  * while most of the changed series are unconfirmed, at most for two points. Events are rows of the
- * store, written together with their messages; here they are dropped when no new change can belong
- * to them.
+ * store, read at the beginning of each round and written together with their messages.
  */
 #ifndef AGENT_NOTIFY_ENVIRONMENTS_H
 #define AGENT_NOTIFY_ENVIRONMENTS_H
@@ -24,11 +23,10 @@ struct environments *environments_new(
 	struct agent *agent, void (*look)(void *context), void *context);
 void environments_free(struct environments *environments);
 
-/* Takes known events from the reply to store_restore. */
-void environments_restore(
-	struct environments *environments, const struct environment_rows *restored);
+/* A round begins: the events as they are stored. What follows lies in its arena, until it ends. */
+void environments_read(struct environments *environments, const struct store_pending *pending);
 
-/* In a fleet, when another agent becomes the leader: forgets views and events. */
+/* In a fleet, when another agent becomes the leader: forgets views. */
 void environments_forget(struct environments *environments);
 
 /* Reports the end of a run; takes over the view, which is NULL if the run failed. */
@@ -37,21 +35,17 @@ void environments_seen(
 
 struct filter environments_filter(struct environments *environments);
 
-/* The event of that id, or NULL. Valid until the filter is applied again. */
-const struct environment_event *environments_event(
-	const struct environments *environments, int64_t id);
+/* The events, as known after the filter was applied. */
+struct environment_rows environments_events(const struct environments *environments);
 
-/* The same among rows. */
+/* The event of that id, or NULL. */
 const struct environment_event *environments_find(const struct environment_rows *rows, int64_t id);
 
-/* Adds new and changed events to a store_queue. */
-void environments_write(struct environments *environments, struct store_queue *request);
-
-/* Reports whether the request was stored. If not, new events were not announced and are dropped. */
-void environments_written(struct environments *environments, bool stored);
+/* Adds new and changed events to a store_queue, borrowed. */
+void environments_write(const struct environments *environments, struct store_queue *request);
 
 /* Iterates over events that another environment has followed since, for a reply in their threads;
- * NULL at the end. `value`: the environments, "runner-8, runner-9". Valid as above. */
+ * NULL at the end. `value`: the environments, "runner-8, runner-9". */
 const struct environment_event *environments_followed(
 	const struct environments *environments, size_t *at, const char **value);
 

@@ -449,26 +449,6 @@ static void add_recoveries(
 			&publisher->lost[to.receiver - publisher->config->receivers]);
 }
 
-void publisher_recoveries(const struct publisher *publisher, const struct delivery_rows *messages)
-{
-	struct arena *arena = publisher->queue->call.arena;
-	struct mention *mentions = arena_array(arena, messages->count, sizeof *mentions);
-	const struct mention **thread = arena_array(arena, messages->count, sizeof(void *));
-	size_t count;
-
-	for (size_t i = 0; i < messages->count; i++) {
-		const struct delivery *sent = &messages->items[i];
-
-		mentions[i] = (struct mention){.sent = sent,
-			.thread = announced_by(sent),
-			.done = sent->records[0].held ||
-				is_withheld(publisher, &sent->records[0], MESSAGE_RECOVERED,
-					receiver_of(publisher, sent->receiver))};
-	}
-	while ((count = take_thread(mentions, messages->count, thread)) > 0)
-		add_recoveries(publisher, thread, count);
-}
-
 static void name_change(const struct announcement *item, struct buf *out)
 {
 	buf_printf(out, "%s ", item->metric);
@@ -660,16 +640,29 @@ static void publish_said(
 		add_said(publisher, thread, count, what);
 }
 
-void publisher_retractions(const struct publisher *publisher, const struct said_rows *rows)
+void publisher_replies(const struct publisher *publisher, const struct store_pending *pending)
 {
-	publish_said(publisher, rows, retracted);
-}
+	const struct delivery_rows *messages = &pending->messages;
+	struct arena *arena = publisher->queue->call.arena;
+	struct mention *mentions = arena_array(arena, messages->count, sizeof *mentions);
+	const struct mention **thread = arena_array(arena, messages->count, sizeof(void *));
+	size_t count;
 
-void publisher_updates(const struct publisher *publisher, const struct said_rows *rows)
-{
-	publish_said(publisher, rows, SAID_UPDATED);
-	publish_said(publisher, rows, SAID_TRIAGED);
-	publish_said(publisher, rows, SAID_CULPRIT);
+	publish_said(publisher, &pending->retractions, retracted);
+	publish_said(publisher, &pending->said, SAID_UPDATED);
+	publish_said(publisher, &pending->said, SAID_TRIAGED);
+	publish_said(publisher, &pending->said, SAID_CULPRIT);
+	for (size_t i = 0; i < messages->count; i++) {
+		const struct delivery *sent = &messages->items[i];
+
+		mentions[i] = (struct mention){.sent = sent,
+			.thread = announced_by(sent),
+			.done = sent->records[0].held ||
+				is_withheld(publisher, &sent->records[0], MESSAGE_RECOVERED,
+					receiver_of(publisher, sent->receiver))};
+	}
+	while ((count = take_thread(mentions, messages->count, thread)) > 0)
+		add_recoveries(publisher, thread, count);
 }
 
 void publisher_reminder(const struct publisher *publisher, const struct delivery *sent,

@@ -44,12 +44,9 @@ bool publisher_changes(const struct publisher *publisher, const struct receiver 
 bool publisher_message(const struct publisher *publisher, const struct receiver *receiver,
 	const struct message *message, struct error *error) MUST_USE;
 
-/* `messages` are those of a store_pending; those whose record is held are left. */
-void publisher_recoveries(const struct publisher *publisher, const struct delivery_rows *messages);
-void publisher_retractions(const struct publisher *publisher, const struct said_rows *rows);
-
-/* Updates of announced changes, to receivers that want them. */
-void publisher_updates(const struct publisher *publisher, const struct said_rows *rows);
+/* Adds what is said of announced changes: retractions, updates to receivers that want them, and
+ * recoveries but those whose record is held. */
+void publisher_replies(const struct publisher *publisher, const struct store_pending *pending);
 
 /* Reminds of these changes of a sent message. */
 void publisher_reminder(const struct publisher *publisher, const struct delivery *told,

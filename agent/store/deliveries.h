@@ -79,9 +79,8 @@ struct store_restore {
 	struct delivery_rows deliveries; /* out: queued ones by id, without payloads and records;
 					    of any agent */
 	size_t messages;                 /* out: how many about changes were sent */
-	struct environment_rows environments; /* out: all */
-	struct health_rows health;            /* out: all */
-	struct silence_rows silences;         /* out: not over, or not summed yet */
+	struct health_rows health;       /* out: all */
+	struct silence_rows silences;    /* out: not over, or not summed yet */
 };
 
 STORE_CALL(restore);
@@ -140,7 +139,8 @@ struct store_pending {
 					  if the message was pruned */
 	struct said_rows retractions;  /* out: at most STORE_RETRACTIONS */
 	struct said_rows said;         /* out: at most STORE_RETRACTIONS */
-	struct environment_rows environments; /* out: all, if there are recoveries */
+	struct environment_rows environments; /* out: all, if there are recoveries, or records with
+						 an environment */
 };
 
 STORE_CALL(pending);

@@ -818,36 +818,6 @@ static void test_growth_that_cannot_be_written_at_first(void **state)
 	assert_int_equal(state_count(f->state, "environments WHERE hit = 12 AND told = 12"), 1);
 }
 
-static int64_t a_season_later(void)
-{
-	return clock_at_rest() + INT64_C(91) * 86400000;
-}
-
-/* The list of what hit environments does not grow for ever: what nothing can be part of any more is
- * forgotten when the next change of an environment is to be told. */
-static void test_old_events_are_forgotten(void **state)
-{
-	struct fixture *f = *state;
-	struct config_ref config_ref = {.config = f->config, .holders = 1};
-	const struct environments *environments = dispatcher_environments(f->dispatcher);
-
-	f->agent.config_ref = &config_ref;
-	see_runners(f, FIRST_HIT);
-	for (size_t i = 0; i < FIRST_HIT; i++)
-		add_on_runner(f, i, FIRST);
-	flush(f);
-	assert_int_equal(state_count(f->state, "environments WHERE id = 1"), 1);
-	f->agent.now = an_hour_later;
-	add_on_runner(f, FIRST_HIT, FIRST);
-	flush(f);
-	assert_non_null(environments_event(environments, 1));
-	f->agent.now = a_season_later;
-	add_on_runner(f, FIRST_HIT, a_season_later());
-	flush(f);
-	assert_null(environments_event(environments, 1));
-	assert_int_equal(state_count(f->state, "environments"), 1);
-}
-
 /* A joiner of what was told, and three incidents that were not. */
 static void add_one_more_and_three(struct fixture *f)
 {
@@ -947,7 +917,6 @@ int main(void)
 		CASE(test_siblings_within_confirmation),
 		CASE(test_a_receiver_that_is_gone),
 		CASE(test_growth_that_cannot_be_written_at_first),
-		CASE(test_old_events_are_forgotten),
 		CASE(test_new_incidents_are_no_reply),
 		CASE(test_a_receiver_of_new_changes_hears_of_each),
 		CASE(test_worse_than_what_stands),

@@ -141,7 +141,6 @@ static void load_recoveries(struct tx *tx, struct store_pending *call)
 	struct owners owners = {0};
 
 	read_records(&query, &call->recoveries);
-	store_load_environments(tx, &call->environments);
 	for (size_t i = 0; i < call->recoveries.count; i++)
 		owners_add(&owners, tx, call->recoveries.items[i].item.id, i);
 	rows.query = QUERY(tx,
@@ -347,12 +346,18 @@ static void load_said(struct tx *tx, const char *statement, int64_t most, struct
 static void pending(struct tx *tx, struct store_pending *call)
 {
 	struct store_due due = {0};
+	bool environments;
 
 	store_due(tx, &due); /* mostly nothing */
 	if (due.changes > 0)
 		load_changes(tx, call);
 	if (due.recoveries > 0)
 		load_recoveries(tx, call);
+	environments = call->recoveries.count != 0;
+	for (size_t i = 0; i < call->records.count && !environments; i++)
+		environments = call->records.items[i].item.environment != NULL;
+	if (environments)
+		store_load_environments(tx, &call->environments);
 	if (due.retractions > 0)
 		load_said(tx,
 			"SELECT @message{updated}, " THREAD_RECEIPT
@@ -447,7 +452,6 @@ static void restore(struct tx *tx, struct store_restore *call)
 	read_deliveries(&query, &call->deliveries);
 	if (call->queued)
 		return;
-	store_load_environments(tx, &call->environments);
 	store_load_health(tx, &call->health);
 	silences_load(tx, &call->silences);
 	if (call->counted)
