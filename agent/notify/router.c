@@ -61,7 +61,8 @@ struct router {
 	struct dict by_notify;   /* test -> struct routed_receivers, without routes */
 	struct routed_receivers all;
 	uint64_t round;
-	uint64_t *rounds; /* for each receiver: the round that last routed to it */
+	uint64_t *rounds; /* for each receiver: the round that last routed to it, ... */
+	size_t *places;   /* ... and its place among those selected */
 	struct question question;
 	struct silence_target subject;
 	struct silence_asked asked;
@@ -70,8 +71,6 @@ struct router {
 	struct strings values;            /* of that */
 	struct routed_receiver *selected; /* room for all receivers */
 	size_t told_count;
-	struct routed_receiver *merged; /* of several kinds; the same */
-	size_t merged_count;
 	bool by_event; /* some route selects the kind */
 	struct silence_index groups;
 	bool nobody; /* set by a route */
@@ -134,7 +133,7 @@ struct router *router_new(const struct config *config)
 		.all = {all, config->receiver_count},
 		.rounds = arena_array(arena, config->receiver_count, sizeof *router->rounds),
 		.selected = arena_array(arena, config->receiver_count, sizeof *router->selected),
-		.merged = arena_array(arena, config->receiver_count, sizeof *router->merged)};
+		.places = arena_array(arena, config->receiver_count, sizeof *router->places)};
 	for (size_t i = 0; i < config->receiver_count; i++)
 		all[i].receiver = &config->receivers[i];
 	if (config->routes) {
@@ -310,12 +309,13 @@ static void add_receivers(struct router *router, const struct notify_route *rout
 	for (size_t i = 0; i < route->receiver_count; i++) {
 		size_t number = route->receivers[i];
 
-		if (router->rounds[number] == router->round)
-			continue;
-		router->rounds[number] = router->round;
-		router->selected[router->told_count++] =
-			(struct routed_receiver){&router->config->receivers[number],
-				router->question.kinds, route->group_by};
+		if (router->rounds[number] != router->round) {
+			router->rounds[number] = router->round;
+			router->places[number] = router->told_count++;
+			router->selected[router->places[number]] = (struct routed_receiver){
+				&router->config->receivers[number], 0, route->group_by};
+		}
+		router->selected[router->places[number]].kinds |= router->question.kinds;
 	}
 }
 
@@ -429,39 +429,19 @@ static struct routed_receivers named_receivers(struct router *router, const char
 	return *selected;
 }
 
-/* Adds the receivers of the last kind. */
-static void merge(struct router *router)
-{
-	for (size_t i = 0; i < router->told_count; i++) {
-		size_t at = 0;
-
-		while (at < router->merged_count &&
-			router->merged[at].receiver != router->selected[i].receiver)
-			at++;
-		if (at < router->merged_count)
-			router->merged[at].kinds |= router->selected[i].kinds;
-		else
-			router->merged[router->merged_count++] = router->selected[i];
-	}
-}
-
 /* Routes each kind by itself, as it may take a different route. */
 static struct routed_receivers lead_routed(
 	struct router *router, const struct change_record *record, unsigned kinds)
 {
-	router->merged_count = 0;
-	if (!router->by_event) {
-		ask(router, record, kinds);
-		(void)pass(router, router->root, 0, NULL);
-		return (struct routed_receivers){router->selected, router->told_count};
-	}
-	for (unsigned kind = 1; kind <= kinds; kind <<= 1)
+	ask(router, record, kinds);
+	for (unsigned kind = 1; router->by_event && kind <= kinds; kind <<= 1)
 		if (kinds & kind) {
-			ask(router, record, kind);
+			router->question.kinds = kind;
 			(void)pass(router, router->root, 0, NULL);
-			merge(router);
 		}
-	return (struct routed_receivers){router->merged, router->merged_count};
+	if (!router->by_event)
+		(void)pass(router, router->root, 0, NULL);
+	return (struct routed_receivers){router->selected, router->told_count};
 }
 
 struct routed_receivers router_route(struct router *router, const struct change_record *record,
