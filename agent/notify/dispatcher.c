@@ -60,8 +60,7 @@ struct dispatcher {
 	bool busy;           /* a round is in progress ... */
 	bool again;          /* ... and another has to follow */
 	int64_t restored_at; /* engine_now, when earlier pending changes were restored */
-	int64_t kept;        /* recoveries that are held, ... */
-	int64_t kept_wait;   /* ... and ms until the first is due */
+	int64_t kept;        /* recoveries that are held */
 	struct alarm alarm;  /* of the next round */
 	/* In a fleet: */
 	struct fleet_news news; /* the last */
@@ -127,20 +126,14 @@ static int64_t count_due(const struct store_due *due)
 	return due->changes + due->recoveries + due->retractions + due->said;
 }
 
-static void resume(struct dispatcher *dispatcher, const struct store_restore *restored)
-{
-	dispatcher->restored_at = engine_now(dispatcher->agent->engine);
-	silences_restore(dispatcher->silences, &restored->silences);
-	if (count_due(&restored->call.counts->due) > 0)
-		dispatcher_again(dispatcher);
-}
-
 void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restore *restored)
 {
-	if (is_leader(dispatcher))
-		resume(dispatcher, restored);
-	else
-		silences_restore(dispatcher->silences, &restored->silences);
+	silences_restore(dispatcher->silences, &restored->silences);
+	if (!is_leader(dispatcher))
+		return;
+	dispatcher->restored_at = engine_now(dispatcher->agent->engine);
+	if (count_due(&restored->call.counts->due) > 0)
+		dispatcher_again(dispatcher);
 }
 
 void dispatcher_filter(struct dispatcher *dispatcher, struct filter filter)
@@ -227,19 +220,6 @@ static void ask_filters(const struct dispatcher *dispatcher, struct store_pendin
 			silences_summarize(dispatcher->silences, &all.items[i]);
 }
 
-/* ms that a recovered change of an event still waits for the others; 0: none. */
-static int64_t recovery_wait(
-	const struct dispatcher *dispatcher, const struct change_record *record, bool straggler)
-{
-	int64_t now = agent_now(dispatcher->agent);
-	int64_t most = record->item.spacing < RECOVERY_MOST && !straggler
-			       ? RECOVERY_POINTS * record->item.spacing
-			       : RECOVERY_MOST;
-	int64_t left = record->updated + (most < RECOVERY_MOST ? most : RECOVERY_MOST) - now;
-
-	return left > 0 ? left : 0;
-}
-
 /* Whether the recovery of the record's event is due. */
 static bool is_due(struct dispatcher *dispatcher, const struct store_pending *pending,
 	const struct change_record *record)
@@ -248,23 +228,27 @@ static bool is_due(struct dispatcher *dispatcher, const struct store_pending *pe
 	const struct environment_event *event =
 		environments_find(&pending->environments, record->environment_event);
 	bool straggler = event && event->back > 0;
-	int64_t least = RECOVERY_MOST;
+	int64_t least = RECOVERY_MOST; /* ms that one of them still waits for the others */
 	size_t over = 0;
 
 	if (!event || (dispatcher->agent->once && !straggler) || all->count == STORE_RECOVERIES)
 		return true;
 	for (size_t i = 0; i < all->count; i++)
 		if (all->items[i].environment_event == event->id) {
-			int64_t left = recovery_wait(dispatcher, &all->items[i], straggler);
+			int64_t spacing = all->items[i].item.spacing;
+			int64_t most = straggler || spacing > RECOVERY_MOST / RECOVERY_POINTS
+					       ? RECOVERY_MOST
+					       : RECOVERY_POINTS * spacing;
+			int64_t left = all->items[i].updated + most - agent_now(dispatcher->agent);
 
 			least = left < least ? left : least;
 			over++;
 		}
-	if (least == 0 || (straggler ? event->standing == 0 || over >= ENVIRONMENT_LEAST
+	if (least <= 0 || (straggler ? event->standing == 0 || over >= ENVIRONMENT_LEAST
 				     : 100 * over >= RECOVERY_SHARE * event->hit))
 		return true;
-	if (dispatcher->kept++ == 0 || least < dispatcher->kept_wait)
-		dispatcher->kept_wait = least;
+	dispatcher->kept++;
+	look_after(dispatcher, least);
 	return false;
 }
 
@@ -393,14 +377,13 @@ static void render(void *context)
 	struct round *round = context;
 	const struct config *config = round->publisher.config;
 
-	incidents_assign(round->pending, round->incidents, config);
+	incidents_assign(round->pending, round->incidents, config, round->queue);
 	round->publisher.router = router_new(config);
 	route(round);
 	publisher_replies(&round->publisher, round->pending);
 	for (size_t i = 0; i < config->receiver_count; i++)
 		render_for(round, &config->receivers[i]);
 	list_told(round);
-	incidents_write(round->pending, round->incidents, round->queue);
 	router_free(round->publisher.router);
 	round->publisher.router = NULL;
 }
@@ -428,8 +411,6 @@ static void round_end(struct dispatcher *dispatcher, bool done)
 	dispatcher->busy = dispatcher->again = false;
 	if (!done || incomplete)
 		look_after(dispatcher, done ? RENDER_AGAIN : FLUSH_AGAIN);
-	if (dispatcher->kept > 0)
-		look_after(dispatcher, dispatcher->kept_wait);
 	if (dispatcher->agent->fleet && count_due(&dispatcher->news.due) > 0)
 		look_after(dispatcher, LOOK_ANYWAY);
 	if (again && dispatcher->agent->once)
@@ -662,10 +643,8 @@ static void read_silences(void *context)
 static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
 {
-	struct dispatcher *dispatcher = context;
-
 	if (shards->has[FLEET_LEADER])
-		resume(dispatcher, restored);
+		dispatcher_restore(context, restored);
 }
 
 static void lost(void *context, const struct fleet_shards *shards)

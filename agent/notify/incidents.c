@@ -72,42 +72,6 @@ void incidents_ask(const struct store_pending *pending, struct store_incidents *
 	}
 }
 
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
-struct incident_worst incidents_worst(
-	const struct store_incidents *found, const struct incident_message *first)
-{
-	struct incident_worst worst = first->worst;
-
-	for (size_t i = 0; i < found->messages.count; i++) {
-		const struct incident_message *at = &found->messages.items[i];
-
-		if (at->incident != first->incident || !at->message.thread ||
-			strcmp(at->message.thread, first->message.key) != 0)
-			continue;
-		worst.regression = larger(worst.regression, at->worst.regression);
-		worst.other = larger(worst.other, at->worst.other);
-	}
-	return worst;
-}
-
-size_t incidents_early(const struct store_incidents *found, int64_t event, const char *receiver,
-	const char *destination)
-{
-	for (size_t i = 0; i < found->event_count; i++) {
-		const struct event_told *told = &found->events[i];
-
-		for (size_t j = 0; told->event == event && j < told->early_count; j++)
-			if (strcmp(told->early[j].receiver, receiver) == 0 &&
-				strcmp(told->early[j].destination, destination) == 0)
-				return (size_t)told->early[j].count;
-	}
-	return 0;
-}
-
 static const char *name_of(struct arena *arena, const char *test, const char *series)
 {
 	return arena_printf(arena, "%s\n%s", test, series);
@@ -144,18 +108,6 @@ static struct incident_change change_of(
 			record->series, INCIDENT_SHARE / 100.0)};
 }
 
-/* In place of those that were read. */
-static void keep_changed(struct store_incidents *found, const struct incidents_open *open)
-{
-	struct incident_rows *out = &found->incidents;
-
-	out->items = arena_array(found->call.arena, open->count, sizeof *out->items);
-	out->count = 0;
-	for (size_t i = 0; i < open->count; i++)
-		if (open->items[i].changed)
-			out->items[out->count++].incident = open->items[i].incident;
-}
-
 /* How long others may join after this one: by default as long as confirmation may take, since the
  * changes of one deployment are not confirmed by the same points. ms */
 static int64_t open_for(const struct config *config, const struct change_record *record)
@@ -172,24 +124,26 @@ static int64_t open_for(const struct config *config, const struct change_record 
 	return interval > steps ? interval : steps;
 }
 
-void incidents_assign(
-	struct store_pending *pending, struct store_incidents *found, const struct config *config)
+void incidents_assign(struct store_pending *pending, const struct store_incidents *found,
+	const struct config *config, struct store_queue *queue)
 {
 	struct arena *arena = found->call.arena;
-	struct change_record **records =
-		arena_array(arena, pending->records.count, sizeof *records);
+	struct record_rows rows = pending->records;
+	struct change_record **records = arena_array(arena, rows.count, sizeof *records);
 	struct assigning assigning = {.arena = arena, .labels = labels_new(arena)};
+	struct incidents_open *open = &assigning.open;
+	struct incident *incidents;
+	struct store_member *members = arena_array(arena, rows.count, sizeof *members);
 	size_t count = 0;
 
-	for (size_t i = 0; i < pending->records.count; i++)
-		if (is_new(&pending->records.items[i]))
-			records[count++] = &pending->records.items[i];
+	for (size_t i = 0; i < rows.count; i++)
+		if (is_new(&rows.items[i]))
+			records[count++] = &rows.items[i];
 	if (count > 0)
 		qsort(records, count, sizeof *records, compare_time);
 	add_unchanged(&assigning, pending, found);
 	for (size_t i = found->incidents.count; i > 0; i--) {
 		const struct opened_incident *at = &found->incidents.items[i - 1];
-		struct incidents_open *open = &assigning.open;
 
 		open->items = arena_grow(arena, open->items, open->count, sizeof *open->items);
 		open->items[open->count++] = (struct incident_open){
@@ -198,36 +152,24 @@ void incidents_assign(
 	for (size_t i = 0; i < count; i++) {
 		const struct incident_change change = change_of(&assigning, records[i]);
 		const struct incident *incident = incident_take(
-			arena, &assigning.open, &change, found->now, open_for(config, records[i]));
+			arena, open, &change, found->now, open_for(config, records[i]));
 
 		records[i]->item.incident = incident ? incident->id : 0;
 	}
-	keep_changed(found, &assigning.open);
 	labels_free(assigning.labels);
-}
-
-void incidents_write(const struct store_pending *pending, const struct store_incidents *found,
-	struct store_queue *request)
-{
-	struct arena *arena = request->call.arena;
-	size_t count = found->incidents.count;
-	struct incident *incidents = arena_array(arena, count, sizeof *incidents);
-	struct store_member *members = arena_array(arena, pending->records.count, sizeof *members);
-
-	for (size_t i = 0; i < count; i++) {
-		incidents[i] = found->incidents.items[i].incident;
-		incidents[i].words = arena_strdup(arena, incidents[i].words);
-	}
-	for (size_t i = 0; i < pending->records.count; i++) {
-		const struct change_record *record = &pending->records.items[i];
+	incidents = arena_array(arena, open->count, sizeof *incidents);
+	for (size_t i = 0; i < open->count; i++)
+		if (open->items[i].changed)
+			incidents[queue->incident_count++] = open->items[i].incident;
+	for (size_t i = 0; i < rows.count; i++) {
+		const struct change_record *record = &rows.items[i];
 
 		if (record->item.incident != record->incident_stored ||
 			record->environment_event != record->environment_stored)
-			members[request->member_count++] = (struct store_member){record->item.id,
+			members[queue->member_count++] = (struct store_member){record->item.id,
 				record->item.incident, record->environment_event,
 				record->covered && record->environment_event != 0};
 	}
-	request->incidents = incidents;
-	request->incident_count = count;
-	request->members = members;
+	queue->incidents = incidents;
+	queue->members = members;
 }

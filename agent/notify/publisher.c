@@ -170,17 +170,26 @@ static struct content content_of(const struct publisher *publisher, const struct
 	return content;
 }
 
-/* The number of an event's changes that its message does not list, as they were announced
- * before. */
+/* The number of an event's changes that its message does not list, as they were announced there
+ * before the event was found. */
 static size_t early_of(const struct publisher *publisher, const struct recipient *to,
 	const struct environment_event *event, const struct group_of *group)
 {
+	const struct store_incidents *found = publisher->incidents;
 	size_t most = event && event->hit > group->count ? event->hit - group->count : 0;
-	size_t count = most == 0 ? 0
-				 : incidents_early(publisher->incidents, event->id,
-					   to->receiver->name, to->destination);
 
-	return count < most ? count : most;
+	for (size_t i = 0; i < found->event_count && most > 0; i++) {
+		const struct event_told *told = &found->events[i];
+
+		for (size_t j = 0; told->event == event->id && j < told->early_count; j++) {
+			size_t count = (size_t)told->early[j].count;
+
+			if (strcmp(told->early[j].receiver, to->receiver->name) == 0 &&
+				strcmp(told->early[j].destination, to->destination) == 0)
+				return count < most ? count : most;
+		}
+	}
+	return 0;
 }
 
 /* Sets the accepted size of a change that is announced because it has outgrown it. */
@@ -218,19 +227,33 @@ static const struct incident_message *find_message(
 	return NULL;
 }
 
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 /* Whether the changes are worse than all that the thread shows of its incident. */
-static bool is_worse(const struct publisher *publisher, const struct incident_message *found,
+static bool is_worse(const struct publisher *publisher, const struct incident_message *first,
 	const struct announcement *items, size_t count)
 {
-	struct incident_worst told = incidents_worst(publisher->incidents, found), more = {0};
+	const struct incident_messages *messages = &publisher->incidents->messages;
+	struct incident_worst told = first->worst, more = {0};
 
+	for (size_t i = 0; i < messages->count; i++) {
+		const struct incident_message *at = &messages->items[i];
+
+		if (at->incident != first->incident || !at->message.thread ||
+			strcmp(at->message.thread, first->message.key) != 0)
+			continue;
+		told.regression = larger(told.regression, at->worst.regression);
+		told.other = larger(told.other, at->worst.other);
+	}
 	for (size_t i = 0; i < count; i++) {
-		double size = fabs(items[i].change.size);
+		double size = isnan(items[i].change.size) ? LARGEST : fabs(items[i].change.size);
 		double *worst =
 			announcement_verdict(&items[i]) > 0 ? &more.regression : &more.other;
 
-		if (!(size <= *worst)) /* one from zero has none */
-			*worst = isnan(size) ? LARGEST : size;
+		*worst = larger(*worst, size);
 	}
 	return incident_is_worse(&told, &more);
 }
