@@ -99,13 +99,6 @@ static bool decides(const struct announced_test *versions, size_t count, int64_t
 	return false;
 }
 
-static int64_t leader_of(const struct fleet_tests *tests)
-{
-	const struct store_turn *picture = fleet_picture(tests->agent);
-
-	return fleet_holder(tests->agent, FLEET_LEADER) ? picture->shards[FLEET_LEADER].holder : 0;
-}
-
 /* `first`, if it can: an agent's instance or 0. Else one of those that can, chosen by the test's
  * name, so that few tests move when agents come and go; none, if all agree. */
 static int64_t runner_of(const struct fleet_tests *tests, const char *test, int64_t first,
@@ -141,7 +134,9 @@ static void add(struct fleet_tests *tests, const struct single *single,
 {
 	const struct test *test = config_test(tests->agent->config, single->test);
 	struct apart *apart = &tests->apart[tests->count++];
-	int64_t leader = test && test->environment ? leader_of(tests) : 0;
+	int64_t leader = test && test->environment && fleet_holder(tests->agent, FLEET_LEADER)
+				 ? fleet_picture(tests->agent)->shards[FLEET_LEADER].holder
+				 : 0;
 	bool has = count > 0 ? decides(versions, count, tests->seen->configuration) : test != NULL;
 
 	*apart = (struct apart){.single = *single,

@@ -82,23 +82,6 @@ static struct outgoing *unlink_delivery(struct delivery_queue *queue, struct out
 	return outgoing;
 }
 
-/* Its changes were withdrawn or accepted; the store has already recorded it as cancelled. */
-static void drop_pointless(struct delivery_queue *queue)
-{
-	struct outgoing *outgoing = unlink_delivery(queue, &queue->first);
-
-	log_event(LEVEL_INFO,
-		!outgoing->accepted ? "delivery cancelled: its changes were withdrawn"
-		: !outgoing->withdrawn
-			? "delivery cancelled: its changes were accepted"
-			: "delivery cancelled: its changes were withdrawn or accepted",
-		LOG_TEXT("receiver", queue->receiver), LOG_TEXT("destination", queue->destination),
-		LOG_TEXT("key", outgoing->delivery.key),
-		LOG_TEXT("what", outgoing->what ? outgoing->what : ""));
-	count(queue, "withdrawn");
-	outgoing_free(outgoing);
-}
-
 /* It belongs to another agent now, which checks whether it was delivered. */
 static void drop_lost(struct delivery_queue *queue, bool delivered)
 {
@@ -305,6 +288,7 @@ static void begun(struct store_attempt *request)
 {
 	struct delivery_queue *queue = request->call.context;
 	struct agent *agent = queue->agent;
+	const struct outgoing *first = queue->first;
 	bool failed = request->call.failed, fenced = request->call.fenced;
 
 	if (!failed)
@@ -324,11 +308,21 @@ static void begun(struct store_attempt *request)
 			queue_wait(queue, QUEUE_WAITING, BEGIN_AGAIN);
 		return;
 	}
-	if (queue->first->delivery.state == DELIVERY_ABANDONED)
-		drop_pointless(queue);
-	else if (!queue->first->begun && agent->fleet) /* another agent has settled it */
+	if (first->delivery.state == DELIVERY_ABANDONED) { /* the store has recorded that */
+		log_event(LEVEL_INFO,
+			!first->accepted ? "delivery cancelled: its changes were withdrawn"
+			: !first->withdrawn
+				? "delivery cancelled: its changes were accepted"
+				: "delivery cancelled: its changes were withdrawn or accepted",
+			LOG_TEXT("receiver", queue->receiver),
+			LOG_TEXT("destination", queue->destination),
+			LOG_TEXT("key", first->delivery.key),
+			LOG_TEXT("what", first->what ? first->what : ""));
+		count(queue, "withdrawn");
 		outgoing_free(unlink_delivery(queue, &queue->first));
-	else if (!queue->first->begun)
+	} else if (!first->begun && agent->fleet) /* another agent has settled it */
+		outgoing_free(unlink_delivery(queue, &queue->first));
+	else if (!first->begun)
 		abandon(queue, &queue->first, "abandoned", "no longer in the state file");
 	queue_advance(queue);
 }

@@ -89,6 +89,13 @@ struct environments *environments_new(
 	return environments;
 }
 
+/* The views have changed. */
+static void drop_index(struct environments *environments)
+{
+	environment_index_free(environments->index);
+	environments->index = NULL;
+}
+
 static void free_seen(struct seen *seen)
 {
 	environment_view_free(seen->view);
@@ -101,8 +108,7 @@ void environments_forget(struct environments *environments)
 	for (size_t i = 0; i < environments->seen_count; i++)
 		free_seen(&environments->seen[i]);
 	environments->seen_count = 0;
-	environment_index_free(environments->index);
-	environments->index = NULL;
+	drop_index(environments);
 	environments->holds = false;
 }
 
@@ -206,8 +212,7 @@ static void sweep(struct environments *environments)
 			free_seen(&environments->seen[i]);
 	}
 	if (kept < environments->seen_count) {
-		environment_index_free(environments->index);
-		environments->index = NULL;
+		drop_index(environments);
 	}
 	environments->seen_count = kept;
 }
@@ -229,15 +234,13 @@ void environments_seen(
 		seen->label = memory_strdup(test->environment);
 		environment_view_free(seen->view);
 		seen->view = NULL;
-		environment_index_free(environments->index);
-		environments->index = NULL;
+		drop_index(environments);
 	}
 	seen->ended = engine_now(environments->agent->engine);
 	if (view) {
 		environment_view_free(seen->view);
 		seen->view = view;
-		environment_index_free(environments->index);
-		environments->index = NULL;
+		drop_index(environments);
 	}
 	if (environments->holds)
 		environments->look(environments->context);
@@ -369,22 +372,6 @@ static bool follows(struct environments *environments, const struct change_recor
 	return any;
 }
 
-/* Whether the view has series of the environment, and how many, or the same tests elsewhere
- * (skipped if `known` is set already). */
-static bool concerns(const struct environments *environments, const struct environment_view *view,
-	const struct environment_moment *moment, bool known, size_t *count)
-{
-	bool shares = known;
-
-	for (size_t i = 0; i < view->count; i++)
-		if (view->series[i].environment == moment->environment)
-			(*count)++;
-		else if (!shares)
-			shares = environment_has(
-				environments->index, view->series[i].key, moment->environment);
-	return shares || *count > 0;
-}
-
 /* Whether tests that could add evidence have not run since; `count`: their series in this
  * environment. */
 static bool awaits(const struct environments *environments, int64_t since,
@@ -392,12 +379,19 @@ static bool awaits(const struct environments *environments, int64_t since,
 {
 	bool any = environments->unseen;
 
-	*count = environments->unseen ? ENVIRONMENT_LEAST : 0;
+	*count = any ? ENVIRONMENT_LEAST : 0;
 	for (size_t i = 0; i < environments->seen_count; i++) {
 		const struct seen *seen = &environments->seen[i];
 
-		if (seen->ended < since && seen->view)
-			any |= concerns(environments, seen->view, moment, any, count);
+		for (size_t j = 0; seen->ended < since && seen->view && j < seen->view->count;
+			j++) {
+			bool inside = seen->view->series[j].environment == moment->environment;
+
+			*count += inside;
+			any = any || inside || /* it has the same test */
+			      environment_has(environments->index, seen->view->series[j].key,
+				      moment->environment);
+		}
 	}
 	return any;
 }
@@ -421,35 +415,22 @@ static int64_t confirmation_time_left(
 	return since + most - agent_now(environments->agent);
 }
 
-/* Whether the change is the recovery of one that was announced with its environment. */
-static bool is_recovery_of_event(const struct environments *environments,
-	const struct change_record *record, const struct place *place)
+/* Whether the moment is the recovery of an announced event of its environment; with a record:
+ * whether that change is part of one. */
+static bool is_recovery(const struct environments *environments,
+	const struct environment_moment *moment, const struct change_record *record, uint64_t key)
 {
-	for (size_t i = 0; i < environments->events.count; i++) {
-		const struct environment_moment first = environments->known[i].moment;
-
-		if (first.environment == place->moment.environment &&
-			first.time < place->moment.time &&
-			environment_ends(environments->index, place->key, &first, &place->moment,
-				record->sign))
-			return true;
-	}
-	return false;
-}
-
-/* Whether the moment is the recovery of an announced event of the environment. */
-static bool is_event_recovery(
-	const struct environments *environments, const struct environment_moment *moment)
-{
-	int64_t until = moment->time + CHANGE_TOLERANCE * moment->spacing;
+	const struct environment_index *index = environments->index;
+	int64_t tolerance = CHANGE_TOLERANCE * moment->spacing;
 
 	for (size_t i = 0; i < environments->events.count; i++) {
-		const struct environment_moment first = environments->known[i].moment;
+		const struct environment_moment *first = &environments->known[i].moment;
 
-		if (first.environment == moment->environment && first.time < moment->time &&
-			!environment_is_over(environments->index, &first,
-				moment->time - CHANGE_TOLERANCE * moment->spacing) &&
-			environment_is_over(environments->index, &first, until))
+		if (first->environment != moment->environment || first->time >= moment->time)
+			continue;
+		if (record ? environment_ends(index, key, first, moment, record->sign)
+			   : !environment_is_over(index, first, moment->time - tolerance) &&
+					environment_is_over(index, first, moment->time + tolerance))
 			return true;
 	}
 	return false;
@@ -537,7 +518,7 @@ static void decide(struct environments *environments, const struct change_record
 		at.confirmation = confirmation_time_left(environments, record);
 		if (environment_stands_out(&at.tally)) {
 			at.ready = count_ready(environments, moment);
-			at.is_end = is_event_recovery(environments, moment);
+			at.is_end = is_recovery(environments, moment, NULL, 0);
 		}
 	}
 	ruling->decision = environment_decide(&at);
@@ -577,7 +558,7 @@ static struct decision judge(void *context, struct change_record *record)
 	if (environment_is_everywhere(environments->index, place.key, place.moment.environment,
 		    place.moment.time, place.moment.spacing))
 		return pass;
-	if (is_recovery_of_event(environments, record, &place))
+	if (is_recovery(environments, &place.moment, record, place.key))
 		return (struct decision){DROP, "part of the recovery of its environment", 0};
 	ruling = ruling_of(environments, record, &place.moment);
 	if (ruling->decision.verdict == HOLD)

@@ -274,15 +274,11 @@ static void submit_triage(struct follower *follower)
 	store_client_call(follower->owner->agent, &request->call);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 static void done(struct follower *follower)
 {
 	struct agent *agent = follower->owner->agent;
 	const struct follow_up *follow_up = &follower->follow_up;
+	const char *known = followed_by(follower)->reaction;
 	struct watch *watch = watch_of(follower, follower->id);
 	int64_t now = engine_now(agent->engine), wait;
 
@@ -305,7 +301,8 @@ static void done(struct follower *follower)
 		settle_amendment(follower);
 	} else if (follow_up->kind == FOLLOW_UP_READ &&
 		   (follow_up->state != 0 || follow_up->undone != 0 ||
-			   !same_text(follow_up->taken, followed_by(follower)->reaction)))
+			   strcmp(follow_up->taken ? follow_up->taken : "", known ? known : "") !=
+				   0))
 		submit_triage(follower);
 	else
 		rest(follower, follower->pace);
@@ -752,28 +749,37 @@ static void looked(struct store_follow_ups *request)
 	follow_ups->again = false;
 }
 
-/* The receivers with follow-ups of this kind; in a single pass only those that hold an alert until
- * it is resolved. */
-static struct strings receivers_with(
-	const struct follow_ups *follow_ups, struct arena *arena, enum follow_up_kind kind)
+/* The receivers with follow-ups of this kind: this agent's, or all; in a single pass and of all
+ * only those that hold an alert until it is resolved. */
+static struct strings receivers_with(const struct follow_ups *follow_ups,
+	const struct config *config, struct arena *arena, enum follow_up_kind kind)
 {
-	const struct config *config = follow_ups->agent->config;
 	const char **names = arena_array(arena, config->receiver_count, sizeof *names);
+	bool brief = follow_ups && !follow_ups->agent->once;
 	size_t count = 0;
 
-	for (size_t i = 0; i < config->receiver_count; i++)
-		if (is_ours(follow_ups, config->receivers[i].name) &&
-			follows(&config->receivers[i], kind) &&
-			(!follow_ups->agent->once || !notifier_of(&config->receivers[i])->brief))
-			names[count++] = arena_strdup(arena, config->receivers[i].name);
+	for (size_t i = 0; i < config->receiver_count; i++) {
+		const struct receiver *receiver = &config->receivers[i];
+
+		if (follows(receiver, kind) && (brief || !notifier_of(receiver)->brief) &&
+			(!follow_ups || is_ours(follow_ups, receiver->name)))
+			names[count++] = arena_strdup(arena, receiver->name);
+	}
 	return (struct strings){names, count};
+}
+
+struct strings follow_ups_keeping(const struct config *config, struct arena *arena)
+{
+	return receivers_with(NULL, config, arena, FOLLOW_UP_AMEND);
 }
 
 static void poll_store(void *context)
 {
 	struct follow_ups *follow_ups = context;
 	struct agent *agent = follow_ups->agent;
+	const struct config *config = agent->config;
 	struct store_follow_ups *request;
+	struct arena *arena;
 	int64_t now = engine_now(agent->engine);
 
 	if (agent->stopping)
@@ -782,11 +788,11 @@ static void poll_store(void *context)
 	if (follow_ups->looking)
 		return;
 	request = store_follow_ups_new(looked, follow_ups);
-	request->amending = receivers_with(follow_ups, request->call.arena, FOLLOW_UP_AMEND);
-	request->listening = receivers_with(follow_ups, request->call.arena, FOLLOW_UP_READ);
+	arena = request->call.arena;
+	request->amending = receivers_with(follow_ups, config, arena, FOLLOW_UP_AMEND);
+	request->listening = receivers_with(follow_ups, config, arena, FOLLOW_UP_READ);
 	if (now >= follow_ups->standing_at) {
-		request->refreshing =
-			receivers_with(follow_ups, request->call.arena, FOLLOW_UP_REFRESH);
+		request->refreshing = receivers_with(follow_ups, config, arena, FOLLOW_UP_REFRESH);
 		follow_ups->standing_at = now + standing_wait(agent->config);
 	}
 	request->since = agent_now(agent) - READ_FOR;
@@ -922,16 +928,4 @@ void follow_ups_adopt(struct follow_ups *follow_ups)
 	follow_ups->standing_at = engine_now(follow_ups->agent->engine);
 	follow_ups->counts = true;
 	look_soon(follow_ups);
-}
-
-struct strings follow_ups_keeping(const struct config *config, struct arena *arena)
-{
-	const char **names = arena_array(arena, config->receiver_count, sizeof *names);
-	size_t count = 0;
-
-	for (size_t i = 0; i < config->receiver_count; i++)
-		if (follows(&config->receivers[i], FOLLOW_UP_AMEND) &&
-			!notifier_of(&config->receivers[i])->brief)
-			names[count++] = arena_strdup(arena, config->receivers[i].name);
-	return (struct strings){names, count};
 }

@@ -12,8 +12,6 @@
 #include "agent/notify/pictures.h"
 
 enum { SETTLE_AGAIN = 5000, NAMED = 3, LONGEST_NAME = 200 };
-/* Sent deliveries are remembered so long (ms), and at most so many. */
-enum { SENT_KEPT = 600000, SENT_MOST = 1000 };
 
 void outgoing_free(struct outgoing *deliveries)
 {
@@ -118,8 +116,6 @@ static void unlink_from(struct outgoing **link, const struct outgoing *outgoing)
 void outgoing_lose(struct outgoing *outgoing, bool sent)
 {
 	struct outbox *outbox = outgoing->outbox;
-	int64_t now = engine_now(outbox->agent->engine);
-	struct outgoing **link = &outbox->sent;
 
 	outgoing->next = NULL;
 	if (!sent) {
@@ -128,13 +124,8 @@ void outgoing_lose(struct outgoing *outgoing, bool sent)
 	}
 	outgoing->delivery.state = DELIVERY_SENT;
 	outgoing->delivery.payload = NULL;
-	outgoing->since = now;
 	outgoing->next = outbox->sent;
 	outbox->sent = outgoing;
-	for (size_t kept = 0; *link && kept < SENT_MOST && (*link)->since + SENT_KEPT > now; kept++)
-		link = &(*link)->next;
-	outgoing_free(*link);
-	*link = NULL;
 }
 
 void outbox_lose(struct outbox *outbox, const struct fleet_shards *shards)

@@ -43,7 +43,7 @@ struct outgoing {
 void outbox_close(struct outbox *outbox); /* frees its content */
 
 /* In a fleet: other agents have these receivers now. Sent deliveries that can no longer be recorded
- * as sent are remembered for a while. */
+ * as sent are remembered: a few, as nothing is sent while the store does not answer. */
 void outbox_lose(struct outbox *outbox, const struct fleet_shards *shards);
 
 /* In a fleet: whether a delivery that the store lists as queued is being recorded as settled here;

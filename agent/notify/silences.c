@@ -169,18 +169,6 @@ static void put(struct silences *silences, const struct silence *silence)
 	silences->count++;
 }
 
-static void warn_of_effort(struct kept *kept, const struct matcher_effort *effort, bool within)
-{
-	if (effort->exceeded && kept->warnings++ < WARNINGS_MOST)
-		log_event(LEVEL_WARN, "silence expression too slow: treated as not matching",
-			LOG_INT("id", kept->silence.id),
-			LOG_TEXT("expression", effort->exceeded->value));
-	if (within && kept->effort >= EFFORT_MOST)
-		log_event(LEVEL_WARN, "silence expressions too slow: silence suspended for an hour",
-			LOG_INT("id", kept->silence.id),
-			LOG_TEXT("matchers", kept->silence.matchers));
-}
-
 /* Limits the cost of its expressions per hour; earlier verdicts stay. */
 static bool selects(struct kept *kept, struct silence_asked *asked)
 {
@@ -189,8 +177,14 @@ static bool selects(struct kept *kept, struct silence_asked *asked)
 	bool found = within && silence_matches(&kept->matchers, asked, &effort);
 
 	kept->effort += effort.steps;
-	if (effort.exceeded || (within && kept->effort >= EFFORT_MOST))
-		warn_of_effort(kept, &effort, within);
+	if (effort.exceeded && kept->warnings++ < WARNINGS_MOST)
+		log_event(LEVEL_WARN, "silence expression too slow: treated as not matching",
+			LOG_INT("id", kept->silence.id),
+			LOG_TEXT("expression", effort.exceeded->value));
+	if (within && kept->effort >= EFFORT_MOST)
+		log_event(LEVEL_WARN, "silence expressions too slow: silence suspended for an hour",
+			LOG_INT("id", kept->silence.id),
+			LOG_TEXT("matchers", kept->silence.matchers));
 	return found;
 }
 
@@ -587,17 +581,6 @@ static void remind(struct silences *silences, struct kept *kept)
 	arena_free(arena);
 }
 
-static void remind_all(struct silences *silences)
-{
-	for (size_t i = 0; i < silences->count; i++) {
-		struct kept *kept = silences->items[i];
-
-		if (!kept->silence.reminded && kept->silence.ended == 0 &&
-			is_live(kept, silences->now) && silences->now >= remind_at(&kept->silence))
-			remind(silences, kept);
-	}
-}
-
 /* Their life */
 
 static void tick(void *context)
@@ -608,10 +591,16 @@ static void tick(void *context)
 	if (silences->agent->stopping)
 		return;
 	look_at_times(silences);
-	if (fleet_holds(silences->agent, FLEET_LEADER))
-		remind_all(silences);
-	for (size_t i = 0; i < silences->count; i++)
-		due = due || is_over(silences->items[i], silences->now);
+	for (size_t i = 0; i < silences->count; i++) {
+		struct kept *kept = silences->items[i];
+		const struct silence *silence = &kept->silence;
+
+		due = due || is_over(kept, silences->now);
+		if (!silence->reminded && silence->ended == 0 && is_live(kept, silences->now) &&
+			silences->now >= remind_at(silence) &&
+			fleet_holds(silences->agent, FLEET_LEADER))
+			remind(silences, kept);
+	}
 	set_metrics(silences);
 	set_alarm(silences);
 	if (due)
