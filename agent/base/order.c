@@ -32,3 +32,10 @@ int order_sizes(const void *a, const void *b)
 
 	return (*left > *right) - (*left < *right);
 }
+
+int order_numbers(const void *a, const void *b)
+{
+	const double *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}

@@ -18,6 +18,7 @@
 #include "agent/commands/gather.h"
 #include "agent/commands/try_receivers.h"
 #include "agent/model/json_put.h"
+#include "agent/monitor/series_cache.h"
 #include "agent/monitor/why.h"
 #include "agent/report/document.h"
 #include "agent/report/table.h"
@@ -297,7 +298,7 @@ static bool measure(struct task *task, struct scratch *scratch, struct error *er
 
 static void prepare(void *context, struct task *task)
 {
-	why_query(&(struct why_request){.now = task->query.now}, task);
+	(void)series_cache_query(&(struct checkpoint_rows){0}, task);
 	task->result = context;
 	task->work = measure;
 }

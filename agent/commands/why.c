@@ -95,7 +95,6 @@ struct asking {
 	struct cli *cli;
 	const struct test *test;
 	struct why_request ask;
-	struct strings topics;
 	bool lacks_data;
 };
 
@@ -175,7 +174,7 @@ static bool read_state(struct asking *asking, const char *path, struct error *er
 	struct store_list *list = store_list_new(NULL, NULL);
 	bool read;
 
-	why_ask(list, asking->test, asking->topics);
+	why_ask(list, asking->ask.config, asking->test);
 	read = store_tx(path, STORE_READ, &list->call, error);
 	if (read)
 		why_state(&asking->ask, list);
@@ -259,7 +258,6 @@ static int run(struct cli *cli)
 		.now = cli->now,
 		.max_age = config->agent.max_age,
 		.config = config};
-	asking.topics = why_topics(config, asking.test, cli->arena, &asking.ask.clusters);
 	return explain(&asking, config, &error);
 }
 

@@ -281,9 +281,9 @@ static void count_held(struct fleet *fleet)
 	for (int i = 0; i < FLEET_SHARDS; i++)
 		held += fleet->shards[i].state == SHARD_HELD ||
 			fleet->shards[i].state == SHARD_LEAVING;
-	metrics_set(fleet->agent->metrics, METRIC_SHARDS_HELD, (double)held, NULL, NULL);
-	metrics_set(fleet->agent->metrics, METRIC_FLEET_AGENTS, (double)fleet_size(fleet->agent),
-		NULL, NULL);
+	metrics_set(fleet->agent->metrics, METRIC_SHARDS_HELD, (double)held, NULL);
+	metrics_set(
+		fleet->agent->metrics, METRIC_FLEET_AGENTS, (double)fleet_size(fleet->agent), NULL);
 }
 
 static void tell_lost(struct fleet *fleet, const struct fleet_shards *lost)
@@ -493,8 +493,7 @@ static void renewed(struct fleet *fleet)
 	if (late || fleet->steady == 0)
 		fleet->steady = now;
 	fleet->trusted = fleet->renewing + STORE_LEASE - TRUST_MARGIN;
-	metrics_add(
-		fleet->agent->metrics, METRIC_LEASE_RENEWALS, 1, late ? "late" : "in time", NULL);
+	metrics_add(fleet->agent->metrics, METRIC_LEASE_RENEWALS, 1, late ? "late" : "in time");
 }
 
 static int64_t new_instance(void)
@@ -512,7 +511,7 @@ static int64_t new_instance(void)
 static void gone(struct fleet *fleet)
 {
 	log_message(LEVEL_WARN, "lease expired and taken over by other agents: rejoining");
-	metrics_add(fleet->agent->metrics, METRIC_LEASE_RENEWALS, 1, "lost", NULL);
+	metrics_add(fleet->agent->metrics, METRIC_LEASE_RENEWALS, 1, "lost");
 	fleet->instance = new_instance();
 	fleet->joined = false;
 	fleet->trusted = fleet->steady = 0;
@@ -561,7 +560,7 @@ void fleet_take(struct agent *agent, struct store_turn *turn)
 	arena_free(fleet->arena);
 	fleet->arena = turn->call.arena;
 	fleet->seen = turn;
-	metrics_add(metrics, METRIC_TAKE_OVERS, (double)turn->taken_over, NULL, NULL);
+	metrics_add(metrics, METRIC_TAKE_OVERS, (double)turn->taken_over, NULL);
 	count_held(fleet);
 	if (turn->reaped > 0)
 		log_event(LEVEL_WARN, "agent leases expired", LOG_INT("agents", turn->reaped));
@@ -584,7 +583,7 @@ static void answered(struct store_turn *turn)
 	fleet->asking = false;
 	if (turn->call.failed) {
 		fleet->steady = 0; /* other agents may have had no turn either */
-		metrics_add(fleet->agent->metrics, METRIC_LEASE_RENEWALS, 1, "failed", NULL);
+		metrics_add(fleet->agent->metrics, METRIC_LEASE_RENEWALS, 1, "failed");
 		store_call_free(&turn->call);
 		turn_at(fleet, TURN_AGAIN);
 		return;

@@ -209,7 +209,7 @@ static void note_differing(struct fleet_tests *tests)
 		hash = hash_add(hash, version->name, strlen(version->name) + 1);
 		differing++;
 	}
-	metrics_set(tests->agent->metrics, METRIC_DIFFERING_TESTS, (double)differing, NULL, NULL);
+	metrics_set(tests->agent->metrics, METRIC_DIFFERING_TESTS, (double)differing, NULL);
 	if (differing > 0 && hash != tests->warned)
 		log_event(LEVEL_WARN,
 			"configuration differs from that of most agents: using theirs",

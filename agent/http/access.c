@@ -282,8 +282,7 @@ struct tls *access_tls(struct access *access)
 static void count(const struct access *access, const char *reason)
 {
 	if (access->options.metrics)
-		metrics_add(
-			access->options.metrics, METRIC_AUTHENTICATION_FAILURES, 1, reason, NULL);
+		metrics_add(access->options.metrics, METRIC_AUTHENTICATION_FAILURES, 1, reason);
 }
 
 static enum access_outcome grant(struct sign_in *sign_in, const char *name, enum role role)

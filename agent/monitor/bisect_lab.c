@@ -17,64 +17,6 @@ enum {
 	PROBLEM_MOST = 300, /* bytes */
 };
 
-static void put_request(struct buf *out, const struct lab_request *request)
-{
-	const struct bisect_run *run = &request->run;
-	const char *url = request->external_url ? request->external_url : "";
-	size_t length = strlen(url);
-	struct buf answer = {0};
-
-	buf_printf(out,
-		"{\"version\": 1, \"kind\": \"bisection_run\", \"bisection\": %" PRId64
-		", \"run\": %" PRIu64 ", \"change\": %" PRId64,
-		request->bisection, run->id, request->change);
-	json_put_text(out, "test", request->test);
-	json_put_text(out, "metric", request->metric);
-	json_put_text(out, "lab", request->lab);
-	json_put_text(out, "repository", request->repository);
-	json_put_text(out, "commit", request->commit);
-	buf_printf(out, ", \"position\": %zu, \"candidates\": %zu, \"round\": %zu, \"worker\": %zu",
-		run->position, request->candidates, run->round, run->worker + 1);
-	json_put_text(out, "phase", journal_phases[run->phase]);
-	json_put_seconds(out, "timeout_seconds", request->timeout);
-	while (length > 0 && url[length - 1] == '/')
-		length--;
-	buf_append(&answer, url, length);
-	buf_printf(&answer, "/api/v1/bisections/%" PRId64 "/result", request->bisection);
-	json_put_text(out, "answer", answer.data);
-	buf_char(out, '}');
-	buf_free(&answer);
-}
-
-struct answer {
-	enum bisect_outcome outcome;
-	double value;
-	const char *problem; /* or NULL; borrowed from the text */
-};
-
-/* False: it is none. */
-static bool parse_answer(const char *text, struct answer *out)
-{
-	size_t word = strcspn(text, " :");
-	size_t outcome = 0;
-	const char *rest = text + word;
-	char *end;
-
-	*out = (struct answer){.value = (double)NAN};
-	while (lab_outcomes[outcome] && (strlen(lab_outcomes[outcome]) != word ||
-						strncmp(lab_outcomes[outcome], text, word) != 0))
-		outcome++;
-	if (!lab_outcomes[outcome])
-		return false;
-	out->outcome = (enum bisect_outcome)outcome;
-	if (out->outcome != BISECT_MEASURED) {
-		out->problem = strncmp(rest, ": ", 2) == 0 ? rest + 2 : NULL;
-		return true;
-	}
-	out->value = strtod(rest, &end);
-	return end > rest && !*end && isfinite(out->value);
-}
-
 _Static_assert(BISECT_MEASURED == 0 && BISECT_UNTESTABLE == 1 && BISECT_FAILED == 2,
 	"lab_outcomes has them in this order");
 
@@ -198,20 +140,40 @@ static void sent(struct attempt *attempt, bool good, const struct error *error, 
 static void ask(struct device *device)
 {
 	const struct lab_options *options = &device->lab->options;
-	struct lab_request request = options->request;
+	const struct lab_request *request = &options->request;
+	const struct bisect_run *run = &device->run;
+	const char *url = request->external_url ? request->external_url : "";
+	size_t length = strlen(url);
 	struct arena *arena = arena_new();
-	struct buf body = {0};
+	struct buf text = {0}, *body = &text;
 
-	request.run = device->run;
-	request.commit = device->commit;
-	put_request(&body, &request);
+	while (length > 0 && url[length - 1] == '/')
+		length--;
+	buf_printf(body,
+		"{\"version\": 1, \"kind\": \"bisection_run\", \"bisection\": %" PRId64
+		", \"run\": %" PRIu64 ", \"change\": %" PRId64,
+		request->bisection, run->id, request->change);
+	json_put_text(body, "test", request->test);
+	json_put_text(body, "metric", request->metric);
+	json_put_text(body, "lab", request->lab);
+	json_put_text(body, "repository", request->repository);
+	json_put_text(body, "commit", device->commit);
+	buf_printf(body,
+		", \"position\": %zu, \"candidates\": %zu, \"round\": %zu, \"worker\": %zu",
+		run->position, request->candidates, run->round, run->worker + 1);
+	json_put_text(body, "phase", journal_phases[run->phase]);
+	json_put_seconds(body, "timeout_seconds", request->timeout);
+	json_put_text(body, "answer",
+		arena_printf(arena, "%.*s/api/v1/bisections/%" PRId64 "/result", (int)length, url,
+			request->bisection));
+	buf_char(body, '}');
 	device->asking = arena_alloc(arena, sizeof *device->asking);
 	*device->asking = (struct attempt){.arena = arena,
 		.options = options->webhook,
 		.destination = "",
-		.key = arena_printf(arena, "bisection-%" PRId64 "-run-%" PRIu64, request.bisection,
-			request.run.id),
-		.payload = buf_keep(&body, arena),
+		.key = arena_printf(
+			arena, "bisection-%" PRId64 "-run-%" PRIu64, request->bisection, run->id),
+		.payload = buf_keep(body, arena),
 		.made = agent_now(options->agent),
 		.now = agent_now(options->agent),
 		.retry_after = -1};
@@ -224,17 +186,31 @@ bool lab_take(struct lab *lab, const struct bisection_lines *lines)
 
 	for (size_t i = 0; i < lines->count; i++) {
 		const struct bisection_line *line = &lines->items[i];
-		struct answer answer;
+		size_t outcome = 0, word = strcspn(line->text, " :");
+		const char *rest = line->text + word, *problem = NULL;
+		double value = (double)NAN;
+		char *end;
 
-		if (line->kind != BISECTION_ANSWER || !parse_answer(line->text, &answer))
+		while (lab_outcomes[outcome] &&
+			(strlen(lab_outcomes[outcome]) != word ||
+				strncmp(lab_outcomes[outcome], line->text, word) != 0))
+			outcome++;
+		if (line->kind != BISECTION_ANSWER || !lab_outcomes[outcome])
 			continue;
+		if (outcome != BISECT_MEASURED) {
+			problem = strncmp(rest, ": ", 2) == 0 ? rest + 2 : NULL;
+		} else {
+			value = strtod(rest, &end);
+			if (end == rest || *end || !isfinite(value))
+				continue;
+		}
 		for (size_t at = 0; at < lab->options.workers; at++) {
 			struct device *device = &lab->devices[at];
 
 			if (!device->running || device->asking ||
 				device->run.id != (uint64_t)line->run)
 				continue;
-			end_run(device, answer.outcome, answer.value, answer.problem);
+			end_run(device, (enum bisect_outcome)outcome, value, problem);
 			any = true;
 		}
 	}

@@ -11,8 +11,7 @@
 
 struct lab_request {
 	int64_t bisection, change;
-	const char *test, *metric, *lab, *repository, *commit; /* commit: full id */
-	struct bisect_run run;
+	const char *test, *metric, *lab, *repository;
 	size_t candidates;
 	int64_t timeout;          /* ms */
 	const char *external_url; /* of the agent, or NULL */
@@ -25,7 +24,7 @@ extern const char *const lab_outcomes[];
 struct lab_options {
 	struct agent *agent;
 	const void *webhook;        /* options of the receiver */
-	struct lab_request request; /* all but commit and run */
+	struct lab_request request; /* what all of them have in common */
 	size_t workers;             /* devices: runs at a time */
 	/* A run has ended; `problem`: why there is no value, or NULL. */
 	void (*ended)(void *context, const struct bisect_result *result, const char *problem);

@@ -29,57 +29,13 @@ enum {
 	ATTEMPTS = 2,
 };
 
-enum stage {
-	STAGE_LOADING, /* the row with its journal and its change is read, */
-	STAGE_RANGE,   /* git lists the commits, */
-	STAGE_SETUP,   /* the first line is written */
-	STAGE_SEARCH,
-	STAGE_END,      /* the end is written, */
-	STAGE_CLEANING, /* the work trees are removed */
-	STAGE_OVER,
-};
-
-struct bisect_work {
-	struct agent *agent;
-	struct bisect_work_listener listener;
-	struct arena *arena;
-	int64_t id, change;
-	const char *test, *metric;
-	int shard;
-	struct config_ref *config_ref;
-	const struct bisect_settings *settings;
-	const char *repository_given;
-	enum stage stage;
-	bool dropped;
-	const char *cancelled; /* why it is to end, or NULL */
-
-	struct journal_setup *setup;
-	struct candidates_search *searching; /* git runs, ... */
-	struct store_bisections *range;      /* ... about the change in it */
-	struct bisect_driver *driver;
-	struct workers *workers; /* or ... */
-	struct lab *lab;
-	int64_t pause_until; /* engine_now */
-
-	struct store_bisection_write *next; /* with the lines to be written, or NULL */
-	bool writing;
-	int64_t write_at;          /* engine_now, after a failure; 0: now */
-	const char *end, *verdict; /* the final write */
-	const struct culprit *culprit;
-	size_t calls; /* in progress: they have this work as their context */
-	bool told;
-};
-
 static void advance(struct bisect_work *work);
 
-static int64_t now_of(const struct bisect_work *work)
+static int64_t now_of(void *context)
 {
-	return agent_now(work->agent);
-}
+	const struct bisect_work *work = context;
 
-static int64_t wall_now(void *context)
-{
-	return now_of(context);
+	return agent_now(work->agent);
 }
 
 static void call_begins(struct bisect_work *work)
@@ -112,21 +68,6 @@ static void end_dropped(struct bisect_work *work)
 
 /* Writing. */
 
-static void written(struct store_bisection_write *call);
-
-static void add_line(struct bisect_work *work, const struct bisection_line *line)
-{
-	struct store_bisection_write *next =
-		work->next ? work->next : store_bisection_write_new(written, work);
-	struct bisection_line *lines = arena_grow(
-		next->call.arena, (void *)(uintptr_t)next->lines, next->line_count, sizeof *lines);
-
-	lines[next->line_count] = *line;
-	lines[next->line_count++].text = arena_strdup(next->call.arena, line->text);
-	next->lines = lines;
-	work->next = next;
-}
-
 static void put(void *context, const struct journal_entry *event)
 {
 	static const enum bisection_line_kind kinds[] = {[JOURNAL_BEGIN] = BISECTION_BEGIN,
@@ -141,62 +82,45 @@ static void put(void *context, const struct journal_entry *event)
 		return;
 	journal_put(&text, event);
 	text.data[--text.length] = '\0'; /* without its end */
-	add_line(work, &(struct bisection_line){.kind = kinds[event->kind],
-			       .run = (int64_t)(ends ? event->result.id : event->run.id),
-			       .text = text.data});
-	buf_free(&text);
+	work->lines = arena_grow(work->arena, work->lines, work->line_count, sizeof *work->lines);
+	work->lines[work->line_count++] = (struct bisection_line){.kind = kinds[event->kind],
+		.run = (int64_t)(ends ? event->result.id : event->run.id),
+		.text = buf_keep(&text, work->arena)};
 	if (ends)
 		metrics_add(work->agent->metrics, METRIC_BISECTION_RUNS, 1,
-			journal_outcomes[event->result.outcome], NULL);
+			journal_outcomes[event->result.outcome]);
 }
 
-static void drop_lines(struct bisect_work *work)
+static void cleaned(void *context, const char *problem)
 {
-	if (work->next)
-		store_call_free(&work->next->call);
-	work->next = NULL;
-}
+	struct bisect_work *work = context;
 
-/* Failed writes come before later ones. */
-static void put_back(struct bisect_work *work, const struct store_bisection_write *call)
-{
-	struct store_bisection_write *since = work->next;
-
-	work->next = NULL;
-	for (size_t i = 0; i < call->line_count; i++)
-		add_line(work, &call->lines[i]);
-	for (size_t i = 0; since && i < since->line_count; i++)
-		add_line(work, &since->lines[i]);
-	if (since)
-		store_call_free(&since->call);
+	if (problem)
+		log_event(LEVEL_WARN, "cannot remove work trees of a bisection",
+			LOG_INT("id", work->id), LOG_TEXT("problem", problem));
+	if (call_ends(work))
+		over(work);
+	else
+		end_dropped(work);
 }
 
 /* The search begins with the setup, a run with its line. */
-static void take_written(struct bisect_work *work, const struct store_bisection_write *call)
-{
-	if (call->setup) {
-		work->stage = STAGE_SEARCH;
-		if (work->cancelled)
-			bisect_driver_cancel(work->driver);
-	}
-	for (size_t i = 0; i < call->line_count; i++)
-		if (call->lines[i].kind == BISECTION_BEGIN)
-			bisect_driver_stored(work->driver, (uint64_t)call->lines[i].run);
-}
-
-static void clean(struct bisect_work *work);
-
 static void written(struct store_bisection_write *call)
 {
 	struct bisect_work *work = call->call.context;
 	bool failed = call->call.failed, gone = call->call.fenced || (!failed && call->gone);
 	bool ended = call->end != NULL, wanted = call_ends(work);
+	bool good = wanted && !gone && !failed;
 
 	work->writing = false;
-	if (wanted && !gone && failed)
-		put_back(work, call);
-	else if (wanted && !gone)
-		take_written(work, call);
+	if (good && call->setup) {
+		work->stage = STAGE_SEARCH;
+		if (work->cancelled)
+			bisect_driver_cancel(work->driver);
+	}
+	for (size_t i = 0; good && i < call->line_count; i++, work->stored++)
+		if (call->lines[i].kind == BISECTION_BEGIN)
+			bisect_driver_stored(work->driver, (uint64_t)call->lines[i].run);
 	store_call_free(&call->call);
 	if (!wanted) {
 		end_dropped(work);
@@ -215,37 +139,39 @@ static void written(struct store_bisection_write *call)
 		advance(work);
 		return;
 	}
-	metrics_add(work->agent->metrics, METRIC_BISECTIONS_ENDED, 1, work->end, NULL);
+	metrics_add(work->agent->metrics, METRIC_BISECTIONS_ENDED, 1, work->end);
 	log_event(LEVEL_INFO, "bisection ended", LOG_INT("id", work->id),
 		LOG_INT("change", work->change), LOG_TEXT("test", work->test),
 		LOG_TEXT("verdict", work->verdict ? work->verdict : work->end));
 	work->told = work->culprit != NULL;
-	clean(work);
-}
-
-static const char *setup_text(const struct bisect_work *work, struct arena *arena)
-{
-	struct buf out = {0};
-
-	journal_put_setup(&out, work->setup);
-	while (out.length > 0 && out.data[out.length - 1] == '\n')
-		out.data[--out.length] = '\0';
-	return buf_keep(&out, arena);
+	work->stage = STAGE_CLEANING;
+	if (!work->workers) {
+		over(work);
+		return;
+	}
+	call_begins(work);
+	workers_remove_trees(work->workers, cleaned, work);
 }
 
 static void flush(struct bisect_work *work)
 {
-	struct store_bisection_write *call = work->next;
+	struct store_bisection_write *call;
+	struct buf setup = {0};
 
-	if (work->writing || (!call && work->stage != STAGE_SETUP && work->stage != STAGE_END) ||
-		work->write_at > engine_now(work->agent->engine))
+	if (work->writing || work->write_at > engine_now(work->agent->engine) ||
+		(work->stored == work->line_count && work->stage != STAGE_SETUP &&
+			work->stage != STAGE_END))
 		return;
-	work->next = NULL;
-	call = call ? call : store_bisection_write_new(written, work);
+	call = store_bisection_write_new(written, work);
 	call->bisection = work->id;
 	call->now = now_of(work);
-	if (work->stage == STAGE_SETUP)
-		call->setup = setup_text(work, call->call.arena);
+	call->lines = work->lines ? work->lines + work->stored : NULL;
+	call->line_count = work->line_count - work->stored;
+	if (work->stage == STAGE_SETUP) {
+		journal_put_setup(&setup, work->setup);
+		setup.data[--setup.length] = '\0'; /* without its end */
+		call->setup = buf_keep(&setup, call->call.arena);
+	}
 	if (work->stage == STAGE_END) {
 		call->end = arena_strdup(call->call.arena, work->end);
 		call->verdict = arena_strdup(call->call.arena, work->verdict);
@@ -259,30 +185,6 @@ static void flush(struct bisect_work *work)
 }
 
 /* The end. */
-
-static void cleaned(void *context, const char *problem)
-{
-	struct bisect_work *work = context;
-
-	if (problem)
-		log_event(LEVEL_WARN, "cannot remove work trees of a bisection",
-			LOG_INT("id", work->id), LOG_TEXT("problem", problem));
-	if (call_ends(work))
-		over(work);
-	else
-		end_dropped(work);
-}
-
-static void clean(struct bisect_work *work)
-{
-	work->stage = STAGE_CLEANING;
-	if (!work->workers) {
-		over(work);
-		return;
-	}
-	call_begins(work);
-	workers_remove_trees(work->workers, cleaned, work);
-}
 
 static void finish(struct bisect_work *work, const char *end, const char *verdict)
 {
@@ -314,19 +216,6 @@ static const struct culprit *culprit_of(
 		culprit->probability = set[0].probability;
 	}
 	return culprit;
-}
-
-static void finish_search(struct bisect_work *work)
-{
-	const struct bisect_status *status = bisect_driver_status(work->driver);
-	struct buf text = {0};
-	const char *verdict;
-
-	verdict_text(&text, status, work->setup);
-	verdict = buf_keep(&text, work->arena);
-	if (status->end != BISECT_CANCELLED)
-		work->culprit = culprit_of(work, status, verdict);
-	finish(work, verdict_end_name(status->end), verdict);
 }
 
 /* Nothing could be searched. */
@@ -364,6 +253,7 @@ static void worker_ended(void *context, const struct worker_report *report)
 	advance(work);
 }
 
+/* A request was sent to the lab. */
 static void lab_asked(void *context)
 {
 	advance(context);
@@ -379,6 +269,7 @@ void bisect_work_answers(struct bisect_work *work, const struct bisection_lines 
 static void advance(struct bisect_work *work)
 {
 	enum bisect_driver_state state = BISECT_DRIVER_RUNS;
+	struct buf text = {0};
 
 	if (work->dropped) {
 		end_dropped(work);
@@ -389,11 +280,18 @@ static void advance(struct bisect_work *work)
 			work->driver, !work->agent->stopping &&
 					      work->pause_until <= engine_now(work->agent->engine));
 	if (state == BISECT_DRIVER_OVER) {
-		finish_search(work);
+		const struct bisect_status *status = bisect_driver_status(work->driver);
+		const char *verdict;
+
+		verdict_text(&text, status, work->setup);
+		verdict = buf_keep(&text, work->arena);
+		if (status->end != BISECT_CANCELLED)
+			work->culprit = culprit_of(work, status, verdict);
+		finish(work, verdict_end_name(status->end), verdict);
 		return;
 	}
 	/* The next agent or process that resumes it tries them again. */
-	if (state == BISECT_DRIVER_GONE && !work->next && !work->writing) {
+	if (state == BISECT_DRIVER_GONE && work->stored == work->line_count && !work->writing) {
 		log_event(LEVEL_WARN, "no bisection worker responds", LOG_INT("id", work->id),
 			LOG_TEXT("lab", work->settings->lab));
 		bisect_work_drop(work);
@@ -407,85 +305,66 @@ static void advance(struct bisect_work *work)
 
 /* Setting up. */
 
-static const char *folder_of(const struct bisect_work *work)
+/* Only for this user, as programs built there are run. */
+static const char *make_folder(struct bisect_work *work, struct error *error)
 {
 	const struct bisect_settings *settings = work->settings;
-	const char *state = work->config_ref->config->agent.state;
+	const char *state = work->config_ref->config->agent.state, *folder = settings->work;
 	const char *slash = strrchr(state, '/');
 	uint64_t hash = HASH_START;
 
 	hash = hash_add(hash, work->setup->repository, strlen(work->setup->repository) + 1);
 	hash = hash_add(hash, settings->lab, strlen(settings->lab) + 1);
-	if (settings->work)
-		return arena_printf(work->arena, "%s/%016" PRIx64, settings->work, hash);
-	if (database_is(state))
+	if (!folder && database_is(state)) {
+		(void)error_set(error, ERROR_USAGE,
+			"bisect: `work` is missing: with a database as state, set it to a folder");
 		return NULL;
-	return arena_printf(work->arena, "%.*s/bisect/%016" PRIx64,
-		slash ? (int)(slash - state) : 1, slash ? state : ".", hash);
-}
-
-/* Only for this user, as programs built there are run. */
-static const char *make_folder(struct bisect_work *work, struct error *error)
-{
-	const char *folder = folder_of(work);
-
-	if (folder)
-		return worktrees_folder(work->arena, folder, 0700, error);
-	(void)error_set(error, ERROR_USAGE,
-		"bisect: `work` is missing: with a database as state, set it to a folder");
-	return NULL;
-}
-
-static bool make_workers(struct bisect_work *work, struct error *error)
-{
-	struct journal_setup *setup = arena_alloc(work->arena, sizeof *setup);
-	const struct workers_options options = {.engine = work->agent->engine,
-		.setup = setup,
-		.folder = make_folder(work, error),
-		.secrets = work->settings->environment};
-
-	/* The journal has the commands as they are written in the file. */
-	*setup = *work->setup;
-	setup->run = work->settings->run;
-	setup->lines = work->settings->worker;
-	if (!options.folder)
-		return false;
-	work->workers = workers_new(&options, worker_ended, work, error);
-	return work->workers != NULL;
-}
-
-static void make_lab(struct bisect_work *work)
-{
-	const struct bisect_settings *settings = work->settings;
-
-	work->lab = lab_new(&(struct lab_options){.agent = work->agent,
-		.webhook = settings->webhook,
-		.request = {.bisection = work->id,
-			.change = work->change,
-			.test = work->test,
-			.metric = work->metric,
-			.lab = settings->lab,
-			.repository = work->setup->repository,
-			.candidates = work->setup->candidates.count,
-			.timeout = work->setup->timeout,
-			.external_url = work->config_ref->config->agent.external_url},
-		.workers = work->setup->options.workers,
-		.ended = run_ended,
-		.asked = lab_asked,
-		.context = work});
+	}
+	if (!folder)
+		folder = arena_printf(work->arena, "%.*s/bisect", slash ? (int)(slash - state) : 1,
+			slash ? state : ".");
+	folder = arena_printf(work->arena, "%s/%016" PRIx64, folder, hash);
+	return worktrees_folder(work->arena, folder, 0700, error);
 }
 
 static bool set_up(struct bisect_work *work, struct error *error)
 {
-	const struct bisect_driver_owner owner = {wall_now, put, work};
+	const struct bisect_driver_owner owner = {now_of, put, work};
+	const struct bisect_settings *settings = work->settings;
+	struct workers_options options = {
+		.engine = work->agent->engine, .secrets = settings->environment};
+	struct journal_setup *setup;
 
-	if (work->settings->webhook)
-		make_lab(work);
-	else if (!make_workers(work, error))
+	if (settings->webhook) {
+		work->lab = lab_new(&(struct lab_options){.agent = work->agent,
+			.webhook = settings->webhook,
+			.request = {.bisection = work->id,
+				.change = work->change,
+				.test = work->test,
+				.metric = work->metric,
+				.lab = settings->lab,
+				.repository = work->setup->repository,
+				.candidates = work->setup->candidates.count,
+				.timeout = work->setup->timeout,
+				.external_url = work->config_ref->config->agent.external_url},
+			.workers = work->setup->options.workers,
+			.ended = run_ended,
+			.asked = lab_asked,
+			.context = work});
+		work->driver = bisect_driver_new(work->setup, &owner, &lab_runner, work->lab);
+		return true;
+	}
+	/* The journal has the commands as they are written in the file. */
+	options.setup = setup = arena_alloc(work->arena, sizeof *setup);
+	*setup = *work->setup;
+	setup->run = settings->run;
+	setup->lines = settings->worker;
+	options.folder = make_folder(work, error);
+	if (options.folder)
+		work->workers = workers_new(&options, worker_ended, work, error);
+	if (!work->workers)
 		return false;
-	work->driver =
-		work->lab ? bisect_driver_new(work->setup, &owner, &lab_runner, work->lab)
-			  : bisect_driver_new(work->setup, &owner, &workers_runner, work->workers);
+	work->driver = bisect_driver_new(work->setup, &owner, &workers_runner, work->workers);
 	return true;
 }
 
@@ -588,61 +467,39 @@ static void find_range(struct bisect_work *work, struct store_bisections *list)
 		range_found, work);
 }
 
-/* A failed read is repeated later: see bisect_work_tick. */
-static void again(struct bisect_work *work)
-{
-	work->write_at = engine_now(work->agent->engine) + AGAIN;
-	work->listener.due(work->listener.context);
-}
-
 /* Going on. */
 
-static bool parse_journal(struct bisect_work *work, const struct bisection_row *row,
-	struct journal *out, struct error *error)
+static void resume(struct bisect_work *work, const struct bisection_row *row)
 {
+	const struct strings lines = written_lines(work);
+	const struct journal_setup *setup;
+	struct journal journal;
 	struct buf text = {0};
+	struct error error;
 	bool good;
 
 	buf_printf(&text, "%s\n", row->setup);
 	for (size_t i = 0; i < row->lines.count; i++)
 		if (row->lines.items[i].kind != BISECTION_ANSWER)
 			buf_printf(&text, "%s\n", row->lines.items[i].text);
-	good = journal_read(work->arena, text.data, text.length, out, error);
+	good = journal_read(work->arena, text.data, text.length, &journal, &error);
 	buf_free(&text);
-	return good;
-}
-
-/* Values of another command could not be compared; and the command comes from the configuration
- * alone, never from the state. */
-static bool are_runs_the_same(const struct bisect_work *work, const struct journal_setup *setup)
-{
-	const struct strings lines = written_lines(work);
-	bool same = order_same(setup->run, written_run(work)) &&
-		    order_same(setup->extract, work->settings->extract) &&
-		    setup->lines.count == lines.count;
-
-	for (size_t i = 0; same && i < lines.count; i++)
-		same = order_same(setup->lines.items[i], lines.items[i]);
-	return same;
-}
-
-static void resume(struct bisect_work *work, const struct bisection_row *row)
-{
-	struct journal journal;
-	struct error error;
-
-	if (!parse_journal(work, row, &journal, &error)) {
+	if (!good) {
 		finish_without(work, "impossible", error.text);
 		return;
 	}
 	work->setup = journal.setup;
-	if (!are_runs_the_same(work, journal.setup))
+	setup = work->setup;
+	/* Values of another command could not be compared; and the command comes from the
+	 * configuration alone, never from the state. */
+	good = order_same(setup->run, written_run(work)) &&
+	       order_same(setup->extract, work->settings->extract) &&
+	       setup->lines.count == lines.count;
+	for (size_t i = 0; good && i < lines.count; i++)
+		good = order_same(setup->lines.items[i], lines.items[i]);
+	if (!good)
 		work->cancelled = "its command was changed";
-	if (work->cancelled) {
-		finish_without(work, "cancelled", NULL);
-		return;
-	}
-	if (!set_up(work, &error)) {
+	if (work->cancelled || !set_up(work, &error)) {
 		finish_without(work, "impossible", error.text);
 		return;
 	}
@@ -661,17 +518,19 @@ static void loaded(struct store_bisections *list)
 	const struct bisection_row *row = list->rows.items;
 	bool failed = list->call.failed;
 
-	if (!call_ends(work))
+	if (!call_ends(work)) {
 		end_dropped(work);
-	else if (failed)
-		again(work);
-	else if (list->rows.count == 0 || row->state != BISECTION_RUNNING || list->due.count == 0)
+	} else if (failed) { /* it is repeated: see bisect_work_tick */
+		work->write_at = engine_now(work->agent->engine) + AGAIN;
+		work->listener.due(work->listener.context);
+	} else if (list->rows.count == 0 || row->state != BISECTION_RUNNING ||
+		   list->due.count == 0) {
 		bisect_work_drop(work);
-	else if (work->cancelled && !row->setup)
+	} else if (work->cancelled && !row->setup) {
 		finish_without(work, "cancelled", NULL);
-	else if (row->setup)
+	} else if (row->setup) {
 		resume(work, row);
-	else {
+	} else {
 		find_range(work, list);
 		return;
 	}
@@ -715,32 +574,11 @@ void bisect_work_free(struct bisect_work *work)
 	candidates_search_free(work->searching);
 	if (work->range)
 		store_call_free(&work->range->call);
-	drop_lines(work);
 	workers_free(work->workers);
 	bisect_driver_free(work->driver);
 	config_ref_release(work->config_ref);
 	arena_free(work->arena);
 	free(work);
-}
-
-int64_t bisect_work_id(const struct bisect_work *work)
-{
-	return work->id;
-}
-
-int bisect_work_shard(const struct bisect_work *work)
-{
-	return work->shard;
-}
-
-const char *bisect_work_test(const struct bisect_work *work)
-{
-	return work->test;
-}
-
-bool bisect_work_asks_a_lab(const struct bisect_work *work)
-{
-	return work->settings->webhook != NULL;
 }
 
 void bisect_work_cancel(struct bisect_work *work, const char *why)
@@ -759,7 +597,6 @@ void bisect_work_drop(struct bisect_work *work)
 	if (work->dropped || work->stage == STAGE_OVER)
 		return;
 	work->dropped = true;
-	drop_lines(work);
 	end_dropped(work);
 }
 
@@ -784,7 +621,7 @@ int64_t bisect_work_due(const struct bisect_work *work)
 		due = least(due, lab_due(work->lab));
 	budget = bisect_driver_due(work->driver);
 	if (budget != INT64_MAX)
-		due = least(due, engine_now(work->agent->engine) + budget - now_of(work));
+		due = least(due, engine_now(work->agent->engine) + budget - agent_now(work->agent));
 	return due;
 }
 

@@ -25,16 +25,54 @@ struct bisect_work_listener {
 	void *context;
 };
 
+enum bisect_stage {
+	STAGE_LOADING, /* the row with its journal and its change is read, */
+	STAGE_RANGE,   /* git lists the commits, */
+	STAGE_SETUP,   /* the first line is written */
+	STAGE_SEARCH,
+	STAGE_END,      /* the end is written, */
+	STAGE_CLEANING, /* the work trees are removed */
+	STAGE_OVER,
+};
+
+/* Only id, test, shard and settings are for others. */
+struct bisect_work {
+	struct agent *agent;
+	struct bisect_work_listener listener;
+	struct arena *arena;
+	int64_t id, change;
+	const char *test, *metric;
+	int shard;
+	struct config_ref *config_ref;
+	const struct bisect_settings *settings;
+	const char *repository_given;
+	enum bisect_stage stage;
+	bool dropped;
+	const char *cancelled; /* why it is to end, or NULL */
+
+	struct journal_setup *setup;
+	struct candidates_search *searching; /* git runs, ... */
+	struct store_bisections *range;      /* ... about the change in it */
+	struct bisect_driver *driver;
+	struct workers *workers; /* or ... */
+	struct lab *lab;
+	int64_t pause_until; /* engine_now */
+
+	struct bisection_line *lines; /* all of this process, */
+	size_t line_count, stored;    /* ... of which the first are in the store */
+	bool writing;
+	int64_t write_at;          /* engine_now, after a failure; 0: now */
+	const char *end, *verdict; /* the final write */
+	const struct culprit *culprit;
+	size_t calls; /* in progress: they have this work as their context */
+	bool told;
+};
+
 /* Takes a bisection up that runs, of a test with `bisect`. The listener is copied. */
 struct bisect_work *bisect_work_new(struct agent *agent, const struct bisection_row *row,
 	const struct test *test, int shard, const struct bisect_work_listener *listener);
 /* After `ended`, or after the engine was freed. */
 void bisect_work_free(struct bisect_work *work);
-
-int64_t bisect_work_id(const struct bisect_work *work);
-int bisect_work_shard(const struct bisect_work *work);
-const char *bisect_work_test(const struct bisect_work *work);
-bool bisect_work_asks_a_lab(const struct bisect_work *work);
 
 /* Ends it, for the reason `why`. */
 void bisect_work_cancel(struct bisect_work *work, const char *why);

@@ -67,14 +67,6 @@ static const struct test *test_of(const struct bisections *all, const char *name
 	return NULL;
 }
 
-/* Only the name is known of a test that is no longer configured. */
-static int shard_of(const struct bisections *all, const char *name)
-{
-	const struct test *test = test_of(all, name);
-
-	return test ? fleet_shard_of_test(test->name) : FLEET_LEADER;
-}
-
 static bool has_tests(const struct bisections *all)
 {
 	const struct config_ref *ref = all->agent->config_ref;
@@ -88,7 +80,7 @@ static bool has_tests(const struct bisections *all)
 static struct bisect_work *work_of(const struct bisections *all, int64_t id)
 {
 	for (size_t i = 0; i < all->work_count; i++)
-		if (bisect_work_id(all->works[i]) == id)
+		if (all->works[i]->id == id)
 			return all->works[i];
 	return NULL;
 }
@@ -100,7 +92,7 @@ static bool concerns(const struct bisections *all, const char *test)
 	const struct test *configured = test_of(all, test);
 
 	for (size_t i = 0; i < all->work_count; i++)
-		if (strcmp(bisect_work_test(all->works[i]), test) == 0)
+		if (strcmp(all->works[i]->test, test) == 0)
 			return true;
 	return configured && configured->bisect;
 }
@@ -138,7 +130,7 @@ static void lost(void *context, const struct fleet_shards *shards)
 	struct bisections *all = context;
 
 	for (size_t i = all->work_count; i > 0; i--)
-		if (shards->has[bisect_work_shard(all->works[i - 1])])
+		if (shards->has[all->works[i - 1]->shard])
 			bisect_work_drop(all->works[i - 1]);
 }
 
@@ -218,33 +210,6 @@ static const char *needless(
 	return test && test->bisect ? NULL : "`bisect` was removed from the test";
 }
 
-static void cancel_row(struct bisections *all, const struct bisection_row *row, const char *why)
-{
-	struct store_bisection_say *say = store_bisection_say_new(NULL, NULL);
-
-	say->bisection = row->id;
-	say->now = agent_now(all->agent);
-	say->cancel = true;
-	say->actor = (struct actor){"hunter-c", "agent"};
-	say->why = arena_strdup(say->call.arena, why);
-	fleet_fence(all->agent, &say->call, shard_of(all, row->test));
-	store_client_call(all->agent, &say->call);
-}
-
-/* No agent can resume it. */
-static void end_row(struct bisections *all, const struct bisection_row *row, const char *why)
-{
-	struct store_bisection_write *write = store_bisection_write_new(NULL, NULL);
-
-	write->bisection = row->id;
-	write->now = agent_now(all->agent);
-	write->end = "cancelled";
-	write->cancelled = arena_strdup(write->call.arena, why);
-	fleet_fence(all->agent, &write->call, shard_of(all, row->test));
-	store_client_call(all->agent, &write->call);
-	metrics_add(all->agent->metrics, METRIC_BISECTIONS_ENDED, 1, "cancelled", NULL);
-}
-
 static void begun(struct store_bisection_begin *begin)
 {
 	struct bisections *all = begin->call.context;
@@ -262,17 +227,11 @@ static void begun(struct store_bisection_begin *begin)
 	store_call_free(&begin->call);
 }
 
-static void begin_row(
-	struct bisections *all, const struct bisection_row *row, const struct test *test)
+/* A call about a test of that shard. */
+static void submit(struct bisections *all, struct store_call *call, int shard)
 {
-	struct store_bisection_begin *begin = store_bisection_begin_new(begun, all);
-
-	begin->bisection = row->id;
-	begin->now = agent_now(all->agent);
-	begin->since = begin->now - DAY;
-	begin->most = test->bisect->max_per_day;
-	fleet_fence(all->agent, &begin->call, fleet_shard_of_test(test->name));
-	store_client_call(all->agent, &begin->call);
+	fleet_fence(all->agent, call, shard);
+	store_client_call(all->agent, call);
 }
 
 static void see_row(struct bisections *all, const struct bisection_row *row, struct arena *arena)
@@ -280,53 +239,70 @@ static void see_row(struct bisections *all, const struct bisection_row *row, str
 	const struct test *test = test_of(all, row->test);
 	const char *why = needless(all, row, arena);
 	struct bisect_work *work = work_of(all, row->id);
+	/* Only the name is known of a test that is no longer configured. */
+	int shard = test ? fleet_shard_of_test(test->name) : FLEET_LEADER;
+	int64_t now = agent_now(all->agent);
 
-	if (!fleet_holds(all->agent, shard_of(all, row->test)))
+	if (!fleet_holds(all->agent, shard))
 		return;
 	all->waiting += row->state == BISECTION_WAITING;
-	if (row->state == BISECTION_WAITING && why)
-		cancel_row(all, row, why);
-	else if (row->state == BISECTION_WAITING)
-		begin_row(all, row, test);
-	else if (work && why)
+	if (row->state == BISECTION_WAITING && why) {
+		struct store_bisection_say *say = store_bisection_say_new(NULL, NULL);
+
+		say->bisection = row->id;
+		say->now = now;
+		say->cancel = true;
+		say->actor = (struct actor){"hunter-c", "agent"};
+		say->why = arena_strdup(say->call.arena, why);
+		submit(all, &say->call, shard);
+	} else if (row->state == BISECTION_WAITING) {
+		struct store_bisection_begin *begin = store_bisection_begin_new(begun, all);
+
+		begin->bisection = row->id;
+		begin->now = now;
+		begin->since = now - DAY;
+		begin->most = test->bisect->max_per_day;
+		submit(all, &begin->call, shard);
+	} else if (work && why) {
 		bisect_work_cancel(work, why);
-	else if (work)
+	} else if (work) {
 		bisect_work_answers(work, &row->lines);
-	else if (why)
-		end_row(all, row, why);
-	else
+	} else if (why) { /* no agent can resume it */
+		struct store_bisection_write *write = store_bisection_write_new(NULL, NULL);
+
+		write->bisection = row->id;
+		write->now = now;
+		write->end = "cancelled";
+		write->cancelled = arena_strdup(write->call.arena, why);
+		submit(all, &write->call, shard);
+		metrics_add(all->agent->metrics, METRIC_BISECTIONS_ENDED, 1, "cancelled");
+	} else {
 		take_up(all, row);
-}
-
-static bool is_worth_it(const struct change_record *record)
-{
-	const char *good, *bad;
-
-	announcement_range(&record->item, &good, &bad);
-	return good && bad;
+	}
 }
 
 static void ask_for(struct bisections *all, const struct change_record *record)
 {
 	const struct test *test = test_of(all, record->item.test);
 	struct store_bisection_ask *ask;
+	const char *good, *bad;
 
-	if (!test || !test->bisect || !is_worth_it(record) ||
+	announcement_range(&record->item, &good, &bad);
+	if (!test || !test->bisect || !good || !bad ||
 		!fleet_holds(all->agent, fleet_shard_of_test(test->name)))
 		return;
 	ask = store_bisection_ask_new(NULL, NULL);
 	ask->change = record->item.id;
 	ask->now = agent_now(all->agent);
 	ask->lab = arena_strdup(ask->call.arena, test->bisect->lab);
-	fleet_fence(all->agent, &ask->call, fleet_shard_of_test(test->name));
-	store_client_call(all->agent, &ask->call);
+	submit(all, &ask->call, fleet_shard_of_test(test->name));
 }
 
 /* How long until the next look, if nothing happens. */
 static int64_t rest_of(const struct bisections *all)
 {
 	for (size_t i = 0; i < all->work_count; i++)
-		if (fleet_is_shared(all->agent) && bisect_work_asks_a_lab(all->works[i]))
+		if (fleet_is_shared(all->agent) && all->works[i]->settings->webhook)
 			return LOOK_FOR_ANSWERS;
 	if (all->work_count + all->waiting > 0)
 		return LOOK_AGAIN;
@@ -356,22 +332,11 @@ static void listed(struct store_bisections *list)
 		look_within(all, rest);
 }
 
-static struct strings held_tests(const struct bisections *all, struct arena *arena)
-{
-	const struct config_ref *ref = all->agent->config_ref;
-	const char **names = arena_array(arena, ref->test_count, sizeof *names);
-	size_t count = 0;
-
-	for (size_t i = 0; i < ref->test_count; i++)
-		if (ref->tests[i]->bisect &&
-			fleet_holds(all->agent, fleet_shard_of_test(ref->tests[i]->name)))
-			names[count++] = arena_strdup(arena, ref->tests[i]->name);
-	return (struct strings){names, count};
-}
-
 static void look(struct bisections *all)
 {
+	const struct config_ref *ref = all->agent->config_ref;
 	struct store_bisections *list;
+	const char **names;
 
 	all->look_at = WHEN_NEVER;
 	all->again = all->asking;
@@ -381,7 +346,13 @@ static void look(struct bisections *all)
 	list = store_bisections_new(listed, all);
 	list->states = 1u << BISECTION_WAITING | 1u << BISECTION_RUNNING;
 	list->answers = true;
-	list->due_tests = held_tests(all, list->call.arena);
+	names = arena_array(list->call.arena, ref->test_count, sizeof *names);
+	list->due_tests.items = names;
+	for (size_t i = 0; i < ref->test_count; i++)
+		if (ref->tests[i]->bisect &&
+			fleet_holds(all->agent, fleet_shard_of_test(ref->tests[i]->name)))
+			names[list->due_tests.count++] =
+				arena_strdup(list->call.arena, ref->tests[i]->name);
 	list->due_since = agent_now(all->agent) - FOUND_WITHIN;
 	store_client_call(all->agent, &list->call);
 }
@@ -429,7 +400,6 @@ void bisections_free(struct bisections *all)
 
 void bisections_collect(struct bisections *all)
 {
-	metrics_set(
-		all->agent->metrics, METRIC_BISECTIONS, (double)all->work_count, "running", NULL);
-	metrics_set(all->agent->metrics, METRIC_BISECTIONS, (double)all->waiting, "waiting", NULL);
+	metrics_set(all->agent->metrics, METRIC_BISECTIONS, (double)all->work_count, "running");
+	metrics_set(all->agent->metrics, METRIC_BISECTIONS, (double)all->waiting, "waiting");
 }

@@ -32,6 +32,7 @@
 #include "agent/monitor/cluster_round.h"
 #include "agent/monitor/news.h"
 #include "agent/monitor/scheduled_job.h"
+#include "agent/monitor/series_cache.h"
 #include "agent/notify/announce.h"
 
 enum {
@@ -197,29 +198,18 @@ static const char *shared_text(const struct shape *shape, struct arena *arena)
 	return shared;
 }
 
-/* The levels of the nearest member, the size of all. */
-static struct change change_of(const struct shape *shape)
-{
-	struct change change = shape->change;
-
-	if (isfinite(shape->ratio)) {
-		change.size = 100 * (shape->ratio - 1);
-		change.size_low = change.size_high = (double)NAN;
-	}
-	return change;
-}
-
+/* With the levels of the nearest member, and the size of all. */
 static struct announcement announce(
 	struct arena *arena, const char *group, const struct shape *shape)
 {
-	const struct announcement item = {.test = group,
+	struct announcement item = {.test = group,
 		.metric = arena_printf(
 			arena, "%s: %s", shape->members[0].test, shape->members[0].series),
 		.unit = shape->unit,
 		.direction = shape->direction,
 		.time = shape->time,
 		.spacing = shape->spacing,
-		.change = change_of(shape),
+		.change = shape->change,
 		.commit_before = shape->commit_before,
 		.commit_after = shape->commit_after,
 		.version_before = shape->version_before,
@@ -235,35 +225,11 @@ static struct announcement announce(
 		.suspects = shape->suspects,
 		.shared = shared_text(shape, arena)};
 
-	return announce_copy(arena, &item);
-}
-
-static struct change_record record_of(
-	struct arena *arena, const char *group, const struct shape *shape, int64_t now)
-{
-	return (struct change_record){.item = announce(arena, group, shape),
-		.series = coalesce_best(shape, arena),
-		.branch = "",
-		.sign = shape->sign,
-		.state = CHANGE_CONFIRMED,
-		.news = NOTIFY_PENDING,
-		.first_seen = now};
-}
-
-static struct known_shape *list_known(struct arena *arena, const struct cluster_cache *cache,
-	const struct change_record *known, size_t count)
-{
-	struct known_shape *list = arena_array(arena, count, sizeof *list);
-
-	for (size_t i = 0; i < count; i++) {
-		const struct cluster_change_key *last = find_key(cache, known[i].item.id);
-
-		list[i] = (struct known_shape){.time = last ? last->time : known[i].item.time,
-			.spacing = known[i].item.spacing,
-			.sign = known[i].sign,
-			.best = known[i].series};
+	if (isfinite(shape->ratio)) {
+		item.change.size = 100 * (shape->ratio - 1);
+		item.change.size_low = item.change.size_high = (double)NAN;
 	}
-	return list;
+	return announce_copy(arena, &item);
 }
 
 /* Notes that a known cluster was found again: true if it is clearer than ever since the start. */
@@ -284,41 +250,38 @@ static bool note_seen(struct cluster_cache *cache, int64_t id, const struct shap
 	return true;
 }
 
-static void add_update(struct store_record *request, const struct change_record *known,
-	const struct shape *shape, const char *group, int64_t now)
-{
-	struct announcement *item = arena_alloc(request->call.arena, sizeof *item);
-
-	*item = announce(request->call.arena, group, shape);
-	request->updates[request->update_count++] =
-		(struct change_record_update){.id = known->item.id,
-			.time = shape->time,
-			.now = now,
-			.state = shape->time != known->item.time ? CHANGE_MOVED : known->state,
-			.item = item};
-}
-
 /*
- * Fills `request` with records of new clusters and updates of known ones that show
- * more clearly than before. `known` are the group's, as returned by store_known; a change that is
- * too old (see news_oldest) is recorded as NOTIFY_SILENT. Updates `cache`. changes[i] is the id of
- * the record that shapes[i] of the report is, or, if it is a new one, -1 - its index in the
- * request. Runs on a worker.
+ * Fills run->news with records of new clusters and updates of known ones that show more clearly
+ * than before. A change that is too old (see news_oldest) is recorded as NOTIFY_SILENT. Updates the
+ * cache. changes[i] is the id of the record that shapes[i] of the report is, or, if it is a new
+ * one, -1 - its index in the request. Runs on a worker.
  */
-static void match_shapes(const char *group, const struct shape_report *report,
-	const struct change_record *known, size_t known_count, const struct news_clock *clock,
-	struct cluster_cache *cache, struct store_record *request, int64_t *changes)
+static void match_shapes(struct cluster_run *run, int64_t *changes)
 {
+	const struct shape_report *report = &run->report;
+	const char *group = run->group->name;
+	struct cluster_cache *cache = &run->cluster->cache;
+	const struct change_record *known = run->known->records.items;
+	size_t known_count = run->known->records.count;
 	bool newer = cache->reach > 0 && report->reach > cache->reach;
-	int64_t now = clock->now, oldest = news_oldest(clock, report->times, report->points, newer);
+	int64_t oldest = news_oldest(&run->clock, report->times, report->points, newer);
+	struct store_record *request = run->news;
 	struct arena *arena = request->call.arena;
+	struct known_shape *list = arena_array(arena, known_count, sizeof *list);
 	size_t *known_of = arena_array(arena, report->count, sizeof *known_of);
 	bool *seen = arena_array(arena, known_count, sizeof *seen);
 
+	for (size_t i = 0; i < known_count; i++) {
+		const struct cluster_change_key *last = find_key(cache, known[i].item.id);
+
+		list[i] = (struct known_shape){.time = last ? last->time : known[i].item.time,
+			.spacing = known[i].item.spacing,
+			.sign = known[i].sign,
+			.best = known[i].series};
+	}
 	request->records.items = arena_array(arena, report->count, sizeof *request->records.items);
 	request->updates = arena_array(arena, report->count, sizeof *request->updates);
-	coalesce(report->shapes, report->count, list_known(arena, cache, known, known_count),
-		known_count, known_of);
+	coalesce(report->shapes, report->count, list, known_count, known_of);
 	for (size_t i = 0; i < report->count; i++) {
 		const struct shape *shape = &report->shapes[i];
 		size_t at = known_of[i];
@@ -326,19 +289,31 @@ static void match_shapes(const char *group, const struct shape_report *report,
 		changes[i] = at == COALESCE_NONE ? -1 - (int64_t)request->records.count
 						 : known[at].item.id;
 		if (at == COALESCE_NONE) {
-			struct change_record *record =
-				&request->records.items[request->records.count++];
+			bool old = shape->time < oldest;
 
-			*record = record_of(arena, group, shape, now);
-			if (shape->time < oldest) {
-				record->news = NOTIFY_SILENT;
-				record->reason = confirm_reasons[CONFIRM_AGE];
-			}
-		} else if (!seen[at]) {
-			seen[at] = true;
-			if (note_seen(cache, known[at].item.id, shape))
-				add_update(request, &known[at], shape, group, now);
+			request->records.items[request->records.count++] =
+				(struct change_record){.item = announce(arena, group, shape),
+					.series = coalesce_best(shape, arena),
+					.branch = "",
+					.sign = shape->sign,
+					.state = CHANGE_CONFIRMED,
+					.news = old ? NOTIFY_SILENT : NOTIFY_PENDING,
+					.reason = old ? confirm_reasons[CONFIRM_AGE] : NULL,
+					.first_seen = run->clock.now};
+		} else if (!seen[at] && note_seen(cache, known[at].item.id, shape)) {
+			struct announcement *item = arena_alloc(arena, sizeof *item);
+
+			*item = announce(arena, group, shape);
+			request->updates[request->update_count++] = (struct change_record_update){
+				.id = known[at].item.id,
+				.time = shape->time,
+				.now = run->clock.now,
+				.state = shape->time != known[at].item.time ? CHANGE_MOVED
+									    : known[at].state,
+				.item = item};
 		}
+		if (at != COALESCE_NONE)
+			seen[at] = true;
 	}
 	set_covered(cache, report);
 }
@@ -359,21 +334,18 @@ static void free_run(struct cluster_run *run)
 	arena_free(run->arena);
 }
 
-static void note_end(struct cluster *cluster, const char *problem)
+/* Notes whether it failed, and keeps the results to show. */
+static void note_round(struct cluster_run *run, const char *problem, int64_t duration)
 {
+	struct cluster *cluster = run->cluster;
+	struct cluster_round round = {0};
+
 	if (problem && !cluster->failing)
 		log_event(LEVEL_WARN, "cluster failed", LOG_TEXT("group", cluster->job.name),
 			LOG_TEXT("problem", problem));
 	if (!problem && cluster->failing)
 		log_event(LEVEL_INFO, "cluster recovered", LOG_TEXT("group", cluster->job.name));
 	cluster->failing = problem != NULL;
-}
-
-/* Keeps the results to show. */
-static void note_round(struct cluster_run *run, const char *problem, int64_t duration)
-{
-	struct cluster_round round = {0};
-
 	if (run->shown)
 		round = run->shown->round;
 	round.ended = agent_now(run->agent);
@@ -383,7 +355,7 @@ static void note_round(struct cluster_run *run, const char *problem, int64_t dur
 	snprintf(round.problem, sizeof round.problem, "%s", problem ? problem : "");
 	if (run->shown)
 		run->shown->round = round;
-	cluster_rounds_add(&run->cluster->rounds, &round, problem ? NULL : run->shown);
+	cluster_rounds_add(&cluster->rounds, &round, problem ? NULL : run->shown);
 	if (!problem)
 		run->shown = NULL;
 }
@@ -400,12 +372,11 @@ static void end(struct cluster_run *run, const char *problem)
 		.unrecorded = run->unrecorded,
 		.duration = engine_now(agent->engine) - cluster->job.started};
 
-	metrics_add(agent->metrics, METRIC_RUNS, 1, "cluster", NULL);
-	metrics_observe(agent->metrics, METRIC_RUN_DURATION, (double)report.duration / 1000,
-		"cluster", NULL);
+	metrics_add(agent->metrics, METRIC_RUNS, 1, "cluster");
+	metrics_observe(
+		agent->metrics, METRIC_RUN_DURATION, (double)report.duration / 1000, "cluster");
 	cluster->run = NULL;
 	if (!agent->stopping && !scheduled_job_dropped(&cluster->job)) {
-		note_end(cluster, problem);
 		note_round(run, problem, report.duration);
 		agent->incomplete |= problem != NULL;
 		cluster->begun = cluster->job.started;
@@ -427,20 +398,23 @@ static bool end_unwanted(struct cluster_run *run)
 
 static void fail(struct cluster_run *run, const char *problem, const char *reason)
 {
-	metrics_add(run->agent->metrics, METRIC_RUN_FAILURES, 1, "cluster", reason);
+	metrics_count(run->agent->metrics, METRIC_RUN_FAILURES, "cluster", reason);
 	end(run, problem);
 }
 
-static void note_found(const struct cluster_run *run, const struct store_record *request)
+/* All that was found is recorded. */
+static void finish(struct cluster_run *run, struct store_record *request)
 {
 	struct metrics *metrics = run->agent->metrics;
 
-	metrics_add(metrics, METRIC_DETECTION_SECONDS, run->seconds, NULL, NULL);
-	metrics_add(metrics, METRIC_CHANGES_FOUND, (double)request->records.count, NULL, NULL);
+	metrics_add(metrics, METRIC_DETECTION_SECONDS, run->seconds, NULL);
+	metrics_add(metrics, METRIC_CHANGES_FOUND, (double)request->records.count, NULL);
 	log_event(request->records.count > 0 ? LEVEL_INFO : LEVEL_DEBUG, "clusters",
 		LOG_TEXT("group", run->group->name), LOG_INT("series", run->report.series),
 		LOG_INT("left_out", run->report.left_out), LOG_INT("failed_tests", run->failed),
 		LOG_INT("moved", run->report.count), LOG_INT("new", request->records.count));
+	store_call_free(&request->call);
+	end(run, NULL);
 }
 
 static void recorded(struct store_record *request)
@@ -453,21 +427,9 @@ static void recorded(struct store_record *request)
 		store_call_free(&request->call);
 		return;
 	}
-	note_found(run, request);
 	cluster_shapes_recorded(run->shown, request);
 	dispatcher_note(run->cluster->job.context->dispatcher, request);
-	store_call_free(&request->call);
-	end(run, NULL);
-}
-
-static void join_pieces(struct cluster_run *run)
-{
-	run->shapes = shapes_new();
-	for (size_t i = 0; i < run->test_count; i++) {
-		if (run->slots[i].piece)
-			shapes_join(run->shapes, run->slots[i].piece);
-		run->slots[i].piece = NULL;
-	}
+	finish(run, request);
 }
 
 /* Clusters the series. Runs on a worker. */
@@ -477,11 +439,15 @@ static void find(void *context)
 	struct parallel parallel = team_parallel(&run->team);
 	int64_t start = clock_monotonic_ns(), *changes;
 
-	join_pieces(run);
+	run->shapes = shapes_new();
+	for (size_t i = 0; i < run->test_count; i++) {
+		if (run->slots[i].piece)
+			shapes_join(run->shapes, run->slots[i].piece);
+		run->slots[i].piece = NULL;
+	}
 	shapes_find(run->shapes, run->group->cluster->options, &parallel, run->arena, &run->report);
 	changes = arena_array(run->arena, run->report.count, sizeof *changes);
-	match_shapes(run->group->name, &run->report, run->known->records.items,
-		run->known->records.count, &run->clock, &run->cluster->cache, run->news, changes);
+	match_shapes(run, changes);
 	run->shown = cluster_shapes_new(&run->report, changes);
 	run->seconds = 1e-9 * (double)(clock_monotonic_ns() - start);
 }
@@ -499,9 +465,7 @@ static void found(void *context)
 		store_client_call(run->agent, &request->call);
 		return;
 	}
-	note_found(run, request);
-	store_call_free(&request->call);
-	end(run, NULL);
+	finish(run, request);
 }
 
 static void known_read(struct store_known *known)
@@ -524,24 +488,6 @@ static void known_read(struct store_known *known)
 	engine_compute(agent->engine, find, found, run);
 }
 
-/* Called when all tests have answered or failed. */
-static void complete(struct cluster_run *run)
-{
-	struct store_known *known;
-
-	if (end_unwanted(run))
-		return;
-	if (2 * run->failed > run->test_count) {
-		error_prefix(&run->error, "%zu of %zu tests failed; the first: ", run->failed,
-			run->test_count);
-		fail(run, run->error.text, "data");
-		return;
-	}
-	known = store_known_new(known_read, run);
-	known->test = run->group->name;
-	store_client_call(run->agent, &known->call);
-}
-
 /* Runs on a worker. */
 static bool collect(struct task *task, struct scratch *scratch, struct error *error)
 {
@@ -559,6 +505,7 @@ static void fetched(struct task *task)
 {
 	struct slot *slot = task->context;
 	struct cluster_run *run = slot->run;
+	struct store_known *known;
 
 	if (task->failed && run->failed++ == 0)
 		run->error = task->error;
@@ -569,31 +516,32 @@ static void fetched(struct task *task)
 	run->waiting--;
 	if (!scheduled_job_dropped(&run->cluster->job) && !run->agent->stopping)
 		submit_next(run);
-	if (run->waiting == 0)
-		complete(run);
+	if (run->waiting > 0 || end_unwanted(run))
+		return;
+	if (2 * run->failed > run->test_count) {
+		error_prefix(&run->error, "%zu of %zu tests failed; the first: ", run->failed,
+			run->test_count);
+		fail(run, run->error.text, "data");
+		return;
+	}
+	known = store_known_new(known_read, run);
+	known->test = run->group->name;
+	store_client_call(run->agent, &known->call);
 }
 
 static void submit_next(struct cluster_run *run)
 {
 	struct agent *agent = run->agent;
-	const struct test *test;
 	struct task *task;
-	int64_t range;
 
 	if (run->submitted == run->test_count)
 		return;
-	test = run->tests[run->submitted];
-	task = task_new(test, agent_now(agent));
-	range = source_range(source_find(test->source->name), test->options);
-	if (range > 0)
-		task->query.since = task->query.now - range;
-	if (test->evaluation_delay > 0)
-		task->query.until = task->query.now - test->evaluation_delay;
+	task = task_new(run->tests[run->submitted], agent_now(agent));
+	(void)series_cache_query(&(struct checkpoint_rows){0}, task);
 	task->work = collect;
 	task->done = fetched;
 	task->context = &run->slots[run->submitted++];
-	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(run->config_ref);
+	config_ref_hold_for(run->config_ref, task);
 	run->waiting++;
 	if (agent->simulation)
 		agent->simulation->look(agent, task);
@@ -652,8 +600,7 @@ static void free_cluster(struct scheduled_job *job)
 	struct cluster *cluster = (struct cluster *)job;
 
 	free_run(cluster->run);
-	free_cache(&cluster->cache);
-	cluster_rounds_clear(&cluster->rounds);
+	clear(job);
 	arena_free(cluster->arena);
 	free(cluster);
 }
@@ -698,24 +645,20 @@ struct scheduled_job *cluster_job_new(
 	return &cluster->job;
 }
 
-/* Whether too few points follow the change for the cluster to report it, and more can be
- * expected. */
-static bool too_early(const struct cluster *cluster, const struct change_record *record)
-{
-	return !cluster->failing && record->item.time > cluster->cache.reach &&
-	       agent_now(cluster->job.context->agent) <
-		       record->item.time + PATIENCE * record->item.spacing;
-}
-
 struct decision cluster_judge(const struct scheduled_job *job, const struct change_record *record)
 {
 	const struct cluster *cluster = (const struct cluster *)job;
 	/* A single pass looks once at tests and clusters. */
 	int64_t since = job->context->agent->once ? NEVER_BEGUN + 1 : record->handed;
+	/* Whether too few points follow the change for the cluster to report it, and more can be
+	 * expected. */
+	bool early = !cluster->failing && record->item.time > cluster->cache.reach &&
+		     agent_now(job->context->agent) <
+			     record->item.time + PATIENCE * record->item.spacing;
 
 	if (!dict_get(&cluster->members, record->item.test))
 		return (struct decision){0};
-	if (cluster->run || cluster->begun < since || too_early(cluster, record))
+	if (cluster->run || cluster->begun < since || early)
 		return (struct decision){HOLD, "waiting for the next run of its cluster", 0};
 	if (covers(&cluster->cache, record))
 		return (struct decision){DROP, "announced by its cluster", 0};

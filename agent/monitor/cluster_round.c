@@ -1,13 +1,15 @@
 #include "agent/monitor/cluster_round.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "agent/base/utf8.h"
+#include "agent/model/json_put.h"
 
 enum { NAME_MOST = 1000 }; /* bytes of a member's name */
 
-static const char *copy_name(struct arena *arena, const char *name)
+static const char *cut_name(struct arena *arena, const char *name)
 {
 	return arena_strndup(arena, name, utf8_cut(name, NAME_MOST));
 }
@@ -18,75 +20,46 @@ static size_t part_begin(size_t part, size_t parts, size_t n)
 	return part * n / parts;
 }
 
-static const float *coarse(struct arena *arena, const float *centroid, size_t n, size_t parts)
+static const char *describe(
+	struct arena *arena, const struct shape *shape, size_t points, size_t parts)
 {
-	float *out = arena_array(arena, parts, sizeof *out);
+	struct buf text = {0}, *out = &text;
 
+	json_put_time(out, "time", shape->time);
+	buf_printf(out, ", \"sign\": %d, \"direction\": %d", shape->sign, shape->direction);
+	json_put_bool(out, "worse", shape->sign * shape->direction < 0);
+	json_put_number(out, "strength", fabs(shape->regression));
+	json_put_number(out, "size", 100 * (shape->ratio - 1));
+	json_put_text(out, "commit_before", shape->commit_before);
+	json_put_text(out, "commit_after", shape->commit_after);
+	json_put_text(out, "version_before", shape->version_before);
+	json_put_text(out, "version_after", shape->version_after);
+	json_put_count(out, "members", shape->count);
+	buf_text(out, ", \"first_members\": [");
+	for (size_t i = 0; i < shape->count && i < CLUSTER_ROUND_MEMBERS; i++) {
+		json_open(out, "test", cut_name(arena, shape->members[i].test));
+		json_put_text(out, "series", cut_name(arena, shape->members[i].series));
+		buf_char(out, '}');
+	}
+	buf_text(out, "], \"shared\": [");
+	for (size_t i = 0; i < shape->label_count; i++) {
+		json_open(out, "label", cut_name(arena, shape->labels[i].text));
+		json_put_number(out, "share", shape->labels[i].share);
+		json_put_number(out, "overall", shape->labels[i].overall);
+		buf_char(out, '}');
+	}
+	buf_text(out, "], \"centroid\": [");
 	for (size_t part = 0; part < parts; part++) {
-		size_t from = part_begin(part, parts, n), to = part_begin(part + 1, parts, n);
+		size_t from = part_begin(part, parts, points);
+		size_t to = part_begin(part + 1, parts, points);
 		double sum = 0;
 
 		for (size_t i = from; i < to; i++)
-			sum += (double)centroid[i];
-		out[part] = (float)(sum / (double)(to - from));
+			sum += (double)shape->centroid[i];
+		buf_printf(out, "%s%.3f", part ? "," : "", sum / (double)(to - from));
 	}
-	return out;
-}
-
-static void copy_members(struct arena *arena, const struct shape *shape, struct round_shape *out)
-{
-	size_t count = shape->count < CLUSTER_ROUND_MEMBERS ? shape->count : CLUSTER_ROUND_MEMBERS;
-	struct shape_member *members = arena_array(arena, count, sizeof *members);
-
-	for (size_t i = 0; i < count; i++)
-		members[i] = (struct shape_member){.test = copy_name(arena, shape->members[i].test),
-			.series = copy_name(arena, shape->members[i].series)};
-	out->members = members;
-	out->member_count = count;
-	out->count = shape->count;
-}
-
-static void copy_labels(struct arena *arena, const struct shape *shape, struct round_shape *out)
-{
-	struct label_share *labels = arena_array(arena, shape->label_count, sizeof *labels);
-
-	for (size_t i = 0; i < shape->label_count; i++) {
-		labels[i] = shape->labels[i];
-		labels[i].text = copy_name(arena, shape->labels[i].text);
-	}
-	out->labels = labels;
-	out->label_count = shape->label_count;
-}
-
-static void copy_shape(const struct cluster_shapes *shapes, const struct shape *shape, size_t n,
-	struct round_shape *out)
-{
-	struct arena *arena = shapes->arena;
-
-	*out = (struct round_shape){.time = shape->time,
-		.sign = shape->sign,
-		.direction = shape->direction,
-		.regression = shape->regression,
-		.size = isfinite(shape->ratio) ? 100 * (shape->ratio - 1) : (double)NAN,
-		.commit_before = arena_strdup(arena, shape->commit_before),
-		.commit_after = arena_strdup(arena, shape->commit_after),
-		.version_before = arena_strdup(arena, shape->version_before),
-		.version_after = arena_strdup(arena, shape->version_after),
-		.centroid = coarse(arena, shape->centroid, n, shapes->point_count)};
-	copy_members(arena, shape, out);
-	copy_labels(arena, shape, out);
-}
-
-static void copy_times(struct cluster_shapes *shapes, const struct shape_report *report)
-{
-	size_t n = report->points;
-	size_t parts = n < CLUSTER_ROUND_POINTS ? n : CLUSTER_ROUND_POINTS;
-	int64_t *times = arena_array(shapes->arena, parts, sizeof *times);
-
-	for (size_t part = 0; part < parts; part++)
-		times[part] = report->times[part_begin(part, parts, n)];
-	shapes->times = times;
-	shapes->point_count = parts;
+	buf_char(out, ']');
+	return buf_keep(out, arena);
 }
 
 struct cluster_shapes *cluster_shapes_new(const struct shape_report *report, const int64_t *changes)
@@ -94,22 +67,26 @@ struct cluster_shapes *cluster_shapes_new(const struct shape_report *report, con
 	struct arena *arena = arena_new();
 	struct cluster_shapes *shapes = arena_alloc(arena, sizeof *shapes);
 	size_t count = report->count < CLUSTER_ROUND_SHAPES ? report->count : CLUSTER_ROUND_SHAPES;
+	size_t n = report->points, parts = n < CLUSTER_ROUND_POINTS ? n : CLUSTER_ROUND_POINTS;
+	struct buf times = {0};
 
 	*shapes = (struct cluster_shapes){.arena = arena,
 		.round = {.series = report->series,
 			.left_out = report->left_out,
-			.points = report->points,
+			.points = n,
 			.k = report->k,
 			.found = report->count},
 		.items = arena_array(arena, count, sizeof *shapes->items),
 		.count = count};
 	for (size_t i = 0; i < report->count; i++)
 		shapes->round.fresh += changes[i] < 0;
-	copy_times(shapes, report);
-	for (size_t i = 0; i < count; i++) {
-		copy_shape(shapes, &report->shapes[i], report->points, &shapes->items[i]);
-		shapes->items[i].change = changes[i];
-	}
+	for (size_t part = 0; part < parts; part++)
+		buf_printf(&times, "%s%" PRId64, part ? "," : "",
+			report->times[part_begin(part, parts, n)]);
+	shapes->times = buf_keep(&times, arena);
+	for (size_t i = 0; i < count; i++)
+		shapes->items[i] = (struct round_shape){
+			changes[i], describe(arena, &report->shapes[i], n, parts)};
 	return shapes;
 }
 

@@ -12,22 +12,13 @@ enum {
 	CLUSTER_ROUNDS = 10,
 	CLUSTER_ROUND_SHAPES = 30,
 	CLUSTER_ROUND_MEMBERS = 30,
-	CLUSTER_ROUND_POINTS = 160,
+	CLUSTER_ROUND_POINTS = 160, /* of the centroids */
 };
 
 /* A shape of the last round. */
 struct round_shape {
-	int64_t change; /* id of its record; 0: unknown */
-	int64_t time;   /* ms */
-	int sign, direction;
-	double regression;
-	double size; /* percent, of the median member; NaN: none */
-	const char *commit_before, *commit_after, *version_before, *version_after;
-	const struct shape_member *members; /* the nearest, without identities */
-	size_t member_count, count;         /* those, and all */
-	const struct label_share *labels;
-	size_t label_count;
-	const float *centroid; /* by point of the round */
+	int64_t change;   /* id of its record; 0: unknown */
+	const char *json; /* the members of an object, all but that */
 };
 
 struct cluster_round {
@@ -42,13 +33,12 @@ struct cluster_round {
 struct cluster_shapes {
 	struct arena *arena;
 	struct cluster_round round;
-	const int64_t *times;      /* of the centroids' points, ms */
-	size_t point_count;        /* at most CLUSTER_ROUND_POINTS */
+	const char *times;         /* of the centroids' points, ms: the items of a JSON list */
 	struct round_shape *items; /* at most CLUSTER_ROUND_SHAPES */
 	size_t count;
 };
 
-/* A copy of the report; changes[i] is the id of the record that a shape is, or
+/* What is shown of the report; changes[i] is the id of the record that a shape is, or
  * -1 - its index among those that are new. */
 struct cluster_shapes *cluster_shapes_new(
 	const struct shape_report *report, const int64_t *changes);

@@ -197,6 +197,11 @@ void conditions_free(struct conditions *conditions)
 	free(conditions);
 }
 
+const char *condition_source(const struct test *test)
+{
+	return test->server ? test->server->name : test->source->name;
+}
+
 const char *condition_name(const struct condition *condition)
 {
 	return condition->subject + strlen(prefixes[condition->kind]);
@@ -226,102 +231,78 @@ static int cut(const char *problem)
 	return (int)utf8_cut(problem, PROBLEM_MAX);
 }
 
-static void begun(const struct condition *condition, const struct note *note, struct buf *out)
+/* Appends the sentence about a condition that begins or is over. */
+static void put_text(const struct condition *condition, const struct note *note, struct buf *out)
 {
-	const char *name = condition_name(condition);
 	const struct outcome *outcome = note->outcome;
-	char since[WHEN_TEXT], limit[WHEN_TEXT];
+	const char *name = condition_name(condition);
+	int64_t since = condition->since;
+	bool over = condition->over;
+	char time[WHEN_TEXT], limit[WHEN_TEXT];
 
-	when_format(condition->since, since);
-	when_format_duration(limit_of(note), limit);
+	if (over) {
+		when_format_rough(outcome->now > since ? outcome->now - since : 0, time);
+	} else {
+		when_format(since, time);
+		when_format_duration(limit_of(note), limit);
+	}
 	switch (condition->kind) {
 	case CONDITION_SOURCE:
-		buf_printf(out,
-			"source %s is down: no run has succeeded since %s; test \"%s\": %.*s", name,
-			since, outcome->test, cut(outcome->problem), outcome->problem);
+		if (over)
+			buf_printf(out, "source %s is up again, after %s", name, time);
+		else
+			buf_printf(out,
+				"source %s is down: no run has succeeded since %s; test \"%s\": "
+				"%.*s",
+				name, time, outcome->test, cut(outcome->problem), outcome->problem);
 		break;
 	case CONDITION_TEST:
-		buf_printf(out, "test \"%s\" has failed since %s: %.*s", name, since,
-			cut(outcome->problem), outcome->problem);
+		if (over)
+			buf_printf(out, "test \"%s\" has recovered, after %s", name, time);
+		else
+			buf_printf(out, "test \"%s\" has failed since %s: %.*s", name, time,
+				cut(outcome->problem), outcome->problem);
 		break;
 	case CONDITION_STALE:
-		if (note->test->newest == WHEN_ALWAYS)
+		if (over && outcome->stale_after == WHEN_NEVER)
+			buf_printf(out, "test \"%s\" is no longer checked for new data", name);
+		else if (over)
+			buf_printf(out, "test \"%s\" has new data again, after %s", name, time);
+		else if (note->test->newest == WHEN_ALWAYS)
 			buf_printf(
 				out, "test \"%s\" has had no data for more than %s", name, limit);
 		else
 			buf_printf(out,
 				"test \"%s\" has had no new data for more than %s: its last point "
 				"is from %s",
-				name, limit, since);
+				name, limit, time);
 		break;
 	case CONDITION_MANY_FAIL:
 	case CONDITION_MANY_STALE:
-		buf_printf(out,
-			"source %s: more than %d tests %s; further ones are not reported "
-			"individually",
-			name, CONDITION_TOLD_SINGLY,
-			condition->kind == CONDITION_MANY_FAIL ? "fail" : "have no new data");
-		break;
-	}
-}
-
-static void over(const struct condition *condition, const struct outcome *outcome, struct buf *out)
-{
-	const char *name = condition_name(condition);
-	char time[WHEN_TEXT];
-
-	when_format_rough(
-		outcome->now > condition->since ? outcome->now - condition->since : 0, time);
-	switch (condition->kind) {
-	case CONDITION_SOURCE:
-		buf_printf(out, "source %s is up again, after %s", name, time);
-		break;
-	case CONDITION_TEST:
-		buf_printf(out, "test \"%s\" has recovered, after %s", name, time);
-		break;
-	case CONDITION_STALE:
-		if (outcome->stale_after == WHEN_NEVER)
-			buf_printf(out, "test \"%s\" is no longer checked for new data", name);
+		if (over)
+			buf_printf(out,
+				"source %s: the tests not reported individually have %s, after %s",
+				name,
+				condition->kind == CONDITION_MANY_FAIL ? "recovered"
+								       : "new data again",
+				time);
 		else
-			buf_printf(out, "test \"%s\" has new data again, after %s", name, time);
-		break;
-	case CONDITION_MANY_FAIL:
-	case CONDITION_MANY_STALE:
-		buf_printf(out, "source %s: the tests not reported individually have %s, after %s",
-			name,
-			condition->kind == CONDITION_MANY_FAIL ? "recovered" : "new data again",
-			time);
+			buf_printf(out,
+				"source %s: more than %d tests %s; further ones are not reported "
+				"individually",
+				name, CONDITION_TOLD_SINGLY,
+				condition->kind == CONDITION_MANY_FAIL ? "fail"
+								       : "have no new data");
 		break;
 	}
-}
-
-/* Appends one sentence: a condition ended because its test or source is not configured any more. */
-static void condition_text_gone(const struct condition *condition, struct buf *out)
-{
-	const char *name = condition_name(condition);
-
-	if (condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE)
-		buf_printf(out, "test \"%s\" is no longer configured", name);
-	else
-		buf_printf(out, "source %s is no longer used", name);
-}
-
-/* Appends one sentence about a condition. */
-static void condition_text(
-	const struct condition *condition, const struct note *note, struct buf *out)
-{
-	if (condition->over)
-		over(condition, note->outcome, out);
-	else
-		begun(condition, note, out);
 }
 
 void condition_say(const struct condition *condition, int64_t now, struct buf *out)
 {
-	condition_text(condition,
-		&(struct note){
-			.outcome = &(struct outcome){.now = now}, .test = &(struct test_health){0}},
-		out);
+	const struct outcome outcome = {.now = now, .test = "", .problem = ""};
+	struct test_health test = {0};
+
+	put_text(condition, &(struct note){.outcome = &outcome, .test = &test}, out);
 }
 
 /* The current or former condition of a subject; the subject's text is in the buffer. */
@@ -345,7 +326,7 @@ static void report(struct note *note, enum condition_kind kind, const char *name
 
 	note->turns[at] = condition_of(&note->conditions->subjects[at], kind, name, state);
 	buf_clear(text);
-	condition_text(&note->turns[at], note, text);
+	put_text(&note->turns[at], note, text);
 	note->turns[at].text = text->data;
 }
 
@@ -376,15 +357,6 @@ static void begin(struct note *note, enum aspect aspect)
 	report(note, aspects[aspect].many, note->source->name, &counts->many);
 }
 
-static void begin_silently(struct note *note, enum aspect aspect)
-{
-	struct health_state *state = &note->test->states[aspect];
-
-	mark_known(note, aspect);
-	state->state = HEALTH_OLD;
-	health_counts_add(&note->source->counts[aspect], state, 1);
-}
-
 /* The store does not say which tests were reported as one of many, so after a restart this is not
  * over before all tests have run. */
 static void end_many(struct note *note, enum aspect aspect)
@@ -410,17 +382,6 @@ static void end(struct note *note, enum aspect aspect)
 	if (told)
 		report(note, aspects[aspect].one, note->test->name, state);
 	end_many(note, aspect);
-}
-
-/* After a successful run the state of the test is known. */
-static void mark_all_known(struct note *note)
-{
-	for (enum aspect aspect = 0; aspect < ASPECTS; aspect++) {
-		if (!note->test->states[aspect].awaited)
-			continue;
-		mark_known(note, aspect);
-		end_many(note, aspect);
-	}
 }
 
 static void count_failure(struct health_state *state, int64_t now)
@@ -483,24 +444,6 @@ static void note_failure(struct note *note)
 	}
 }
 
-static void note_success(struct note *note)
-{
-	if (note->test->states[ASPECT_FAILS].state)
-		end(note, ASPECT_FAILS);
-	note->test->states[ASPECT_FAILS].failures = 0;
-}
-
-/* After a restart the points may be gone from which the usual interval was derived: a reported
- * condition stays. */
-static bool is_unknown(const struct note *note)
-{
-	const struct test_health *test = note->test;
-	const struct health_state *state = &test->states[ASPECT_STALE];
-
-	return note->outcome->stale_after == 0 && test->usual == 0 && state->state &&
-	       test->newest <= state->since;
-}
-
 /* A newest point that is older than before (a sliding range, deleted data) is not an arrival. */
 static void note_arrival(struct note *note)
 {
@@ -508,7 +451,7 @@ static void note_arrival(struct note *note)
 	struct test_health *test = note->test;
 	struct health_state *state = &test->states[ASPECT_STALE];
 	int64_t age = 0, limit;
-	bool stale;
+	bool given = outcome->stale_after != 0, stale;
 
 	if (!test->seen && outcome->newest != WHEN_ALWAYS && outcome->now > outcome->newest)
 		age = outcome->now - outcome->newest;
@@ -518,7 +461,9 @@ static void note_arrival(struct note *note)
 		test->usual = outcome->usual;
 	}
 	test->seen = true;
-	if (is_unknown(note))
+	/* After a restart the points may be gone from which the usual interval was derived: a
+	 * reported condition stays. */
+	if (!given && test->usual == 0 && state->state && test->newest <= state->since)
 		return;
 	limit = limit_of(note);
 	stale = limit != WHEN_NEVER && outcome->clock - test->arrived > limit;
@@ -529,10 +474,13 @@ static void note_arrival(struct note *note)
 		return;
 	}
 	state->since = test->newest == WHEN_ALWAYS ? outcome->now : test->newest;
-	if (outcome->stale_after == 0 && test->newest + limit < note->conditions->since)
-		begin_silently(note, ASPECT_STALE);
-	else
+	if (given || test->newest + limit >= note->conditions->since) {
 		begin(note, ASPECT_STALE);
+		return;
+	}
+	mark_known(note, ASPECT_STALE);
+	state->state = HEALTH_OLD;
+	health_counts_add(&note->source->counts[ASPECT_STALE], state, 1);
 }
 
 size_t conditions_note(struct conditions *conditions, const struct outcome *outcome,
@@ -544,6 +492,7 @@ size_t conditions_note(struct conditions *conditions, const struct outcome *outc
 		.source = source,
 		.test = test_of(conditions, outcome->test, source),
 		.turns = turns};
+	struct health_state *fails;
 
 	if (outcome->unasked) {
 		note_arrival(&note);
@@ -551,14 +500,23 @@ size_t conditions_note(struct conditions *conditions, const struct outcome *outc
 	}
 	if (!outcome->problem || outcome->answered)
 		note_answer(&note);
-	if (outcome->problem)
+	fails = &note.test->states[ASPECT_FAILS];
+	if (outcome->problem) {
 		note_failure(&note);
-	else
-		note_success(&note);
+	} else {
+		if (fails->state)
+			end(&note, ASPECT_FAILS);
+		fails->failures = 0;
+	}
 	if (!outcome->problem || outcome->newest != WHEN_ALWAYS)
 		note_arrival(&note);
-	if (!outcome->problem)
-		mark_all_known(&note);
+	/* After a successful run the state of the test is known. */
+	for (enum aspect a = 0; a < ASPECTS && !outcome->problem; a++) {
+		if (!note.test->states[a].awaited)
+			continue;
+		mark_known(&note, a);
+		end_many(&note, a);
+	}
 	return note.count;
 }
 
@@ -588,11 +546,6 @@ void conditions_expect(struct conditions *conditions, const char *test, const ch
 	count_test(subject, 1);
 }
 
-static bool is_known(const struct test_health *test)
-{
-	return test->source || test->states[ASPECT_FAILS].state || test->states[ASPECT_STALE].state;
-}
-
 /* The counts of its source stay as they are. */
 void conditions_rename(struct conditions *conditions, const char *was, const char *test)
 {
@@ -602,7 +555,8 @@ void conditions_rename(struct conditions *conditions, const char *was, const cha
 		(struct test_health *)(uintptr_t)dict_get(&conditions->test_names, test);
 	struct test_health known;
 
-	if (!old || (heir && is_known(heir)))
+	if (!old || (heir && (heir->source || heir->states[ASPECT_FAILS].state ||
+				     heir->states[ASPECT_STALE].state)))
 		return;
 	heir = test_of(conditions, test, NULL);
 	known = *old;
@@ -618,12 +572,16 @@ static void lose(struct conditions *conditions, const struct health_state *state
 {
 	struct condition condition;
 
-	if (state->state != HEALTH_REPORTED)
+	if (state->state != HEALTH_REPORTED || !lost)
 		return;
 	condition = condition_of(&conditions->subjects[0], kind, name, state);
 	condition.over = true;
 	buf_clear(&conditions->texts[0]);
-	condition_text_gone(&condition, &conditions->texts[0]);
+	buf_printf(&conditions->texts[0],
+		kind == CONDITION_TEST || kind == CONDITION_STALE
+			? "test \"%s\" is no longer configured"
+			: "source %s is no longer used",
+		name);
 	condition.text = conditions->texts[0].data;
 	lost(context, &condition);
 }

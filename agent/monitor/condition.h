@@ -37,10 +37,15 @@
 
 #include "agent/base/buf.h"
 #include "agent/store/store.h"
+#include "conf/config.h"
 
 struct conditions;
 
 enum { CONDITION_TOLD_SINGLY = 5 }; /* tests of a source that are reported one by one */
+
+/* The name of a test's source in conditions: its server's. A test without one counts under its kind
+ * of source: if no file can be read any more, that is one condition. */
+const char *condition_source(const struct test *test);
 
 /* The name of the source or test, without the prefix of the subject. */
 const char *condition_name(const struct condition *condition);
@@ -85,7 +90,7 @@ size_t conditions_note(struct conditions *conditions, const struct outcome *outc
 
 /*
  * Forgets tests and sources for which `keeps` returns false, because they are gone from the
- * configuration; calls `lost` for each reported condition, which is over now.
+ * configuration; calls `lost`, unless NULL, for each reported condition, which is over now.
  */
 typedef bool conditions_keep(void *context, bool test, const char *name);
 typedef void conditions_lost(void *context, const struct condition *condition);

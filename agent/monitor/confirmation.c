@@ -26,16 +26,6 @@ static size_t count_series(const struct test *test, const struct dataset *data, 
 	return count;
 }
 
-/* The p-value below which the detector reports a change; 0 if it has no such option. */
-static double p_value_of(const struct detection *detection)
-{
-	const struct field *field = field_find(detection->detector->fields, "p_value");
-
-	if (!field || field->type != FIELD_DOUBLE)
-		return 0;
-	return *(const double *)(const void *)((const char *)detection->options + field->offset);
-}
-
 void confirmation_notice(const struct test *test, struct query *query)
 {
 	const struct dataset *data = &query->data;
@@ -44,8 +34,13 @@ void confirmation_notice(const struct test *test, struct query *query)
 	for (size_t i = 0; i < data->count; i++) {
 		const struct detection *detection =
 			analysis_configured(test, data->series[i].metric);
-		double share = detection->fdr, p = p_value_of(detection);
+		const struct field *field = field_find(detection->detector->fields, "p_value");
+		double share = detection->fdr, p = 0;
 
+		/* The p-value below which the detector reports a change. */
+		if (field && field->type == FIELD_DOUBLE)
+			p = *(const double *)(const void *)((const char *)detection->options +
+							    field->offset);
 		if (share == 0 || share == told || p == 0)
 			continue;
 		told = share;
@@ -55,28 +50,6 @@ void confirmation_notice(const struct test *test, struct query *query)
 				"fdr %g has no effect on %zu series: with a p_value of %g it needs "
 				"more than %.0f",
 				share, series, p, floor(share / p * (1 + 1e-9)));
-	}
-}
-
-/* Series of one metric are adjacent, and have the same share. */
-static void decide(const struct analysis *analysis, const struct candidates *candidates,
-	struct store_record *request)
-{
-	struct confirm_case *cases = candidates->cases;
-
-	for (size_t i = 0; i < candidates->count; i++)
-		cases[i].series =
-			cases[i].share == 0 ? 0
-			: i > 0 && cases[i].share == cases[i - 1].share
-				? cases[i - 1].series
-				: count_series(analysis->test, analysis->data, cases[i].share);
-	confirm_decide(request->call.arena, cases, candidates->count);
-	for (size_t i = 0; i < candidates->count; i++) {
-		struct realignment *realignment = candidates->items[i].realignment;
-		int64_t until = cases[i].decision.until;
-
-		if (until != 0 && until < realignment->hold_ends)
-			realignment->hold_ends = until;
 	}
 }
 
@@ -130,13 +103,25 @@ static void write_candidate(const struct candidate *candidate, struct store_reco
 void confirmation_write(const struct analysis *analysis, const struct candidates *candidates,
 	struct store_record *request, struct news_tally *tally)
 {
-	decide(analysis, candidates, request);
+	struct confirm_case *cases = candidates->cases;
+
+	/* Series of one metric are adjacent, and have the same share. */
+	for (size_t i = 0; i < candidates->count; i++)
+		cases[i].series =
+			cases[i].share == 0 ? 0
+			: i > 0 && cases[i].share == cases[i - 1].share
+				? cases[i - 1].series
+				: count_series(analysis->test, analysis->data, cases[i].share);
+	confirm_decide(request->call.arena, cases, candidates->count);
 	for (size_t i = 0; i < candidates->count; i++) {
 		const struct candidate *candidate = &candidates->items[i];
+		struct realignment *realignment = candidate->realignment;
 		struct change_record *record = candidate->record;
-		const struct decision *decision = &candidate->at->decision;
-		bool silent = candidate->at->silent || decision->verdict == DROP;
+		const struct decision *decision = &cases[i].decision;
+		bool silent = cases[i].silent || decision->verdict == DROP;
 
+		if (decision->until != 0 && decision->until < realignment->hold_ends)
+			realignment->hold_ends = decision->until;
 		record->news = silent ? NOTIFY_SILENT : NOTIFY_PENDING;
 		record->reason = decision->reason;
 		record->held_until = decision->until;
@@ -144,7 +129,7 @@ void confirmation_write(const struct analysis *analysis, const struct candidates
 		if (decision->verdict == HOLD) {
 			write_candidate(candidate, request);
 			tally->candidates++;
-			candidate->realignment->candidates++;
+			realignment->candidates++;
 			continue;
 		}
 		record->covered = decision->reason == confirm_reasons[CONFIRM_COVERED];

@@ -1,7 +1,4 @@
-/*
- * Health of sources and tests, and notices about it. A test without a server counts under its kind
- * of source: if no file can be read any more, that is one condition.
- */
+/* Health of sources and tests, and notices about it. */
 #include "agent/monitor/health.h"
 
 #include <stdlib.h>
@@ -51,7 +48,7 @@ struct health {
 };
 
 static void tell_held(void *context);
-static void tell_source(void *context, const struct condition *condition);
+static void notify_unless_silenced(void *context, const struct condition *condition);
 
 struct health *health_new(struct agent *agent, struct dispatcher *dispatcher)
 {
@@ -63,7 +60,7 @@ struct health *health_new(struct agent *agent, struct dispatcher *dispatcher)
 		.arena = arena_new(),
 		.alarm = {.call = tell_held, .context = health}};
 	health->names.arena = health->arena;
-	health->views = views_new(agent, health->conditions, tell_source, health);
+	health->views = views_new(agent, health->conditions, notify_unless_silenced, health);
 	return health;
 }
 
@@ -106,11 +103,6 @@ void health_free(struct health *health)
 	views_free(health->views);
 	conditions_free(health->conditions);
 	free(health);
-}
-
-static const char *source_of(const struct test *test)
-{
-	return test->server ? test->server->name : test->source->name;
 }
 
 static bool about_test(enum condition_kind kind)
@@ -163,7 +155,7 @@ static void notify_about(const struct health *health, const struct condition *co
 		const struct test *test = &config->tests[i];
 
 		if (test->source &&
-			strcmp(about_test(condition->kind) ? test->name : source_of(test),
+			strcmp(about_test(condition->kind) ? test->name : condition_source(test),
 				condition_name(condition)) == 0)
 			tests[count++] = test->name;
 	}
@@ -182,8 +174,8 @@ static bool is_silenced(
 	struct silence_target subject = {.source = name};
 
 	if (about_test(condition->kind))
-		subject = (struct silence_target){
-			.test = name, .source = test && test->source ? source_of(test) : NULL};
+		subject = (struct silence_target){.test = name,
+			.source = test && test->source ? condition_source(test) : NULL};
 	return silences_hold(dispatcher_silences(health->dispatcher), &subject, until);
 }
 
@@ -198,10 +190,19 @@ static void tell_at(struct health *health, int64_t time)
 			engine_now(engine) + (wait < LOOK_AGAIN ? wait : LOOK_AGAIN));
 }
 
-static void hold(struct health *health, const struct condition *condition, int64_t until)
+/* The end of a condition that was not reported is not reported either. */
+static void notify_unless_silenced(void *context, const struct condition *condition)
 {
+	struct health *health = context;
 	struct condition *held;
+	int64_t until;
 
+	if (condition->over && held_drop(health, condition->subject))
+		return;
+	if (condition->over || !is_silenced(health, condition, &until)) {
+		notify_about(health, condition);
+		return;
+	}
 	if (health->held_count == 0)
 		health->held_silences = silences_version(dispatcher_silences(health->dispatcher));
 	else if (health->held_until < until)
@@ -214,19 +215,6 @@ static void hold(struct health *health, const struct condition *condition, int64
 	log_event(LEVEL_INFO, "notice held", LOG_TEXT("subject", condition->subject),
 		LOG_TEXT("text", condition->text));
 	tell_at(health, until);
-}
-
-/* The end of a condition that was not reported is not reported either. */
-static void notify_unless_silenced(struct health *health, const struct condition *condition)
-{
-	int64_t until;
-
-	if (condition->over && held_drop(health, condition->subject))
-		return;
-	if (!condition->over && is_silenced(health, condition, &until))
-		hold(health, condition, until);
-	else
-		notify_about(health, condition);
 }
 
 /* Reports conditions that no silence holds any more. */
@@ -250,31 +238,6 @@ static void tell_held(void *context)
 		tell_at(health, first);
 }
 
-static bool may_tell_held(const struct health *health)
-{
-	return health->held_count > 0 &&
-	       (health->held_silences !=
-			       silences_version(dispatcher_silences(health->dispatcher)) ||
-		       agent_now(health->agent) >= health->held_until);
-}
-
-/* Of a subject that is no longer configured the receivers are unknown: all are notified. */
-static void notify_all(const struct health *health, const struct condition *condition)
-{
-	const struct config *config = health->agent->config;
-	const char **names = memory_new(config->receiver_count, sizeof *names);
-
-	for (size_t i = 0; i < config->receiver_count; i++)
-		names[i] = config->receivers[i].name;
-	notify_receivers(health, condition, &(struct strings){names, config->receiver_count});
-	free(names);
-}
-
-static void tell_source(void *context, const struct condition *condition)
-{
-	notify_unless_silenced(context, condition);
-}
-
 /* Records the first run in the store, by the agent that runs the test: earlier conditions are not
  * reported. */
 static int64_t begin_to_look(struct agent *agent, const char *test, const char *moment)
@@ -290,21 +253,15 @@ static int64_t begin_to_look(struct agent *agent, const char *test, const char *
 	return agent_now(agent);
 }
 
-/* When an agent of this state first looked, or WHEN_NEVER. */
-static int64_t first_look(const struct health_rows *rows)
-{
-	for (size_t i = 0; i < rows->moment_count; i++)
-		if (strcmp(rows->moments[i].name, FIRST_LOOK) == 0)
-			return rows->moments[i].time;
-	return WHEN_NEVER;
-}
-
 /* Sets since when conditions are watched, once: as stored, else from the first of our tests on.
  * `one`: a test that has become ours, or NULL. */
 static void look_since(struct health *health, const char *one, const struct health_rows *rows)
 {
-	int64_t since = rows ? first_look(rows) : agent_now(health->agent);
+	int64_t since = rows ? WHEN_NEVER : agent_now(health->agent);
 
+	for (size_t i = 0; rows && i < rows->moment_count; i++)
+		if (strcmp(rows->moments[i].name, FIRST_LOOK) == 0)
+			since = rows->moments[i].time;
 	if (health->since || (since == WHEN_NEVER && !one) || (!rows && !one))
 		return;
 	if (since == WHEN_NEVER)
@@ -335,25 +292,13 @@ static void lost_add(struct lost *lost, const struct vanished *series)
 	lost->series[lost->count++].series = memory_strdup(series->series);
 }
 
-static void lost_drop(struct lost *lost, const char *series)
-{
-	size_t at = 0;
-
-	while (at < lost->count && strcmp(lost->series[at].series, series) != 0)
-		at++;
-	if (at == lost->count)
-		return;
-	free((char *)(uintptr_t)lost->series[at].series);
-	lost->series[at] = lost->series[--lost->count];
-}
-
 static void count_lost(const struct health *health)
 {
 	size_t count = 0;
 
 	for (const struct lost *lost = health->lost; lost; lost = lost->next)
 		count += lost->count;
-	metrics_set(health->agent->metrics, METRIC_VANISHED_SERIES, (double)count, NULL, NULL);
+	metrics_set(health->agent->metrics, METRIC_VANISHED_SERIES, (double)count, NULL);
 }
 
 /* Of tests that have just become ours. */
@@ -380,7 +325,7 @@ static void restore(struct health *health, const struct health_rows *rows)
 static void note_stale(const struct health *health)
 {
 	metrics_set(health->agent->metrics, METRIC_STALE_TESTS,
-		(double)conditions_stale(health->conditions), NULL, NULL);
+		(double)conditions_stale(health->conditions), NULL);
 }
 
 void health_note(struct health *health, const struct test *test, const struct outcome *run)
@@ -392,7 +337,7 @@ void health_note(struct health *health, const struct test *test, const struct ou
 	size_t count;
 
 	outcome.test = test->name;
-	outcome.source = source_of(test);
+	outcome.source = condition_source(test);
 	outcome.stale_after = test->stale_after;
 	outcome.interval = test->interval;
 	outcome.now = agent_now(agent);
@@ -405,11 +350,13 @@ void health_note(struct health *health, const struct test *test, const struct ou
 			down = turns[i].text;
 	if (fleet_is_shared(agent))
 		views_look(health->views, outcome.source, down);
-	if (may_tell_held(health))
+	if (health->held_count > 0 &&
+		(health->held_silences !=
+				silences_version(dispatcher_silences(health->dispatcher)) ||
+			outcome.now >= health->held_until))
 		tell_held(health);
 	metrics_set(agent->metrics, METRIC_SOURCE_UP,
-		conditions_down_since(health->conditions, outcome.source) == 0, outcome.source,
-		NULL);
+		conditions_down_since(health->conditions, outcome.source) == 0, outcome.source);
 	note_stale(health);
 }
 
@@ -462,39 +409,44 @@ static void notify_lost(const struct health *health, const struct test *test, st
 
 	fleet_fence_test(agent, &request->call, test->name);
 	store_lost(request, lost, news->series, news->count);
-	for (size_t i = 0; i < news->count; i++)
-		if (news->back)
-			lost_drop(lost, news->series[i].series);
-		else
-			lost_add(lost, &news->series[i]);
+	for (size_t i = 0; i < news->count; i++) {
+		const struct vanished *series = &news->series[i];
+		size_t at = 0;
+
+		if (!news->back) {
+			lost_add(lost, series);
+			continue;
+		}
+		while (at < lost->count && strcmp(lost->series[at].series, series->series) != 0)
+			at++;
+		if (at == lost->count)
+			continue;
+		free((char *)(uintptr_t)lost->series[at].series);
+		lost->series[at] = lost->series[--lost->count];
+	}
 	if (agent->simulation)
 		agent->simulation->notice(health->agent, &notice);
 	notices_queue_storing(
 		dispatcher_notices(health->dispatcher), &notice, &test->notify, request);
 }
 
-/* Whether a silence covers each of the series. The next run finds them again. */
-static bool is_silenced_news(
-	const struct health *health, const struct test *test, const struct vanish_news *news)
-{
-	int64_t until;
-
-	for (size_t i = 0; i < news->count; i++)
-		if (!silences_hold(dispatcher_silences(health->dispatcher),
-			    &(struct silence_target){.test = test->name,
-				    .source = source_of(test),
-				    .series = news->series[i].series},
-			    &until))
-			return false;
-	return !news->back;
-}
-
 void health_vanished(struct health *health, const struct test *test, const struct vanish_news *news,
 	size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!is_silenced_news(health, test, &news[i]))
+	for (size_t i = 0; i < count; i++) {
+		/* The next run finds those again that silences cover. */
+		bool silenced = !news[i].back;
+		int64_t until;
+
+		for (size_t k = 0; silenced && k < news[i].count; k++)
+			silenced = silences_hold(dispatcher_silences(health->dispatcher),
+				&(struct silence_target){.test = test->name,
+					.source = condition_source(test),
+					.series = news[i].series[k].series},
+				&until);
+		if (!silenced)
 			notify_lost(health, test, lost_of(health, test->name), &news[i]);
+	}
 	if (count > 0)
 		count_lost(health);
 }
@@ -505,28 +457,9 @@ static bool is_gone(const struct health *health, const char *test)
 	return fleet_runs(health->agent, test) && fleet_agrees(health->agent);
 }
 
-/* Forgets tests that are not configured any more. */
-static void forget_lost(struct health *health, const struct dict *tests)
-{
-	for (struct lost *lost = health->lost; lost; lost = lost->next) {
-		struct store_queue *request;
-
-		if (lost->count == 0 || dict_get(tests, lost->test) || !is_gone(health, lost->test))
-			continue;
-		for (size_t j = 0; j < lost->count; j++)
-			lost->series[j].back = true;
-		request = store_queue_new(NULL, NULL);
-		fleet_fence_test(health->agent, &request->call, lost->test);
-		store_lost(request, lost, lost->series, lost->count);
-		store_client_call(health->agent, &request->call);
-		lost_clear(lost);
-	}
-	count_lost(health);
-}
-
 int64_t health_down_since(const struct health *health, const struct test *test)
 {
-	return conditions_down_since(health->conditions, source_of(test));
+	return conditions_down_since(health->conditions, condition_source(test));
 }
 
 bool health_stale(const struct health *health, const struct test *test)
@@ -534,31 +467,37 @@ bool health_stale(const struct health *health, const struct test *test)
 	return conditions_test_stale(health->conditions, test->name);
 }
 
-/* The names in a configuration. */
+/* Names of tests and sources. */
 struct names {
 	struct health *health;
 	struct dict tests, sources;
 };
 
-static bool is_there(void *context, bool test, const char *name)
+static bool is_named(void *context, bool test, const char *name)
 {
 	const struct names *names = context;
 
-	return dict_get(test ? &names->tests : &names->sources, name) ||
-	       (test && !is_gone(names->health, name));
+	return dict_get(test ? &names->tests : &names->sources, name) != NULL;
 }
 
 static bool is_source(void *context, const char *name)
 {
-	return is_there(context, false, name);
+	return is_named(context, false, name);
 }
 
+/* Of a subject that is no longer configured the receivers are unknown: all are notified. */
 static void forget(void *context, const struct condition *condition)
 {
 	const struct names *names = context;
+	const struct config *config = names->health->agent->config;
+	const char **receivers = memory_new(config->receiver_count, sizeof *receivers);
 
+	for (size_t i = 0; i < config->receiver_count; i++)
+		receivers[i] = config->receivers[i].name;
 	if (!held_drop(names->health, condition->subject))
-		notify_all(names->health, condition);
+		notify_receivers(names->health, condition,
+			&(struct strings){receivers, config->receiver_count});
+	free(receivers);
 }
 
 static void rename_metric(struct lost *lost, const struct rename *rename)
@@ -619,51 +558,31 @@ static void forget_unconfigured(struct health *health)
 		if (!test->source)
 			continue;
 		*dict_place(&names.tests, test->name) = test;
-		*dict_place(&names.sources, source_of(test)) = test;
+		*dict_place(&names.sources, condition_source(test)) = test;
 	}
-	conditions_retain(health->conditions, is_there, forget, &names);
+	for (const struct lost *lost = health->lost; lost; lost = lost->next)
+		if (!is_gone(health, lost->test))
+			*dict_place(&names.tests, lost->test) = lost;
+	conditions_retain(health->conditions, is_named, forget, &names);
 	if (fleet_is_shared(health->agent))
 		views_forget(health->views, is_source, forget, &names);
-	forget_lost(health, &names.tests);
+	for (struct lost *lost = health->lost; lost; lost = lost->next) {
+		struct store_queue *request;
+
+		if (lost->count == 0 || dict_get(&names.tests, lost->test))
+			continue;
+		for (size_t j = 0; j < lost->count; j++)
+			lost->series[j].back = true;
+		request = store_queue_new(NULL, NULL);
+		fleet_fence_test(health->agent, &request->call, lost->test);
+		store_lost(request, lost, lost->series, lost->count);
+		store_client_call(health->agent, &request->call);
+		lost_clear(lost);
+	}
+	count_lost(health);
 	metrics_retain(health->agent->metrics, METRIC_SOURCE_UP, is_source, &names);
 	note_stale(health);
 	arena_free(arena);
-}
-
-/* The tests that this agent runs. */
-struct ours {
-	const struct health *health;
-	struct dict sources;
-};
-
-static bool is_ours(void *context, bool test, const char *name)
-{
-	const struct ours *ours = context;
-	const struct lost *lost = test ? dict_get(&ours->health->names, name) : NULL;
-
-	return test ? lost && lost->ours : dict_get(&ours->sources, name) != NULL;
-}
-
-static bool has_source(void *context, const char *name)
-{
-	return is_ours(context, false, name);
-}
-
-static void forget_silently(void *context, const struct condition *condition)
-{
-	(void)context, (void)condition;
-}
-
-static void forget_held(struct health *health, const struct ours *ours)
-{
-	for (size_t i = health->held_count; i > 0; i--) {
-		const struct condition *condition = &health->held[i - 1];
-
-		if (about_test(condition->kind)
-				? !is_ours((void *)(uintptr_t)ours, true, condition_name(condition))
-				: fleet_is_shared(health->agent) && !health->leads)
-			(void)held_drop(health, condition->subject);
-	}
 }
 
 /* Tests that other agents run now are dropped. */
@@ -671,24 +590,31 @@ static void drop_others(struct health *health)
 {
 	const struct config_ref *config_ref = health->agent->config_ref;
 	struct arena *arena = arena_new();
-	struct ours ours = {health, {.arena = arena}};
+	struct names ours = {health, {.arena = arena}, {.arena = arena}};
 
 	for (struct lost *lost = health->lost; lost; lost = lost->next) {
-
-		if (!lost->ours || fleet_has(health->agent, lost->test))
-			continue;
-		lost_clear(lost);
-		*lost = (struct lost){.test = lost->test, .next = lost->next};
+		if (lost->ours && !fleet_has(health->agent, lost->test)) {
+			lost_clear(lost);
+			*lost = (struct lost){.test = lost->test, .next = lost->next};
+		}
+		if (lost->ours)
+			*dict_place(&ours.tests, lost->test) = lost;
 	}
 	for (size_t i = 0; i < config_ref->test_count; i++) {
 		const struct test *test = config_ref->tests[i];
 
-		if (!test->unsupported && is_ours(&ours, true, test->name))
-			*dict_place(&ours.sources, source_of(test)) = test;
+		if (!test->unsupported && dict_get(&ours.tests, test->name))
+			*dict_place(&ours.sources, condition_source(test)) = test;
 	}
-	forget_held(health, &ours);
-	conditions_retain(health->conditions, is_ours, forget_silently, &ours);
-	views_retain(health->views, has_source, &ours);
+	for (size_t i = health->held_count; i > 0; i--) {
+		const struct condition *condition = &health->held[i - 1];
+
+		if (about_test(condition->kind) ? !dict_get(&ours.tests, condition_name(condition))
+						: !health->leads)
+			(void)held_drop(health, condition->subject);
+	}
+	conditions_retain(health->conditions, is_named, NULL, &ours);
+	views_retain(health->views, is_source, &ours);
 	arena_free(arena);
 }
 
@@ -742,9 +668,9 @@ void health_look(struct health *health, const struct health_rows *rows)
 
 		if (test->unsupported || !lost_of(health, test->name)->fresh)
 			continue;
-		conditions_expect(health->conditions, test->name, source_of(test));
+		conditions_expect(health->conditions, test->name, condition_source(test));
 		if (fleet_is_shared(health->agent))
-			views_look(health->views, source_of(test), NULL);
+			views_look(health->views, condition_source(test), NULL);
 	}
 	if (one && fleet_is_shared(health->agent))
 		views_renew(health->views);

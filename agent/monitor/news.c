@@ -8,7 +8,6 @@
  */
 #include "agent/monitor/news.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +44,6 @@ struct subject {
 	const struct news_clock *clock;
 	int64_t now, oldest, clock_now; /* clock_now: by the series' own clock */
 	struct prepared existing;
-	size_t update_room;
 	struct closing closing;
 	struct news_tally *tally;
 };
@@ -193,17 +191,6 @@ static struct candidate *add_candidate(
 	return candidate;
 }
 
-/* Whether the series may have begun before what was queried of it. */
-static bool is_cut(const struct subject *subject)
-{
-	const struct prepared *points = &subject->existing;
-	int64_t range = subject->realignment->range;
-	int64_t spacing = news_spacing(points->times, points->n, 0);
-
-	return range > 0 &&
-	       points->times[0] <= subject->clock->now - range + FRONT_POINTS * spacing;
-}
-
 /* The verdict of the series' own history about the found change, a step. */
 static enum precedent_verdict precedent_at(const struct subject *subject, size_t which)
 {
@@ -216,9 +203,14 @@ static enum precedent_verdict precedent_at(const struct subject *subject, size_t
 	bool morning =
 		count > 0 && season_remove_sundays(&subject->findings->season,
 				     points->times + place, points->points + place, count, sunday);
+	/* The series may have begun before what was queried of it. */
+	int64_t range = subject->realignment->range;
+	bool is_cut = range > 0 &&
+		      points->times[0] <= subject->now - range +
+						  FRONT_POINTS * news_spacing(points->times, n, 0);
 
-	return precedent_of(points->values, points->times, n, begin, place, morning ? sunday : NULL,
-		is_cut(subject));
+	return precedent_of(
+		points->values, points->times, n, begin, place, morning ? sunday : NULL, is_cut);
 }
 
 /* A change that is over already is recorded with its end; one that may be the end of another
@@ -243,11 +235,6 @@ static void add_end(
 		return;
 	candidate->record->state = CHANGE_RECOVERED;
 	candidate->record->item.over = (struct recovered){closing->times[end->from], end->level};
-}
-
-static bool is_revising(const struct subject *subject)
-{
-	return subject->realignment->revising;
 }
 
 /*
@@ -306,30 +293,9 @@ static struct change_record_update *add_update(struct subject *subject,
 	struct store_record *request = subject->request;
 	struct change_record_update *update = &request->updates[request->update_count++];
 
-	assert(request->update_count <= subject->update_room);
 	*update = (struct change_record_update){
 		.id = known->item.id, .state = state, .time = time, .now = subject->now};
 	return update;
-}
-
-/*
- * Announces other suspects if a deployment was recorded late, but only for a limited time. Records
- * of earlier versions have nothing to compare with.
- */
-static bool correct(
-	struct subject *subject, const struct change_record *known, struct announcement *item)
-{
-	struct attribution *suspects = &item->suspects;
-	const struct attribution *before = &known->item.suspects;
-
-	suspects->corrections = before->corrections;
-	if (!before->known || !suspects->known || before->corrections >= CORRECTIONS_MOST ||
-		known->state == CHANGE_WITHDRAWN || known->news != NOTIFY_QUEUED ||
-		!attribution_gained(suspects, before))
-		return false;
-	suspects->corrections++;
-	subject->tally->corrected++;
-	return true;
 }
 
 /* Updates the record to the present findings, except how many points followed the change when it
@@ -340,6 +306,7 @@ static void follow(struct subject *subject, const struct change_record *known,
 	struct arena *arena = subject->request->call.arena;
 	const struct series *series = subject->findings->series;
 	struct announcement *item = arena_alloc(arena, sizeof *item);
+	const struct attribution *before = &known->item.suspects;
 	struct change_record_update *update;
 
 	*item = announce_change(arena, subject->test, subject->environment, series, change);
@@ -347,7 +314,15 @@ static void follow(struct subject *subject, const struct change_record *known,
 	update = add_update(subject, known, state, item->time);
 	update->item = item;
 	update->excerpt = excerpt_of(subject, change);
-	update->corrected = correct(subject, known, item);
+	/* Other suspects are announced if a deployment was recorded late, but only for a limited
+	 * time. Records of earlier versions have nothing to compare with. */
+	item->suspects.corrections = before->corrections;
+	update->corrected = before->known && item->suspects.known &&
+			    before->corrections < CORRECTIONS_MOST &&
+			    known->state != CHANGE_WITHDRAWN && known->news == NOTIFY_QUEUED &&
+			    attribution_gained(&item->suspects, before);
+	item->suspects.corrections += update->corrected;
+	subject->tally->corrected += update->corrected;
 }
 
 /* A trend has gone further, or its levels have moved by more than HAIR. */
@@ -384,19 +359,6 @@ static void keep_up(
 		return;
 	follow(subject, known, known->state, change);
 	subject->request->updates[subject->request->update_count - 1].time = known->item.time;
-}
-
-/* Whether the deployments it is attributed to differ now, because one was recorded late. Records of
- * earlier versions have nothing to compare with. */
-static bool has_other_suspects(const struct subject *subject, const struct change_record *known,
-	const struct change *change)
-{
-	struct attribution now;
-
-	if (!known->item.suspects.known)
-		return false;
-	now = attribution_of(subject->request->call.arena, subject->findings->series, change);
-	return now.known && !attribution_same(&now, &known->item.suspects);
 }
 
 static void close(
@@ -444,35 +406,37 @@ static bool stands(const struct subject *subject, const struct change_record *kn
 	return news_stands(NULL, subject->findings, known); /* it has its values */
 }
 
-/*
- * Whether it lies near the last point with fewer points after it than when it was found: the
- * newest points are late or were withdrawn, and the rest cannot show it.
- */
-static bool lacks_points(const struct subject *subject, const struct change_record *known)
-{
-	size_t after = subject->existing.n - times_lower_bound(subject->existing.times,
-						     subject->existing.n, known->item.time);
-
-	return after < CHANGE_TOLERANCE && after < known->item.change.count_after;
-}
-
 /* `change`: its match; NULL if it is not found. */
 static void judge_known(struct subject *subject, const struct change_record *known, enum fate fate,
 	const struct change *change)
 {
 	bool withdrawn = known->state == CHANGE_WITHDRAWN;
+	const struct attribution *before = &known->item.suspects;
+	struct attribution now = {0};
+	size_t after;
 
 	switch (fate) {
 	case FATE_SAME:
+		/* A deployment may have been recorded late. Records of earlier versions have
+		 * nothing to compare with. */
+		if (before->known)
+			now = attribution_of(
+				subject->request->call.arena, subject->findings->series, change);
 		if (withdrawn)
 			follow(subject, known, CHANGE_CONFIRMED, change);
 		else if (has_grown(subject, known, change) || has_outgrown(known, change) ||
-			 has_other_suspects(subject, known, change))
+			 (now.known && !attribution_same(&now, before)))
 			follow(subject, known, known->state, change);
 		break;
 	case FATE_MOVED: follow(subject, known, CHANGE_MOVED, change); break;
 	case FATE_GONE:
-		if (!lacks_points(subject, known) && !stands(subject, known))
+		after = subject->existing.n - times_lower_bound(subject->existing.times,
+						      subject->existing.n, known->item.time);
+		/* Near the last point, with fewer points after it than when it was found: the
+		 * newest are late or were withdrawn, and the rest cannot show it. */
+		if (after < CHANGE_TOLERANCE && after < known->item.change.count_after)
+			return;
+		if (!stands(subject, known))
 			lose(subject, known);
 		return;
 	case FATE_OUTSIDE: return;
@@ -492,14 +456,6 @@ static struct known *list_known(
 			.sign = known[i].sign,
 			.withdrawn = known[i].state == CHANGE_WITHDRAWN};
 	return list;
-}
-
-/* The existing point of that time, else the next one. */
-static size_t position_of(const struct subject *subject, int64_t time)
-{
-	size_t position = times_lower_bound(subject->existing.times, subject->existing.n, time);
-
-	return position < subject->existing.n ? position : subject->existing.n - 1;
 }
 
 /* Whether the realigned windows show the known change differently in the points that were already
@@ -522,15 +478,18 @@ static struct known *look_back(struct subject *subject, struct arena *scratch,
 	size_t *rejected_count)
 {
 	struct realignment *realignment = subject->realignment;
-	size_t n = realignment->before_count;
+	size_t n = realignment->before_count, last = subject->existing.n - 1;
 	struct found *before = arena_array(scratch, n, sizeof *before);
 	struct known *rejected = arena_array(scratch, n, sizeof *rejected);
 	struct matching result;
 
-	for (size_t i = 0; i < n; i++)
-		before[i] =
-			(struct found){.index = position_of(subject, realignment->before[i].time),
-				.sign = realignment->before[i].sign};
+	for (size_t i = 0; i < n; i++) { /* the existing point of that time, else the next one */
+		size_t at = times_lower_bound(
+			subject->existing.times, subject->existing.n, realignment->before[i].time);
+
+		before[i] = (struct found){
+			.index = at < last ? at : last, .sign = realignment->before[i].sign};
+	}
 	match_changes(scratch, subject->existing.times, subject->existing.n, known, count, before,
 		n, &result);
 	free(realignment->kept);
@@ -593,24 +552,13 @@ static bool outlives(const struct subject *subject, const struct change_record *
 	return true;
 }
 
-/*
- * Whether a fit of cycles or of a control while the agent runs has brought to light what the
- * earlier one had hidden: news, if it lasts, and if it cannot be a known change at another place.
- */
-static bool is_uncovered(const struct subject *subject, size_t which)
-{
-	const struct realignment *realignment = subject->realignment;
-
-	return realignment->refitted && realignment->kept_count == 0 &&
-	       subject->closing.ends[which].verdict != RECOVERY_OVER;
-}
-
 /* Decided by time alone: whether the change lies among points that another detector revision has
  * seen. */
 static bool is_unearthed(const struct subject *subject, const struct change *change)
 {
-	return is_revising(subject) && subject->findings->series->axis->times[change->index] <
-					       subject->realignment->settled;
+	return subject->realignment->revising &&
+	       subject->findings->series->axis->times[change->index] <
+		       subject->realignment->settled;
 }
 
 /* By found change: an unknown change is not reported, as it was rejected before, unless a fit has
@@ -638,9 +586,15 @@ static const bool *list_silent(struct subject *subject, struct arena *scratch,
 	return silent;
 }
 
+/*
+ * A fit of cycles or of a control while the agent runs may bring to light what the earlier one had
+ * hidden: news, if it lasts, and if it cannot be a known change at another place.
+ */
 static void add_unknown(struct subject *subject, const size_t *known_of, const bool *silent)
 {
 	const struct findings *findings = subject->findings;
+	const struct realignment *realignment = subject->realignment;
+	bool fitted = realignment->refitted && realignment->kept_count == 0;
 
 	for (size_t i = 0; i < findings->count; i++) {
 		const struct change *change = &findings->changes[i];
@@ -648,8 +602,9 @@ static void add_unknown(struct subject *subject, const size_t *known_of, const b
 		if (known_of[i] != MATCH_NONE)
 			continue;
 		bool quiet =
-			silent[i] && (is_unearthed(subject, change) || !is_uncovered(subject, i));
-		subject->tally->revision_new += quiet && is_revising(subject);
+			silent[i] && (is_unearthed(subject, change) || !fitted ||
+					     subject->closing.ends[i].verdict == RECOVERY_OVER);
+		subject->tally->revision_new += quiet && subject->realignment->revising;
 		if (!quiet && is_old(subject) && findings->season.cycles) {
 			subject->realignment->candidates++;
 			continue;
@@ -665,20 +620,11 @@ static void add_unknown(struct subject *subject, const size_t *known_of, const b
  * Candidates refer to the original array, so this is a copy that lives as long as the request. */
 static size_t sort_records(struct arena *arena, const struct change_record **known, size_t count)
 {
-	struct change_record *sorted;
+	struct change_record *sorted = arena_array(arena, count, sizeof *sorted);
 	size_t open = 0, over = count;
 
-	while (open < count && (*known)[open].state != CHANGE_RECOVERED)
-		open++;
-	if (open == count)
-		return count;
-	sorted = arena_array(arena, count, sizeof *sorted);
-	open = 0;
 	for (size_t i = 0; i < count; i++)
-		if ((*known)[i].state == CHANGE_RECOVERED)
-			sorted[--over] = (*known)[i];
-		else
-			sorted[open++] = (*known)[i];
+		sorted[(*known)[i].state == CHANGE_RECOVERED ? --over : open++] = (*known)[i];
 	*known = sorted;
 	return open;
 }
@@ -825,37 +771,31 @@ static void find_in_series(struct subject *subject, const struct change_record *
 	arena_free(scratch);
 }
 
+static int compare_to(const struct change_record *known, const char *series, const char *branch)
+{
+	int order = strcmp(known->series, series);
+
+	return order ? order : strcmp(known->branch, branch);
+}
+
 /* The known records of the series and branch, which are adjacent. */
 static size_t known_of_series(const struct change_record *known, size_t count, const char *series,
 	const char *branch, const struct change_record **first)
 {
-	size_t low = 0, high = count, end;
+	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		int order = strcmp(known[middle].series, series);
 
-		if (order == 0)
-			order = strcmp(known[middle].branch, branch);
-		if (order < 0)
+		if (compare_to(&known[middle], series, branch) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (end = low; end < count && strcmp(known[end].series, series) == 0 &&
-			strcmp(known[end].branch, branch) == 0;)
-		end++;
-	*first = low < end ? known + low : NULL;
-	return end - low;
-}
-
-static size_t count_changes(const struct analysis *analysis)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < analysis->data->count; i++)
-		count += analysis->findings[i].count;
-	return count;
+	while (high < count && compare_to(&known[high], series, branch) == 0)
+		high++;
+	*first = low < high ? known + low : NULL;
+	return high - low;
 }
 
 struct news_tally news_find(const struct analysis *analysis,
@@ -865,10 +805,8 @@ struct news_tally news_find(const struct analysis *analysis,
 {
 	struct arena *arena = request->call.arena;
 	struct news_tally tally = {0};
-	size_t found = count_changes(analysis);
-	struct candidates candidates = {
-		.items = arena_array(arena, found, sizeof *candidates.items),
-		.cases = arena_array(arena, found, sizeof *candidates.cases)};
+	struct candidates candidates = {0};
+	size_t found = 0;
 	struct subject shared = {.request = request,
 		.candidates = &candidates,
 		.test = arena_strdup(arena, analysis->test->name),
@@ -876,9 +814,12 @@ struct news_tally news_find(const struct analysis *analysis,
 		.branch = arena_strdup(arena, branch),
 		.clock = clock,
 		.now = clock->now,
-		.update_room = known_count,
 		.tally = &tally};
 
+	for (size_t i = 0; i < analysis->data->count; i++)
+		found += analysis->findings[i].count;
+	candidates.items = arena_array(arena, found, sizeof *candidates.items);
+	candidates.cases = arena_array(arena, found, sizeof *candidates.cases);
 	request->records.items = arena_array(arena, found, sizeof *request->records.items);
 	request->updates = arena_array(arena, known_count, sizeof *request->updates);
 	for (size_t i = 0; i < analysis->data->count; i++) {

@@ -6,12 +6,12 @@
 
 #include "agent/analysis/hourly.h"
 #include "agent/analysis/select.h"
-#include "agent/base/label.h"
 #include "agent/base/order.h"
 #include "agent/base/when.h"
 #include "agent/monitor/condition.h"
 #include "agent/monitor/news.h"
 #include "agent/monitor/series_cache.h"
+#include "agent/monitor/why.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/report/plot_view.h"
@@ -66,90 +66,54 @@ void plotting_state(struct plotting *plotting, const struct store_list *list)
 
 bool plotting_query(const struct plotting *plotting, struct task *task)
 {
-	const struct test *test = task->test;
-	int64_t range = source_range(source_find(test->source->name), test->options);
-	struct series_cache *cache = series_cache_make();
-	int64_t since;
+	int64_t range = source_range(source_find(task->test->source->name), task->test->options);
+	int64_t since = series_cache_query(&plotting->checkpoints, task);
 	bool wide = false;
 
-	series_cache_restore(cache, plotting->checkpoints.items, plotting->checkpoints.count);
-	since = series_cache_begin(cache, task->query.now, range);
 	for (int64_t far = range; range > 0 && far < INT64_MAX / 4 && plotting->since < since &&
 				  plotting->since != WHEN_ALWAYS;
 		far *= 2) {
 		since = selection_standing_since(task->query.now, 2 * far);
 		wide = true;
 	}
-	if (range > 0)
+	if (wide)
 		task->query.since = since;
-	if (test->evaluation_delay > 0)
-		task->query.until = task->query.now - test->evaluation_delay;
 	task->query.branch = arena_strdup(task->query.arena, plotting->branch);
-	series_cache_free(cache);
 	return wide;
 }
 
 /* ---- changes found in the points ---- */
 
-static int64_t anchor_of(const struct drawing *drawing)
-{
-	const struct checkpoint_rows *rows = &drawing->plotting->checkpoints;
-
-	for (size_t i = 0; i < rows->count && !drawing->plotting->branch; i++)
-		if (strcmp(rows->items[i].series, drawing->series->identity) == 0)
-			return rows->items[i].anchor;
-	return WHEN_ALWAYS;
-}
-
-static bool examine(struct drawing *drawing, struct arena *arena, const struct dataset *data,
-	const struct companions *companions, struct scratch *scratch, struct error *error)
-{
-	const struct test *test = drawing->test;
-	const struct detection *detection = analysis_configured(test, drawing->series->metric);
-	struct plotting_found *found = drawing->found;
-	const struct series *series = hourly_series(
-				    arena, detection, drawing->series, found->anchor, scratch),
-			    *other;
-	const struct control_rule *rule;
-	struct sampling sampling;
-	size_t front;
-
-	found->findings = (struct findings){.series = series};
-	if (!sampling_read(arena, test, series->axis, &sampling, error) ||
-		!analysis_other(
-			arena, test, data, companions, series, detection, &rule, &other, error))
-		return false;
-	found->findings = analysis_adjust(arena, series, detection, rule, other, scratch);
-	front = axis_lower_bound(series->axis, found->anchor);
-	return analysis_detect(arena, &sampling, detection, front < series->axis->n ? front : 0,
-		series->axis->n, scratch, &found->findings, error);
-}
-
-/* A series that cannot be examined is drawn all the same. */
+/* Examines the series and lists its points. One that cannot be examined is drawn all the same. */
 static void find(struct drawing *drawing, const struct dataset *data,
 	const struct companions *companions, struct scratch *scratch)
 {
 	const struct plotting *plotting = drawing->plotting;
-	int64_t anchor = anchor_of(drawing);
-	size_t index = (size_t)(drawing->series - data->series);
+	const struct series *series = drawing->series;
+	int64_t anchor = plotting->branch
+				 ? WHEN_ALWAYS
+				 : checkpoint_anchor(&plotting->checkpoints, series->identity);
 	struct arena *arena = plotting->found ? plotting->found_arena : drawing->arena;
+	struct plotting_found *found = plotting->found ? &plotting->found[series - data->series]
+						       : arena_alloc(arena, sizeof *found);
 	struct error error;
 
-	drawing->found = plotting->found ? &plotting->found[index]
-					 : arena_alloc(drawing->arena, sizeof *drawing->found);
-	if (!drawing->found->done || drawing->found->anchor != anchor) {
-		*drawing->found = (struct plotting_found){.done = true, .anchor = anchor};
-		drawing->found->failed =
-			!examine(drawing, arena, data, companions, scratch, &error);
-		(void)findings_values(arena, &drawing->found->findings); /* kept with them */
+	if (!found->done || found->anchor != anchor) {
+		const struct detection *detection =
+			analysis_configured(drawing->test, series->metric);
+		size_t front;
+
+		series = hourly_series(arena, detection, series, anchor, scratch);
+		front = axis_lower_bound(series->axis, anchor);
+		*found = (struct plotting_found){
+			.done = true, .anchor = anchor, .findings.series = series};
+		found->failed = !series_cache_examine(arena, drawing->test, data, companions,
+			series, front < series->axis->n ? front : 0, scratch, &found->findings,
+			&error);
+		(void)findings_values(arena, &found->findings); /* kept with them */
 	}
-	drawing->series = drawing->found->findings.series;
-}
-
-static void list_points(struct drawing *drawing)
-{
-	const struct series *series = drawing->series;
-
+	drawing->found = found;
+	drawing->series = series = found->findings.series;
 	drawing->points = arena_array(drawing->arena, series->axis->n, sizeof *drawing->points);
 	for (size_t i = 0; i < series->axis->n; i++)
 		if (!isnan(series->values[i]))
@@ -158,47 +122,6 @@ static void list_points(struct drawing *drawing)
 
 /* ---- changes ---- */
 
-static struct plot_change change_known(
-	const struct change_record *record, enum plot_source source, int64_t now)
-{
-	struct plot_change change = record_plot_change(record);
-
-	change.source = source;
-	change.triage = triage_at(&record->triage, now);
-	return change;
-}
-
-static struct plot_change change_fresh(const struct drawing *drawing, const struct change *change)
-{
-	struct change_record record = {.state = CHANGE_CONFIRMED,
-		.triage.state = TRIAGE_OPEN,
-		.item = announce_change(drawing->arena, drawing->test->name,
-			drawing->test->environment, drawing->series, change)};
-	struct plot_change out = record_plot_change(&record);
-
-	/* Without a state only the found changes are shown. */
-	out.source = drawing->plotting->has_state ? PLOT_FRESH : PLOT_KNOWN;
-	out.id = 0;
-	return out;
-}
-
-/* A candidate that was lost was never announced. */
-static bool is_drawn(const struct drawing *drawing, const struct change_record *record)
-{
-	const char *branch = drawing->plotting->branch ? drawing->plotting->branch : "";
-
-	return strcmp(record->series, drawing->series->identity) == 0 &&
-	       strcmp(record->branch, branch) == 0 &&
-	       !(record->state == CHANGE_WITHDRAWN && record->news == NOTIFY_HELD);
-}
-
-/* A change that the detector no longer finds is not lost while the points show evidence of it. */
-static bool is_lost(const struct drawing *drawing, const struct change_record *record)
-{
-	return change_stands(record->state) &&
-	       !news_stands(drawing->arena, &drawing->found->findings, record);
-}
-
 static int compare_changes(const void *a, const void *b)
 {
 	const struct plot_change *left = a, *right = b;
@@ -206,39 +129,58 @@ static int compare_changes(const void *a, const void *b)
 	return (left->time > right->time) - (left->time < right->time);
 }
 
-static void add_change(struct drawing *drawing, struct plot_change change)
-{
-	drawing->changes[drawing->count++] = change;
-}
-
+/* The recorded changes, then those that are found only now. One that the detector no longer finds
+ * is not lost while the points show evidence of it. */
 static void list_changes(struct drawing *drawing)
 {
 	const struct plotting *plotting = drawing->plotting;
-	const struct findings *findings = &drawing->found->findings;
+	struct findings *findings = &drawing->found->findings;
+	const char *branch = plotting->branch ? plotting->branch : "";
 	const struct change_record **records =
 		arena_array(drawing->arena, plotting->records.count, sizeof *records);
 	struct matching matched = {0};
 	size_t count = 0;
 	bool compared = !drawing->found->failed && drawing->n > 0;
 
-	for (size_t i = 0; i < plotting->records.count; i++)
-		if (is_drawn(drawing, &plotting->records.items[i]))
-			records[count++] = &plotting->records.items[i];
+	for (size_t i = 0; i < plotting->records.count; i++) {
+		const struct change_record *record = &plotting->records.items[i];
+
+		/* A candidate that was lost was never announced. */
+		if (strcmp(record->series, drawing->series->identity) == 0 &&
+			strcmp(record->branch, branch) == 0 &&
+			!(record->state == CHANGE_WITHDRAWN && record->news == NOTIFY_HELD))
+			records[count++] = record;
+	}
 	drawing->changes =
 		arena_array(drawing->arena, count + findings->count, sizeof *drawing->changes);
 	if (compared)
-		news_match(drawing->arena, &drawing->found->findings, records, count, &matched);
+		news_match(drawing->arena, findings, records, count, &matched);
 	for (size_t i = 0; i < count; i++) {
-		enum plot_source source =
-			records[i]->state == CHANGE_CANDIDATE ? PLOT_CANDIDATE : PLOT_KNOWN;
+		enum change_state state = records[i]->state;
+		struct plot_change *change = &drawing->changes[drawing->count++];
 
-		if (compared && matched.fates[i] == FATE_GONE && is_lost(drawing, records[i]))
-			source = PLOT_LOST;
-		add_change(drawing, change_known(records[i], source, plotting->now));
+		*change = record_plot_change(records[i]);
+		change->source = state == CHANGE_CANDIDATE ? PLOT_CANDIDATE : PLOT_KNOWN;
+		if (compared && matched.fates[i] == FATE_GONE && change_stands(state) &&
+			!news_stands(drawing->arena, findings, records[i]))
+			change->source = PLOT_LOST;
+		change->triage = triage_at(&records[i]->triage, plotting->now);
 	}
-	for (size_t i = 0; compared && i < findings->count; i++)
-		if (matched.known_of[i] == MATCH_NONE)
-			add_change(drawing, change_fresh(drawing, &findings->changes[i]));
+	for (size_t i = 0; compared && i < findings->count; i++) {
+		struct change_record fresh = {
+			.state = CHANGE_CONFIRMED, .triage.state = TRIAGE_OPEN};
+		struct plot_change *change = &drawing->changes[drawing->count];
+
+		if (matched.known_of[i] != MATCH_NONE)
+			continue;
+		drawing->count++;
+		fresh.item = announce_change(drawing->arena, drawing->test->name,
+			drawing->test->environment, drawing->series, &findings->changes[i]);
+		*change = record_plot_change(&fresh);
+		/* Without a state only the found changes are shown. */
+		change->source = plotting->has_state ? PLOT_FRESH : PLOT_KNOWN;
+		change->id = 0;
+	}
 	qsort(drawing->changes, drawing->count, sizeof *drawing->changes, compare_changes);
 }
 
@@ -377,27 +319,6 @@ static void fill(struct drawing *drawing, struct plot_line *line)
 
 /* ---- the plot ---- */
 
-/* `requests{region="eu"}` means the metric's series with these labels, `{region="eu"}` those of
- * any. */
-static bool has_labels(const struct series *series, const char *asked)
-{
-	const char *metric = series->metric ? series->metric->name : series->name;
-	size_t length = strcspn(asked, "{");
-
-	if (!label_has_asked(series->identity, asked))
-		return false;
-	return length == 0 || (strlen(metric) == length && memcmp(metric, asked, length) == 0) ||
-	       (strcspn(series->identity, "{") == length &&
-		       memcmp(series->identity, asked, length) == 0);
-}
-
-static bool is_meant(const struct series *series, const char *name)
-{
-	return !name || has_labels(series, name) ||
-	       (series->metric && strcmp(series->metric->name, name) == 0) ||
-	       strcmp(series->name, name) == 0 || strcmp(series->identity, name) == 0;
-}
-
 /* The series with that identity, or NULL: it alone is meant, even if a metric has its name. */
 static const struct series *identified(const struct dataset *data, const char *name)
 {
@@ -405,19 +326,6 @@ static const struct series *identified(const struct dataset *data, const char *n
 		if (strcmp(data->series[i].identity, name) == 0)
 			return &data->series[i];
 	return NULL;
-}
-
-static bool no_series(const struct dataset *data, const char *name, struct error *error)
-{
-	const char **names = memory_new(data->count + 1, sizeof *names), *near;
-
-	for (size_t i = 0; i < data->count; i++)
-		names[i] = data->series[i].name;
-	near = field_suggest(name, names, data->count);
-	error_set(error, ERROR_USAGE, "metric: there is no series \"%.200s\"%s%.120s%s", name,
-		near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
-	free(names);
-	return false;
 }
 
 static const struct change_record *record_of(const struct plotting *plotting)
@@ -447,24 +355,6 @@ static void draw_line(struct drawing *drawing, struct plot_line *line)
 	line->change_count = drawing->count;
 }
 
-/* Of a change only its direction counts. */
-static bool is_silenced(
-	const struct plotting *plotting, const char *matchers, const struct plot_line *line)
-{
-	struct silence_target subject = {.test = line->test,
-		.metric = line->metric,
-		.series = line->identity,
-		.branch = line->branch ? line->branch : ""};
-
-	for (int sign = -1; sign <= 1; sign += 2) {
-		subject.sign = sign;
-		subject.verdict = -sign * line->direction;
-		if (silence_selects(plotting->config, matchers, &subject))
-			return true;
-	}
-	return false;
-}
-
 static void add_silences(
 	struct spans *spans, const struct plotting *plotting, const struct plot *out)
 {
@@ -472,8 +362,19 @@ static void add_silences(
 		const struct silence *silence = &plotting->silences.items[i];
 		bool selects = false;
 
-		for (size_t l = 0; l < out->line_count && !selects; l++)
-			selects = is_silenced(plotting, silence->matchers, &out->lines[l]);
+		/* Of a change only its direction counts. */
+		for (size_t l = 0; l < 2 * out->line_count && !selects; l++) {
+			const struct plot_line *line = &out->lines[l / 2];
+			int sign = l % 2 ? 1 : -1;
+
+			selects = silence_selects(plotting->config, silence->matchers,
+				&(struct silence_target){.test = line->test,
+					.metric = line->metric,
+					.series = line->identity,
+					.branch = line->branch ? line->branch : "",
+					.sign = sign,
+					.verdict = -sign * line->direction});
+		}
 		if (selects)
 			add_span(spans,
 				(struct plot_span){PLOT_SILENCE, silence->from,
@@ -486,23 +387,18 @@ static void add_silences(
 	}
 }
 
-static bool is_about(const struct condition *condition, const struct test *test)
-{
-	const char *name = condition_name(condition);
-
-	if (condition->kind == CONDITION_SOURCE)
-		return strcmp(name, test->server ? test->server->name : test->source->name) == 0;
-	return (condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE) &&
-	       strcmp(name, test->name) == 0;
-}
-
 static void add_outages(
 	struct spans *spans, const struct plotting *plotting, const struct test *test)
 {
 	for (size_t i = 0; i < plotting->health.condition_count; i++) {
 		const struct condition *condition = &plotting->health.conditions[i];
+		const char *of =
+			condition->kind == CONDITION_SOURCE ? condition_source(test)
+			: condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE
+				? test->name
+				: NULL;
 
-		if (!condition->over && is_about(condition, test))
+		if (!condition->over && of && strcmp(condition_name(condition), of) == 0)
 			add_span(spans, (struct plot_span){PLOT_OUTAGE, condition->since,
 						plotting->now, condition->text});
 	}
@@ -583,14 +479,16 @@ bool plotting_make(struct arena *arena, const struct test *test, const struct da
 			.series = &data->series[i],
 			.gaps = out->line_count == 0 ? &spans : NULL};
 
-		if (only ? drawing.series != only : !is_meant(drawing.series, name))
+		if (only ? drawing.series != only
+			 : name && !why_means(drawing.series, name) &&
+					strcmp(drawing.series->name, name) != 0)
 			continue;
 		find(&drawing, data, companions, scratch);
-		list_points(&drawing);
 		draw_line(&drawing, &lines[out->line_count++]);
 	}
 	if (out->line_count == 0 && plotting->metric && !record)
-		return no_series(data, plotting->metric, error);
+		return error_set(error, ERROR_USAGE, "metric: there is no series \"%.200s\"%s",
+			plotting->metric, why_hint(test, data, plotting->metric, arena));
 	agree(out);
 	if (out->line_count == 1)
 		out->title = arena_printf(arena, "%s %s", test->name, lines[0].name);

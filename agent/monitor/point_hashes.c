@@ -70,25 +70,6 @@ static bool align(
 	return false;
 }
 
-static bool same_block(
-	const struct point_hashes *hashes, const struct series *series, size_t block, size_t index)
-{
-	size_t n = points_of(hashes, block);
-
-	return index + n <= series->axis->n &&
-	       add_points(HASH_START, series, index, n) == block_at(hashes, block)->hash;
-}
-
-/* Whether the last block differs in its last point only, or lacks only that. */
-static bool same_but_last(
-	const struct point_hashes *hashes, const struct series *series, size_t block, size_t index)
-{
-	size_t n = points_of(hashes, block) - 1;
-
-	return block + 1 == hashes->end && n > 0 && index + n <= series->axis->n &&
-	       add_points(HASH_START, series, index, n) == hashes->but_last;
-}
-
 size_t point_hashes_compare(
 	const struct point_hashes *hashes, const struct series *series, ptrdiff_t *shift)
 {
@@ -98,51 +79,27 @@ size_t point_hashes_compare(
 		return 0;
 	for (size_t block = first; block < hashes->end; block++) {
 		size_t index = (size_t)((ptrdiff_t)(block * POINT_HASHES_BLOCK) - *shift);
+		size_t n = points_of(hashes, block), end = series->axis->n;
 
-		if (same_block(hashes, series, block, index))
+		if (index + n <= end &&
+			add_points(HASH_START, series, index, n) == block_at(hashes, block)->hash)
 			continue;
-		if (same_but_last(hashes, series, block, index))
+		/* Whether the last block differs in its last point only, or lacks only that. */
+		if (block + 1 == hashes->end && n > 1 && index + n - 1 <= end &&
+			add_points(HASH_START, series, index, n - 1) == hashes->but_last)
 			return hashes->n - 1;
 		return block > first ? block * POINT_HASHES_BLOCK : 0;
 	}
 	return hashes->n;
 }
 
-static void drop_front(struct point_hashes *hashes, size_t first)
-{
-	if (first <= hashes->first)
-		return;
-	if (first < hashes->end)
-		memmove(hashes->blocks, block_at(hashes, first),
-			(hashes->end - first) * sizeof *hashes->blocks);
-	else
-		hashes->end = first;
-	hashes->first = first;
-}
-
-static struct point_hashes_block *next_block(struct point_hashes *hashes)
-{
-	if (hashes->end - hashes->first == hashes->room) {
-		hashes->room = hashes->room + hashes->room / 2 + 2;
-		hashes->blocks =
-			memory_resize(hashes->blocks, hashes->room, sizeof *hashes->blocks);
-	}
-	return &hashes->blocks[hashes->end++ - hashes->first];
-}
-
-static uint32_t twins_of(const struct axis *axis, size_t index)
-{
-	uint32_t twins = 0;
-
-	while (index > twins && axis->times[index - twins - 1] == axis->times[index])
-		twins++;
-	return twins;
-}
-
 void point_hashes_note(
 	struct point_hashes *hashes, const struct series *series, ptrdiff_t shift, size_t same)
 {
+	const int64_t *times = series->axis->times;
 	size_t n = (size_t)((ptrdiff_t)series->axis->n + shift), block = same / POINT_HASHES_BLOCK;
+	size_t front =
+		shift > 0 ? ((size_t)shift + POINT_HASHES_BLOCK - 1) / POINT_HASHES_BLOCK : 0;
 
 	if (same == hashes->n && n == same)
 		return;
@@ -150,19 +107,32 @@ void point_hashes_note(
 		hashes->end = block;
 	else if (hashes->end > block)
 		hashes->first = hashes->end = block;
-	if (shift > 0)
-		drop_front(hashes, ((size_t)shift + POINT_HASHES_BLOCK - 1) / POINT_HASHES_BLOCK);
+	if (front > hashes->first && front < hashes->end)
+		memmove(hashes->blocks, block_at(hashes, front),
+			(hashes->end - front) * sizeof *hashes->blocks);
+	if (front > hashes->end)
+		hashes->end = front;
+	if (front > hashes->first)
+		hashes->first = front;
 	hashes->n = n;
 	while (hashes->end * POINT_HASHES_BLOCK < n) {
 		size_t number = hashes->end;
 		size_t index = (size_t)((ptrdiff_t)(number * POINT_HASHES_BLOCK) - shift);
-		struct point_hashes_block *next = next_block(hashes);
-		size_t points = points_of(hashes, number);
+		size_t points = points_of(hashes, number), used = number - hashes->first;
+		uint32_t twins = 0;
 
+		while (index > twins && times[index - twins - 1] == times[index])
+			twins++;
+		if (used == hashes->room) {
+			hashes->room += hashes->room / 2 + 2;
+			hashes->blocks =
+				memory_resize(hashes->blocks, hashes->room, sizeof *hashes->blocks);
+		}
+		hashes->end++;
 		hashes->but_last = add_points(HASH_START, series, index, points - 1);
-		*next = (struct point_hashes_block){.time = series->axis->times[index],
+		hashes->blocks[used] = (struct point_hashes_block){.time = times[index],
 			.hash = add_point(hashes->but_last, series, index + points - 1),
-			.twins = twins_of(series->axis, index)};
+			.twins = twins};
 	}
 }
 

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/order.h"
 #include "agent/base/when.h"
 #include "agent/decide/match.h"
 #include "agent/monitor/series_cache.h"
@@ -46,34 +47,6 @@ struct course {
 	int64_t last_id;
 };
 
-static struct axis *cut_axis(struct arena *arena, const struct axis *axis, size_t from)
-{
-	struct axis *cut = arena_alloc(arena, sizeof *cut);
-
-	*cut = *axis;
-	cut->times += from;
-	cut->n -= from;
-	cut->columns = arena_array(arena, axis->column_count, sizeof *cut->columns);
-	for (size_t i = 0; i < axis->column_count; i++)
-		cut->columns[i] =
-			(struct column){axis->columns[i].name, axis->columns[i].values + from};
-	return cut;
-}
-
-/* The series by which this one is judged, if it belongs to the same test. */
-static bool find_other(struct arena *arena, const struct power_request *ask,
-	const struct series **other, struct error *error)
-{
-	const struct control_rule *rule;
-
-	if (!analysis_other(arena, ask->test, ask->data, ask->companions, ask->series,
-		    analysis_configured(ask->test, ask->series->metric), &rule, other, error))
-		return false;
-	if (rule && rule->test != ask->test)
-		*other = NULL;
-	return true;
-}
-
 static bool is_same(const struct series *one, const struct series *other)
 {
 	return other && strcmp(one->identity, other->identity) == 0;
@@ -82,21 +55,33 @@ static bool is_same(const struct series *one, const struct series *other)
 static bool begin_course(struct course *course, const struct power_request *ask,
 	const double *values, struct error *error)
 {
-	const struct series *other;
+	const struct series *series = ask->series, *other; /* by which it is judged */
+	const struct control_rule *rule;
 	struct series *items;
+	struct axis *own;
 	size_t n = 0;
 
 	*course = (struct course){.ask = ask, .arena = arena_new(), .cache = series_cache_make()};
 	series_cache_restore(course->cache, NULL, 0);
-	if (!find_other(course->arena, ask, &other, error))
+	if (!analysis_other(course->arena, ask->test, ask->data, ask->companions, series,
+		    analysis_configured(ask->test, series->metric), &rule, &other, error))
 		return false;
+	if (rule && rule->test != ask->test)
+		other = NULL;
 	items = arena_array(course->arena, ask->data->count + 2, sizeof *items);
-	course->own = cut_axis(course->arena, ask->series->axis, ask->front);
-	items[n] = *ask->series;
+	course->own = own = arena_alloc(course->arena, sizeof *own);
+	*own = *series->axis;
+	own->times += ask->front;
+	own->n -= ask->front;
+	own->columns = arena_array(course->arena, own->column_count, sizeof *own->columns);
+	for (size_t i = 0; i < own->column_count; i++)
+		own->columns[i] = (struct column){series->axis->columns[i].name,
+			series->axis->columns[i].values + ask->front};
+	items[n] = *series;
 	items[n].axis = course->own;
 	items[n++].values = arena_array(course->arena, course->own->n, sizeof *values);
 	memcpy(items[0].values, values + ask->front, course->own->n * sizeof *values);
-	if (other && other->axis == ask->series->axis) {
+	if (other && other->axis == series->axis) {
 		items[n] = *other;
 		items[n].axis = course->own;
 		items[n++].values = other->values + ask->front;
@@ -105,18 +90,11 @@ static bool begin_course(struct course *course, const struct power_request *ask,
 	}
 	course->seen = (struct dataset){items, n};
 	for (size_t i = 0; i < ask->data->count; i++)
-		if (!is_same(&ask->data->series[i], ask->series) &&
+		if (!is_same(&ask->data->series[i], series) &&
 			!is_same(&ask->data->series[i], other))
 			items[n++] = ask->data->series[i];
 	course->all = (struct dataset){items, n};
 	return true;
-}
-
-static void end_course(struct course *course)
-{
-	series_cache_free(course->cache);
-	arena_free(course->arena);
-	free(course->known);
 }
 
 static struct change_record *known_by_id(struct course *course, int64_t id)
@@ -256,11 +234,6 @@ static void note(struct arrival *out, const struct change_record *record)
 	}
 }
 
-static bool is_exhausted(const struct power_request *ask)
-{
-	return ask->limit > 0 && scratch_done(ask->scratch) > ask->limit;
-}
-
 bool power_arrive(const struct power_request *ask, const double *values, size_t place,
 	size_t points, int sign, struct arrival *out, struct error *error)
 {
@@ -285,7 +258,7 @@ bool power_arrive(const struct power_request *ask, const double *values, size_t 
 		course.own->n = at + (end - place) + 1;
 		if (isnan(values[end]))
 			continue;
-		out->cut = is_exhausted(ask);
+		out->cut = ask->limit > 0 && scratch_done(ask->scratch) > ask->limit;
 		if (out->cut)
 			break;
 		out->seen++;
@@ -298,15 +271,10 @@ bool power_arrive(const struct power_request *ask, const double *values, size_t 
 			break;
 	}
 	out->reason = ask->arena ? arena_strdup(ask->arena, out->reason) : NULL;
-	end_course(&course);
+	series_cache_free(course.cache);
+	arena_free(course.arena);
+	free(course.known);
 	return good;
-}
-
-static int compare(const void *a, const void *b)
-{
-	const double *one = a, *other = b;
-
-	return (*one > *other) - (*one < *other);
 }
 
 /* The level before the place, to which the percentage of a step relates; *added: whether the base
@@ -321,28 +289,16 @@ static double size_of(const double *values, size_t front, size_t place, double *
 			near_values[n++] = values[i - 1];
 	if (n == 0)
 		return 0;
-	qsort(near_values, n, sizeof *near_values, compare);
+	qsort(near_values, n, sizeof *near_values, order_numbers);
 	*level = near_values[n / 2];
 	for (size_t i = 0; i < n; i++) {
 		apart[i] = fabs(near_values[i] - *level);
 		size += fabs(near_values[i]) / (double)n;
 	}
-	qsort(apart, n, sizeof *apart, compare);
+	qsort(apart, n, sizeof *apart, order_numbers);
 	*added =
 		fabs(*level) < NEAR_ZERO * apart[n / 2] || near_values[0] * near_values[n - 1] <= 0;
 	return *added ? size : fabs(*level);
-}
-
-/* The values with a step of that many percent at the place. */
-static void inject(const double *values, size_t n, size_t place, double percent, double size,
-	bool added, double *out)
-{
-	memcpy(out, values, n * sizeof *values);
-	for (size_t i = place; i < n; i++) {
-		double whole = added ? size : fabs(values[i]);
-
-		out[i] += percent / 100 * whole;
-	}
 }
 
 /* Removes steps near the place from the values: everything after them moves to the level before. */
@@ -379,7 +335,10 @@ static bool try_sizes(const struct power_request *ask, const double *values, str
 		struct arrival *one = &out->tries[out->tried];
 		double percent = power_sizes[POWER_SIZES - 1 - out->tried];
 
-		inject(values, n, power->place, sign * percent, size, power->added, stepped);
+		memcpy(stepped, values, n * sizeof *values);
+		for (size_t i = power->place; i < n; i++)
+			stepped[i] +=
+				sign * percent / 100 * (power->added ? size : fabs(values[i]));
 		good = power_arrive(ask, stepped, power->place, POWER_POINTS, sign, one, error);
 		out->tried++;
 		out->cut = one->cut;
@@ -391,52 +350,37 @@ static bool try_sizes(const struct power_request *ask, const double *values, str
 	return good;
 }
 
-/* The last place that POWER_POINTS existing points follow. */
-static size_t last_place(const struct series *series)
-{
-	size_t follow = 0, at = series->axis->n;
-
-	while (at > 0 && follow < POWER_POINTS)
-		follow += (size_t)!isnan(series->values[--at]);
-	return follow == POWER_POINTS ? at : 0;
-}
-
-/* Where a replay of a long history begins, with windows aligned as in the whole. */
-static size_t front_of(const struct power_request *ask, size_t place)
-{
-	const struct detection *detection = analysis_configured(ask->test, ask->series->metric);
-	const struct detector *detector = detector_find(detection->detector->name);
-	struct stream *stream;
-	struct error error;
-	size_t front = ask->front, count;
-
-	if (place - front <= POWER_PAST)
-		return front;
-	if (!detector->stream_chunk)
-		return place - POWER_PAST;
-	stream = detector->stream_new(detection->options, 0);
-	if (detector_append(detector, stream, ask->series->values + front, place - front,
-		    ask->scratch, &count, &error))
-		front += detector->stream_chunk(stream, place - front - POWER_PAST);
-	detector->stream_free(stream);
-	return front;
-}
-
 bool power_measure(const struct power_request *ask, size_t place, const struct change *found,
 	size_t count, struct power *out, struct error *error)
 {
 	const struct series *series = ask->series;
-	size_t n = series->axis->n, last = last_place(series);
+	size_t n = series->axis->n, follow = 0, last = n;
+	const struct detection *detection = analysis_configured(ask->test, series->metric);
+	const struct detector *detector = detector_find(detection->detector->name);
 	struct power_request near_ask = *ask;
 	double *values, step, level = 0;
 	bool good;
 
 	error->kind = ERROR_NONE;
+	while (last > 0 &&
+		follow < POWER_POINTS) /* the last place that so many existing points follow */
+		follow += (size_t)!isnan(series->values[--last]);
 	*out = (struct power){
 		.place = place < last ? place : last, .moved = place > last && place < n};
-	if (last == 0 || out->place < ask->front + ONLINE_FIRST)
+	if (follow < POWER_POINTS || last == 0 || out->place < ask->front + ONLINE_FIRST)
 		return false;
-	near_ask.front = front_of(ask, out->place);
+	/* A replay of a long history begins with windows aligned as in the whole. */
+	if (out->place - ask->front > POWER_PAST && !detector->stream_chunk) {
+		near_ask.front = out->place - POWER_PAST;
+	} else if (out->place - ask->front > POWER_PAST) {
+		struct stream *stream = detector->stream_new(detection->options, 0);
+		size_t past = out->place - ask->front, found_count;
+
+		if (detector_append(detector, stream, series->values + ask->front, past,
+			    ask->scratch, &found_count, error))
+			near_ask.front += detector->stream_chunk(stream, past - POWER_PAST);
+		detector->stream_free(stream);
+	}
 	values = memory_new(n, sizeof *values);
 	memcpy(values, series->values, n * sizeof *values);
 	out->evened = even(values, n, out->place, found, count);
@@ -451,21 +395,12 @@ bool power_measure(const struct power_request *ask, size_t place, const struct c
 bool power_typical(const struct power_request *ask, struct arena *arena, struct power *out,
 	struct error *error)
 {
-	const struct series *series = ask->series, *other;
-	const struct control_rule *rule;
-	const struct detection *detection = analysis_configured(ask->test, series->metric);
-	struct sampling sampling;
+	const struct series *series = ask->series;
 	struct findings found;
 
 	error->kind = ERROR_NONE;
-	*out = (struct power){0};
-	if (series->axis->n == 0 ||
-		!sampling_read(arena, ask->test, series->axis, &sampling, error) ||
-		!analysis_other(arena, ask->test, ask->data, ask->companions, series, detection,
-			&rule, &other, error))
-		return false;
-	found = analysis_adjust(arena, series, detection, rule, other, ask->scratch);
-	return analysis_detect(arena, &sampling, detection, ask->front, series->axis->n,
-		       ask->scratch, &found, error) &&
+	return series->axis->n > 0 &&
+	       series_cache_examine(arena, ask->test, ask->data, ask->companions, series,
+		       ask->front, ask->scratch, &found, error) &&
 	       power_measure(ask, series->axis->n, found.changes, found.count, out, error);
 }

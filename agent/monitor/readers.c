@@ -164,27 +164,22 @@ static struct part *next_part(
 	return part;
 }
 
-static void add_pattern(struct readers *readers, const char *path, uint32_t test)
+static void add_path(struct readers *readers, const char *path, uint32_t test)
 {
 	struct part *part = &readers->root;
+	size_t length;
 
-	for (const char *at = path;; at++) {
-		size_t length = strcspn(at, ".");
-
+	if (!path[strcspn(path, "*?[{")]) {
+		add_name(readers, &readers->paths, path, test);
+		return;
+	}
+	for (const char *at = path;; at += length + 1) {
+		length = strcspn(at, ".");
 		part = next_part(readers, part, at, length);
-		at += length;
-		if (!*at)
+		if (!at[length])
 			break;
 	}
 	add_reader(readers, &part->readers, test);
-}
-
-static void add_path(struct readers *readers, const char *path, uint32_t test)
-{
-	if (path[strcspn(path, "*?[{")])
-		add_pattern(readers, path, test);
-	else
-		add_name(readers, &readers->paths, path, test);
 }
 
 /* Selectors of series. */
@@ -265,24 +260,6 @@ static bool is_key(const struct matcher *matcher)
 	return matcher->operator== MATCHER_EQUAL && * matcher->value;
 }
 
-/* Counts how many selectors have each key. */
-static void count_keys(const struct selectors *selectors, struct dict *counts)
-{
-	for (size_t i = 0; i < selectors->count; i++) {
-		const struct selector *selector = &selectors->items[i];
-
-		for (size_t k = 0; k < selector->matchers.count; k++) {
-			const struct matcher *matcher = &selector->matchers.items[k];
-			const void **place;
-
-			if (!is_key(matcher))
-				continue;
-			place = dict_place(counts, key_of(counts->arena, selector, matcher));
-			*place = (const void *)((uintptr_t)*place + 1);
-		}
-	}
-}
-
 /* The key that fewest share, or the name. */
 static const char *best_key(const struct selector *selector, const struct dict *counts)
 {
@@ -307,7 +284,19 @@ static void index_selectors(struct readers *readers, struct selectors *selectors
 	struct dict counts = {.arena = arena_new()};
 
 	selectors->keys.arena = selectors->names.arena = readers->arena;
-	count_keys(selectors, &counts);
+	for (size_t i = 0; i < selectors->count; i++) {
+		const struct selector *selector = &selectors->items[i];
+
+		for (size_t k = 0; k < selector->matchers.count; k++) {
+			const struct matcher *matcher = &selector->matchers.items[k];
+			const void **place;
+
+			if (!is_key(matcher))
+				continue;
+			place = dict_place(&counts, key_of(counts.arena, selector, matcher));
+			*place = (const void *)((uintptr_t)*place + 1);
+		}
+	}
 	for (size_t i = 0; i < selectors->count; i++) {
 		struct selector *selector = &selectors->items[i];
 		const void **place =
@@ -321,22 +310,6 @@ static void index_selectors(struct readers *readers, struct selectors *selectors
 		selectors->nameless |= !selector->name;
 	}
 	arena_free(counts.arena);
-}
-
-static void add_reading(
-	struct readers *readers, const struct source_reading *reading, uint32_t test)
-{
-	switch (reading->kind) {
-	case READING_PATH: add_path(readers, reading->name, test); break;
-	case READING_BELOW: add_name(readers, &readers->below, reading->name, test); break;
-	case READING_TAGGED: add_selector(readers, &readers->tagged, reading, test); break;
-	case READING_SERIES: add_selector(readers, &readers->series, reading, test); break;
-	case READING_FILE:
-		add_name(readers, &readers->files,
-			whole_path(readers->folder, reading->name, readers->scratch), test);
-		break;
-	default: break;
-	}
 }
 
 static void add_test(struct readers *readers, const struct test *test, uint32_t number)
@@ -361,8 +334,26 @@ static void add_test(struct readers *readers, const struct test *test, uint32_t 
 			LOG_TEXT("test", test->name), LOG_TEXT("problem", error.text));
 		return;
 	}
-	for (size_t i = 0; i < readings.count; i++)
-		add_reading(readers, &readings.items[i], number);
+	for (size_t i = 0; i < readings.count; i++) {
+		const struct source_reading *reading = &readings.items[i];
+		const char *name = reading->name;
+
+		switch (reading->kind) {
+		case READING_PATH: add_path(readers, name, number); break;
+		case READING_BELOW: add_name(readers, &readers->below, name, number); break;
+		case READING_TAGGED:
+			add_selector(readers, &readers->tagged, reading, number);
+			break;
+		case READING_SERIES:
+			add_selector(readers, &readers->series, reading, number);
+			break;
+		case READING_FILE:
+			add_name(readers, &readers->files,
+				whole_path(readers->folder, name, readers->scratch), number);
+			break;
+		default: break;
+		}
+	}
 }
 
 struct readers *readers_new(const struct test *const *tests, size_t count)
@@ -440,14 +431,6 @@ static bool found_list(struct found_readers *out, const struct reader *list)
 	return any;
 }
 
-static bool matches_part(const struct part *part, const char *text)
-{
-	for (size_t i = 0; i < part->patterns.count; i++)
-		if (fnmatch(part->patterns.items[i], text, FNM_NOESCAPE) == 0)
-			return true;
-	return false;
-}
-
 /* Follows the parts of a path, each of which ends with a NUL. */
 static bool follow(struct found_readers *out, const struct part *part, const char *at,
 	const char *end, struct buf *key)
@@ -464,20 +447,16 @@ static bool follow(struct found_readers *out, const struct part *part, const cha
 	named = dict_get(&out->readers->parts, key->data);
 	if (named && named->patterns.count == 0)
 		any = follow(out, named, next, end, key);
-	for (const struct part *p = part->patterned; p; p = p->next)
-		if (matches_part(p, at))
-			any |= follow(out, p, next, end, key);
-	return any;
-}
+	for (const struct part *p = part->patterned; p; p = p->next) {
+		size_t i = 0;
 
-static bool has_label(const struct written_series *series, const char *name, const char **value)
-{
-	for (size_t i = 0; i < series->count; i++)
-		if (strcmp(series->labels[i].key, name) == 0) {
-			*value = series->labels[i].value;
-			return true;
-		}
-	return false;
+		while (i < p->patterns.count &&
+			fnmatch(p->patterns.items[i], at, FNM_NOESCAPE) != 0)
+			i++;
+		if (i < p->patterns.count)
+			any |= follow(out, p, next, end, key);
+	}
+	return any;
 }
 
 struct look {
@@ -489,30 +468,19 @@ struct look {
 static struct strings values_of(void *context, const char *name)
 {
 	struct look *look = context;
-	bool there = true;
+	const struct pair *labels = look->series->labels;
+	bool there = strcmp(name, look->selectors->name_label) == 0;
 
-	if (strcmp(name, look->selectors->name_label) == 0)
+	if (there)
 		look->value = look->series->name;
-	else
-		there = has_label(look->series, name, &look->value);
+	for (size_t i = 0; i < look->series->count && !there; i++) {
+		there = strcmp(labels[i].key, name) == 0;
+		look->value = labels[i].value;
+	}
 	return (struct strings){&look->value, there};
 }
 
 /* Of a series of which only the name is known, only matchers of the name count. */
-static bool may_match(struct look *look, const struct selector *selector)
-{
-	struct matcher_effort effort = {0};
-
-	for (size_t i = 0; i < selector->matchers.count; i++) {
-		const struct matcher *matcher = &selector->matchers.items[i];
-
-		if (strcmp(matcher->name, look->selectors->name_label) == 0 &&
-			!matcher_matches(matcher, look->series->name, &effort))
-			return false;
-	}
-	return true;
-}
-
 static bool look_up_name(struct found_readers *out, struct look *look)
 {
 	const char *const names[] = {look->series->name, ""};
@@ -520,9 +488,19 @@ static bool look_up_name(struct found_readers *out, struct look *look)
 
 	for (size_t i = 0; i < (*names[0] ? 2 : 1); i++)
 		for (const struct selector *at = dict_get(&look->selectors->names, names[i]); at;
-			at = at->next_named)
-			if (may_match(look, at))
+			at = at->next_named) {
+			struct matcher_effort effort = {0};
+			bool matches = true;
+
+			for (size_t k = 0; k < at->matchers.count && matches; k++) {
+				const struct matcher *matcher = &at->matchers.items[k];
+
+				matches = strcmp(matcher->name, look->selectors->name_label) != 0 ||
+					  matcher_matches(matcher, names[0], &effort);
+			}
+			if (matches)
 				any |= found(out, at->test);
+		}
 	return any;
 }
 
@@ -586,49 +564,24 @@ static bool look_up_tagged(struct found_readers *out, const char *path)
 	return any;
 }
 
-static bool look_up_patterns(struct found_readers *out, const char *path)
-{
-	size_t length = strlen(path);
-	char *parts = memory_strdup(path);
-	struct buf key = {0};
-	bool any;
-
-	if (!out->readers->part_count) {
-		free(parts);
-		return false;
-	}
-	for (char *at = parts; (at = strchr(at, '.'));)
-		*at++ = '\0';
-	any = follow(out, &out->readers->root, parts, parts + length, &key);
-	buf_free(&key);
-	free(parts);
-	return any;
-}
-
-static bool look_up_below(struct found_readers *out, const char *path)
-{
-	char *text;
-	bool any = false;
-
-	if (out->readers->below.count == 0)
-		return false;
-	text = memory_strdup(path);
-	for (char *dot; (dot = strrchr(text, '.'));) {
-		*dot = '\0';
-		any |= found_list(out, dict_get(&out->readers->below, text));
-	}
-	free(text);
-	return any;
-}
-
 bool readers_of_path(struct found_readers *out, const char *path)
 {
-	bool any = found_list(out, dict_get(&out->readers->paths, path));
+	const struct readers *readers = out->readers;
+	bool any = found_list(out, dict_get(&readers->paths, path));
+	char *text = memory_strdup(path);
+	struct buf key = {0};
 
-	any |= look_up_patterns(out, path);
-	any |= look_up_below(out, path);
-	if (out->readers->tagged.count > 0)
+	/* Afterwards each part of the path ends with a NUL. */
+	for (char *dot; (dot = strrchr(text, '.'));) {
+		*dot = '\0';
+		any |= found_list(out, dict_get(&readers->below, text));
+	}
+	if (readers->part_count > 0)
+		any |= follow(out, &readers->root, text, text + strlen(path), &key);
+	if (readers->tagged.count > 0)
 		any |= look_up_tagged(out, path);
+	buf_free(&key);
+	free(text);
 	return any;
 }
 

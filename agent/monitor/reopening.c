@@ -68,17 +68,10 @@ static void look_after(struct reopening *reopening, int64_t wait)
 		engine_alarm(engine, &reopening->alarm, engine_now(engine) + wait);
 }
 
-static void wait_for(struct reopening *reopening, int64_t next)
-{
-	int64_t wait = next - agent_now(reopening->agent);
-
-	if (next != 0)
-		look_after(reopening, wait < LOOK_ANYWAY ? (wait > 0 ? wait : 0) : LOOK_ANYWAY);
-}
-
 static void opened(struct store_reopen_due *due)
 {
 	struct reopening *reopening = due->call.context;
+	int64_t wait = due->next - agent_now(reopening->agent);
 	bool again = reopening->again;
 
 	reopening->asking = reopening->again = false;
@@ -91,8 +84,8 @@ static void opened(struct store_reopen_due *due)
 		again = false;
 	else if (due->call.failed)
 		look_after(reopening, LOOK_AGAIN);
-	else
-		wait_for(reopening, due->next);
+	else if (due->next != 0)
+		look_after(reopening, wait < LOOK_ANYWAY ? (wait > 0 ? wait : 0) : LOOK_ANYWAY);
 	if (!due->call.failed && due->pending > 0)
 		dispatcher_again(reopening->dispatcher);
 	store_call_free(&due->call);
@@ -102,9 +95,8 @@ static void opened(struct store_reopen_due *due)
 
 void reopening_look(struct reopening *reopening)
 {
-	struct store_reopen_due *due;
-
 	struct agent *agent = reopening->agent;
+	struct store_reopen_due *due;
 
 	reopening->again = reopening->asking;
 	if (reopening->asking || agent->stopping)

@@ -15,14 +15,6 @@
 
 #define RUNNING SIZE_MAX /* as a place */
 
-static uint64_t hash_name(const char *name)
-{
-	uint64_t hash = hash_add(HASH_START, name, strlen(name));
-	hash ^= hash >> 33;
-	hash *= 0xff51afd7ed558ccd;
-	return hash ^ (hash >> 33);
-}
-
 void schedule_free(struct schedule *schedule)
 {
 	free(schedule->heap);
@@ -94,9 +86,14 @@ void schedule_add(struct schedule *schedule, struct schedule_entry *entry, const
 	int64_t interval, int64_t now, int64_t first_within)
 {
 	assert(interval > 0 && now >= 0);
-	uint64_t hash = hash_name(name);
+	uint64_t hash = hash_add(HASH_START, name, strlen(name));
 	int64_t within = first_within < interval ? first_within : interval;
-	int64_t offset = within > 0 ? (int64_t)(hash % (uint64_t)within) : 0;
+	int64_t offset;
+
+	hash ^= hash >> 33;
+	hash *= 0xff51afd7ed558ccd;
+	hash ^= hash >> 33;
+	offset = within > 0 ? (int64_t)(hash % (uint64_t)within) : 0;
 
 	*entry = (struct schedule_entry){
 		.interval = interval,

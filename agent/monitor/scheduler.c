@@ -226,7 +226,7 @@ static void tick(void *context)
 	while (!agent->stopping && (entry = schedule_take(&scheduler->schedule, now))) {
 		if (may_begin(scheduler, (struct scheduled_job *)entry)) {
 			metrics_observe(agent->metrics, METRIC_SCHEDULE_LAG,
-				(double)(now - due) / 1000, NULL, NULL);
+				(double)(now - due) / 1000, NULL);
 			begin(scheduler, (struct scheduled_job *)entry);
 		} else {
 			schedule_put_off(&scheduler->schedule, entry, now + LOOK_AGAIN);
@@ -246,21 +246,8 @@ static void note_missed(struct scheduler *scheduler, struct scheduled_job *job)
 	missed = schedule_missed(&job->entry, engine_now(agent->engine));
 	if (missed <= job->missed)
 		return; /* another interval means another grid */
-	metrics_add(agent->metrics, METRIC_MISSED_RUNS, (double)(missed - job->missed), NULL, NULL);
+	metrics_add(agent->metrics, METRIC_MISSED_RUNS, (double)(missed - job->missed), NULL);
 	job->missed = missed;
-}
-
-/* When a run of the job counts as finished; in a simulation not before there is new data. */
-static int64_t rest_of(struct agent *agent, const struct scheduled_job *job)
-{
-	int64_t least = INT64_MAX;
-
-	for (size_t i = 0; agent->simulation && i < job->test_count; i++) {
-		int64_t rest = agent->simulation->rest(agent, job->tests[i]);
-
-		least = rest < least ? rest : least;
-	}
-	return least == INT64_MAX ? engine_now(agent->engine) : least;
 }
 
 void scheduled_job_ended(struct scheduled_job *job, const struct run_report *report)
@@ -268,7 +255,14 @@ void scheduled_job_ended(struct scheduled_job *job, const struct run_report *rep
 	struct scheduler *scheduler = job->context->scheduler;
 	struct agent *agent = scheduler->context.agent;
 	bool again = job->state == JOB_RERUN || job->state == JOB_CHANGED;
+	int64_t now = engine_now(agent->engine), rest = INT64_MAX;
 
+	/* In a simulation it is not finished before there is new data. */
+	for (size_t i = 0; agent->simulation && i < job->test_count; i++) {
+		int64_t one = agent->simulation->rest(agent, job->tests[i]);
+
+		rest = one < rest ? one : rest;
+	}
 	scheduler->on_demand -= job->on_demand;
 	job->on_demand = false;
 	scheduler->busy[job->busy]--;
@@ -287,10 +281,10 @@ void scheduled_job_ended(struct scheduled_job *job, const struct run_report *rep
 			job->kind->clear(job);
 		job->state = JOB_WAITING;
 		if (report->unrecorded && fleet_is_shared(agent))
-			schedule_put_off(&scheduler->schedule, &job->entry,
-				engine_now(agent->engine) + RUN_AGAIN);
+			schedule_put_off(&scheduler->schedule, &job->entry, now + RUN_AGAIN);
 		else
-			schedule_done(&scheduler->schedule, &job->entry, rest_of(agent, job));
+			schedule_done(
+				&scheduler->schedule, &job->entry, rest == INT64_MAX ? now : rest);
 		note_missed(scheduler, job);
 		answer(&job->served, report);
 		if (again)
@@ -316,7 +310,7 @@ static void add_new_jobs(struct scheduler *scheduler)
 	}
 	if (fleet_is_shared(agent) && spread > GAINED_SPREAD)
 		spread = GAINED_SPREAD;
-	metrics_set(agent->metrics, METRIC_TESTS, (double)ours, NULL, NULL);
+	metrics_set(agent->metrics, METRIC_TESTS, (double)ours, NULL);
 	for (size_t i = 0; i < scheduler->count; i++) {
 		struct scheduled_job *job = scheduler->jobs[i];
 
@@ -391,73 +385,6 @@ static void lose(struct scheduler *scheduler, struct scheduled_job *job)
 	job->state = JOB_NEW;
 }
 
-/* `now` is the job in the new configuration. */
-static void adopt_job(
-	struct scheduler *scheduler, struct scheduled_job *job, struct scheduled_job *now)
-{
-	bool same = job->fingerprint == now->fingerprint;
-
-	job->shard = now->shard;
-	if (!is_ours(scheduler, job))
-		lose(scheduler, job);
-	if (job->state != JOB_NEW && job->state != JOB_LOST && job->interval != now->interval)
-		schedule_change(&scheduler->schedule, &job->entry, now->interval,
-			engine_now(scheduler->context.agent->engine));
-	job->name = now->name;
-	job->interval = now->interval;
-	job->fingerprint = now->fingerprint;
-	job->kind->adopt(job, now);
-	free_job(now);
-	if (same || job->state == JOB_LOST)
-		return;
-	if (job->state >= JOB_RUNNING)
-		rerun(job);
-	else
-		job->kind->clear(job);
-}
-
-/* Appends a job for each test that can run; returns how many. */
-static size_t make_tests(const struct run_context *context, struct scheduled_job **jobs)
-{
-	const struct config_ref *config_ref = context->agent->config_ref;
-	size_t count = 0;
-
-	for (size_t i = 0; i < config_ref->test_count; i++) {
-		const struct test *test = config_ref->tests[i];
-
-		if (!test->unsupported) {
-			jobs[count++] = test_job_new(context, test);
-			continue;
-		}
-		log_event(LEVEL_WARN, "test is not supported", LOG_TEXT("test", test->name),
-			LOG_TEXT("problem", test->unsupported));
-		context->agent->incomplete = true;
-	}
-	return count;
-}
-
-static size_t make_clusters(const struct run_context *context, struct scheduled_job **jobs,
-	struct scheduled_job *const *tests, size_t test_count)
-{
-	const struct config *config = context->agent->config_ref->config;
-	struct arena *arena = arena_new();
-	struct dict monitored = {.arena = arena};
-	size_t count = 0;
-
-	for (size_t i = 0; i < test_count; i++)
-		*dict_place(&monitored, tests[i]->name) = tests[i];
-	for (size_t i = 0; i < config->group_count; i++) {
-		struct scheduled_job *job = NULL;
-
-		if (config->groups[i].cluster)
-			job = cluster_job_new(context, &config->groups[i], &monitored);
-		if (job)
-			jobs[count++] = job;
-	}
-	arena_free(arena);
-	return count;
-}
-
 static int compare_names(const void *a, const void *b)
 {
 	const struct scheduled_job *const *left = a, *const *right = b;
@@ -483,8 +410,26 @@ static void merge(struct scheduler *scheduler, struct scheduled_job **before, si
 		}
 		if (order != 0)
 			continue;
-		adopt_job(scheduler, before[old], jobs[i]);
-		jobs[i] = before[old++];
+		struct scheduled_job *job = before[old++], *now = jobs[i];
+		bool same = job->fingerprint == now->fingerprint;
+
+		job->shard = now->shard;
+		if (!is_ours(scheduler, job))
+			lose(scheduler, job);
+		if (job->state != JOB_NEW && job->state != JOB_LOST &&
+			job->interval != now->interval)
+			schedule_change(&scheduler->schedule, &job->entry, now->interval,
+				engine_now(scheduler->context.agent->engine));
+		job->name = now->name;
+		job->interval = now->interval;
+		job->fingerprint = now->fingerprint;
+		job->kind->adopt(job, now);
+		free_job(now);
+		jobs[i] = job;
+		if (!same && job->state >= JOB_RUNNING && job->state != JOB_LOST)
+			rerun(job);
+		else if (!same && job->state != JOB_LOST)
+			job->kind->clear(job);
 	}
 	for (; old < before_count; old++)
 		remove_job(scheduler, before[old]);
@@ -494,12 +439,35 @@ static void take_over(struct scheduler *scheduler)
 {
 	const struct run_context *context = &scheduler->context;
 	const struct config_ref *config_ref = context->agent->config_ref;
+	const struct config *config = config_ref->config;
 	struct scheduled_job **before = scheduler->jobs;
 	struct scheduled_job **jobs =
-		memory_new(config_ref->test_count + config_ref->config->group_count, sizeof *jobs);
-	size_t tests = make_tests(context, jobs);
-	size_t clusters = make_clusters(context, jobs + tests, jobs, tests);
+		memory_new(config_ref->test_count + config->group_count, sizeof *jobs);
+	struct dict monitored = {.arena = arena_new()};
+	size_t tests = 0, clusters = 0;
 
+	for (size_t i = 0; i < config_ref->test_count; i++) {
+		const struct test *test = config_ref->tests[i];
+
+		if (!test->unsupported) {
+			jobs[tests] = test_job_new(context, test);
+			*dict_place(&monitored, test->name) = jobs[tests++];
+			continue;
+		}
+		log_event(LEVEL_WARN, "test is not supported", LOG_TEXT("test", test->name),
+			LOG_TEXT("problem", test->unsupported));
+		context->agent->incomplete = true;
+	}
+	for (size_t i = 0; i < config->group_count; i++) {
+		struct scheduled_job *job =
+			config->groups[i].cluster
+				? cluster_job_new(context, &config->groups[i], &monitored)
+				: NULL;
+
+		if (job)
+			jobs[tests + clusters++] = job;
+	}
+	arena_free(monitored.arena);
 	qsort(jobs, tests, sizeof *jobs, compare_names);
 	qsort(jobs + tests, clusters, sizeof *jobs, compare_names);
 	merge(scheduler, before, scheduler->test_count, jobs, tests);

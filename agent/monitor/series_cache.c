@@ -173,19 +173,6 @@ static bool detect_to(const struct look *look, size_t end, struct error *error)
 	return true;
 }
 
-/* What another detector revision shows in older points is no news. */
-static void note_revision(struct series_state *state)
-{
-	struct realignment *realignment = &state->realignment;
-
-	if (state->revision != DETECTOR_REVISION) {
-		realignment->revising = true;
-		realignment->revised = state->recorded_last;
-	}
-	if (realignment->revised != 0 && realignment->until <= realignment->revised)
-		realignment->until = realignment->revised + 1;
-}
-
 /* What the windows show in the points that existed when the series was last recorded. */
 static bool detect_before(const struct look *look, size_t start, struct error *error)
 {
@@ -205,7 +192,13 @@ static bool detect_before(const struct look *look, size_t start, struct error *e
 		end - start > ONLINE_SETTLED ? times[end - ONLINE_SETTLED] : WHEN_ALWAYS;
 	realignment->settled =
 		end - start > CHANGE_TOLERANCE ? times[end - CHANGE_TOLERANCE] : WHEN_ALWAYS;
-	note_revision(state);
+	if (state->revision != DETECTOR_REVISION) {
+		realignment->revising = true;
+		realignment->revised = state->recorded_last;
+	}
+	/* What another detector revision shows in older points is no news. */
+	if (realignment->revised != 0 && realignment->until <= realignment->revised)
+		realignment->until = realignment->revised + 1;
 	for (size_t i = 0; i < state->count; i++) {
 		const struct change *change = &state->changes[i];
 
@@ -216,42 +209,6 @@ static bool detect_before(const struct look *look, size_t start, struct error *e
 					     change->place_from < UNDER_WAY};
 	}
 	realignment->restarted = true;
-	return true;
-}
-
-static bool is_too_old(const struct look *look)
-{
-	return look->cache->range > 0 &&
-	       look->state->anchor < look->cache->front - look->cache->range;
-}
-
-/* The first point that counts. A series that began within the range has no front to leave out. */
-static size_t start_of(const struct look *look)
-{
-	int64_t anchor = look->state->anchor;
-
-	if (look->cache->range <= 0 || anchor >= look->cache->front)
-		return 0;
-	return axis_lower_bound(look->series->axis, is_too_old(look) ? look->cache->front : anchor);
-}
-
-/* A full run. `elsewhere`: its windows are aligned differently than before, for the same points. */
-static bool run_anew(struct look *look, size_t start, bool elsewhere, struct error *error)
-{
-	struct series_state *state = look->state;
-	const struct axis *axis = look->series->axis;
-
-	shed(state);
-	state->detector = detector_find(look->detection->detector->name);
-	look->shift = -(ptrdiff_t)start;
-	if (start == axis->n)
-		return true;
-	state->anchor = axis->times[start];
-	if (elsewhere && !detect_before(look, start, error))
-		return false;
-	if (!detect_to(look, axis->n, error))
-		return false;
-	point_hashes_note(&state->hashes, look->series, look->shift, 0);
 	return true;
 }
 
@@ -326,39 +283,45 @@ static void apply_control(struct look *look)
 	look->series = rest;
 }
 
-/* True if the cycles to be removed have changed. */
-static bool fit_season(struct look *look)
-{
-	const struct series *series = look->series;
-
-	return refit_season(&look->state->refit, analysis_season(look->detection),
-		analysis_clock(look->detection), series->values, series->axis->times,
-		series->axis->n, look->scratch);
-}
-
-/* Detects in what has changed; *anew: there was something. */
+/* Detects in what has changed; *anew: there was something. A full run begins at the first point
+ * that counts; a series that began within the range has no front to leave out. */
 static bool look_at_new(struct look *look, bool first, bool *anew, struct error *error)
 {
 	struct series_state *state = look->state;
 	const struct axis *axis = look->series->axis;
 	size_t same = point_hashes_compare(&state->hashes, look->series, &look->shift);
-	size_t start = start_of(look);
-	bool lost = first || state->repaced || axis->times[0] > state->since || is_too_old(look);
+	int64_t range = look->cache->range, front = look->cache->front;
+	bool too_old = range > 0 && state->anchor < front - range;
+	size_t start = range <= 0 || state->anchor >= front
+			       ? 0
+			       : axis_lower_bound(axis, too_old ? front : state->anchor);
+	bool lost = first || state->repaced || axis->times[0] > state->since || too_old;
 	bool grown = same < state->hashes.n || (ptrdiff_t)axis->n + look->shift > (ptrdiff_t)same;
-	bool other = (first || grown) && fit_season(look);
+	/* Whether its windows are aligned differently than before, for the same points. */
+	bool other =
+		(first || grown) && refit_season(&state->refit, analysis_season(look->detection),
+					    analysis_clock(look->detection), look->series->values,
+					    axis->times, axis->n, look->scratch);
 
 	other |= look->refitted || state->repaced;
 	state->repaced = false;
-
-	*anew = true;
-	if (other || same == 0 || same < state->fixed || is_too_old(look) ||
-		(ptrdiff_t)state->need < look->shift || (ptrdiff_t)start < -look->shift) {
+	*anew = other || same == 0 || same < state->fixed || too_old ||
+		(ptrdiff_t)state->need < look->shift || (ptrdiff_t)start < -look->shift;
+	if (*anew) {
 		state->realignment.refitted = other && !lost;
-		return run_anew(look, start, lost || other, error);
-	}
-	*anew = grown;
-	if (!*anew)
+		shed(state);
+		state->detector = detector_find(look->detection->detector->name);
+		look->shift = -(ptrdiff_t)start;
+		same = 0;
+		if (start == axis->n)
+			return true;
+		state->anchor = axis->times[start];
+		if ((lost || other) && !detect_before(look, start, error))
+			return false;
+	} else if (!grown) {
 		return true;
+	}
+	*anew = true;
 	if (!detect_to(look, axis->n, error))
 		return false;
 	point_hashes_note(&state->hashes, look->series, look->shift, same);
@@ -512,6 +475,48 @@ int64_t series_cache_begin(struct series_cache *cache, int64_t now, int64_t rang
 	return since < now - 2 * range ? now - 2 * range : since;
 }
 
+int64_t series_cache_query(const struct checkpoint_rows *checkpoints, struct task *task)
+{
+	const struct test *test = task->test;
+	int64_t range = source_range(source_find(test->source->name), test->options), since;
+	struct series_cache *cache = series_cache_make();
+
+	series_cache_restore(cache, checkpoints->items, checkpoints->count);
+	since = series_cache_begin(cache, task->query.now, range);
+	series_cache_free(cache);
+	if (range > 0)
+		task->query.since = since;
+	if (test->evaluation_delay > 0)
+		task->query.until = task->query.now - test->evaluation_delay;
+	return since;
+}
+
+int64_t checkpoint_anchor(const struct checkpoint_rows *checkpoints, const char *series)
+{
+	for (size_t i = 0; i < checkpoints->count; i++)
+		if (strcmp(checkpoints->items[i].series, series) == 0)
+			return checkpoints->items[i].anchor;
+	return WHEN_ALWAYS;
+}
+
+bool series_cache_examine(struct arena *arena, const struct test *test, const struct dataset *data,
+	const struct companions *companions, const struct series *series, size_t front,
+	struct scratch *scratch, struct findings *out, struct error *error)
+{
+	const struct detection *detection = analysis_configured(test, series->metric);
+	const struct control_rule *rule;
+	const struct series *other;
+	struct sampling sampling;
+
+	if (!sampling_read(arena, test, series->axis, &sampling, error) ||
+		!analysis_other(
+			arena, test, data, companions, series, detection, &rule, &other, error))
+		return false;
+	*out = analysis_adjust(arena, series, detection, rule, other, scratch);
+	return analysis_detect(
+		arena, &sampling, detection, front, series->axis->n, scratch, out, error);
+}
+
 /* Hashes the changes and their suspects, since a deployment may be recorded without a new point. */
 static void hash_findings(
 	struct series_cache *cache, struct arena *arena, const struct findings *findings)
@@ -530,43 +535,6 @@ static void hash_findings(
 		cache->found = hash_add(cache->found, &key.sign, sizeof key.sign);
 		cache->found = attribution_hash(&suspects, cache->found);
 	}
-}
-
-/* Sets the input of the series' judgement; *sampling is that of the previous axis. */
-static bool prepare(struct look *look, const struct test *test, const struct dataset *data,
-	const struct companions *companions, struct sampling *sampling, struct error *error)
-{
-	struct series_state *state = look->state;
-
-	if (state && look->series->axis->n > 0) {
-		int64_t first = look->series->axis->times[0], step = state->pace.step;
-		bool known = state->pace.settled;
-
-		pace_settle(&state->pace, look->detection, look->series,
-			state->anchor == WHEN_NEVER || state->anchor < first ? first
-									     : state->anchor,
-			look->scratch);
-		state->repaced |= known && (step > 0) != (state->pace.step > 0);
-		look->series = pace_apply(look->arena, &state->pace, look->series);
-	}
-	look->sampling = sampling;
-	return (sampling->axis == look->series->axis ||
-		       sampling_read(look->arena, test, look->series->axis, sampling, error)) &&
-	       analysis_other(look->arena, test, data, companions, look->series, look->detection,
-		       &look->rule, &look->other, error);
-}
-
-/* The series' state; NULL for the second of two series with one identity. */
-static struct series_state *state_of(struct series_cache *cache, const struct series *series)
-{
-	struct series_state *state = find_state(cache, series->identity);
-
-	if (state && state->run == cache->run)
-		return NULL;
-	if (!state)
-		state = add_state(cache, series->identity);
-	state->run = cache->run;
-	return state;
 }
 
 static bool look_at(struct series_cache *cache, struct look *look, struct findings *out,
@@ -633,21 +601,14 @@ static int compare_candidates(const void *a, const void *b)
 	return strcmp(left->series->identity, right->series->identity);
 }
 
-/* By position in the answer. */
-static int compare_places(const void *a, const void *b)
-{
-	const struct candidate *left = a, *right = b;
-
-	return (left->series > right->series) - (left->series < right->series);
-}
-
 struct series_cache_cut series_cache_cut(
 	const struct series_cache *cache, struct arena *arena, struct dataset *data, size_t most)
 {
 	struct candidate *all = arena_array(arena, data->count, sizeof *all);
+	bool *kept = arena_array(arena, data->count, sizeof *kept);
 	struct series_cache_cut cut = {0};
-	struct series *kept;
-	size_t count = 0;
+	struct series *items;
+	size_t count = 0, n = 0;
 
 	for (size_t i = 0; i < data->count; i++)
 		if (strlen(data->series[i].identity) <= SERIES_CACHE_IDENTITY_MAX)
@@ -659,14 +620,16 @@ struct series_cache_cut series_cache_cut(
 		qsort(all, count, sizeof *all, compare_candidates);
 		cut.too_many = count - most;
 		count = most;
-		qsort(all, count, sizeof *all, compare_places);
 	}
 	if (count == data->count)
 		return cut;
-	kept = arena_array(arena, count, sizeof *kept);
 	for (size_t i = 0; i < count; i++)
-		kept[i] = *all[i].series;
-	*data = (struct dataset){kept, count};
+		kept[all[i].series - data->series] = true;
+	items = arena_array(arena, count, sizeof *items);
+	for (size_t i = 0; i < data->count; i++)
+		if (kept[i])
+			items[n++] = data->series[i];
+	*data = (struct dataset){items, count};
 	return cut;
 }
 
@@ -675,7 +638,7 @@ bool series_cache_detect(struct series_cache *cache, struct arena *arena, const 
 	struct analysis *out, struct realignment ***realignments, struct error *error)
 {
 	struct findings *findings = arena_array(arena, data->count, sizeof *findings);
-	struct sampling sampling = {0};
+	struct sampling sampling = {0}; /* of the previous axis */
 	bool done = true;
 
 	*realignments = arena_array(arena, data->count, sizeof **realignments);
@@ -688,12 +651,35 @@ bool series_cache_detect(struct series_cache *cache, struct arena *arena, const 
 		struct look look = {.cache = cache,
 			.arena = arena,
 			.scratch = scratch,
+			.sampling = &sampling,
 			.detection = analysis_configured(test, series->metric),
 			.series = series};
 
-		if (series->axis->n > 0)
-			look.state = state_of(cache, series);
-		done = prepare(&look, test, data, companions, &sampling, error) &&
+		if (series->axis->n > 0) {
+			look.state = find_state(cache, series->identity);
+			if (!look.state)
+				look.state = add_state(cache, series->identity);
+			else if (look.state->run == cache->run)
+				look.state = NULL; /* the second of one identity */
+		}
+		if (look.state) {
+			struct series_state *state = look.state;
+			int64_t first = series->axis->times[0], step = state->pace.step;
+			bool known = state->pace.settled;
+
+			state->run = cache->run;
+			pace_settle(&state->pace, look.detection, series,
+				state->anchor == WHEN_NEVER || state->anchor < first
+					? first
+					: state->anchor,
+				scratch);
+			state->repaced |= known && (step > 0) != (state->pace.step > 0);
+			look.series = pace_apply(arena, &state->pace, series);
+		}
+		done = (sampling.axis == look.series->axis ||
+			       sampling_read(arena, test, look.series->axis, &sampling, error)) &&
+		       analysis_other(arena, test, data, companions, look.series, look.detection,
+			       &look.rule, &look.other, error) &&
 		       look_at(cache, &look, &findings[i], &(*realignments)[i], error);
 		if (!done)
 			break;

@@ -29,6 +29,19 @@ bool series_cache_restored(const struct series_cache *cache);
  * query: at least a range before `now` and at most two, depending on the anchors. */
 int64_t series_cache_begin(struct series_cache *cache, int64_t now, int64_t range);
 
+/* Sets the time range of a query as the first run after a start with these checkpoints would;
+ * returns its start. */
+int64_t series_cache_query(const struct checkpoint_rows *checkpoints, struct task *task);
+
+/* The changes that the agent finds after a start in the series as it is judged, from index `front`
+ * on. */
+bool series_cache_examine(struct arena *arena, const struct test *test, const struct dataset *data,
+	const struct companions *companions, const struct series *series, size_t front,
+	struct scratch *scratch, struct findings *out, struct error *error) MUST_USE;
+
+/* Where the windows of the series begin; WHEN_ALWAYS: unknown. */
+int64_t checkpoint_anchor(const struct checkpoint_rows *checkpoints, const char *series);
+
 /*
  * Removes series that are not monitored from the answer: those with an identity longer than
  * SERIES_CACHE_IDENTITY_MAX, and those beyond `most`. Known series are kept first, then the first

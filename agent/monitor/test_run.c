@@ -99,24 +99,6 @@ static void clear(struct scheduled_job *job)
 	keep_problem(monitored, NULL);
 }
 
-/* Limits the number of series, so that a server cannot fill the disk. */
-static void cut_series(struct task *task, const struct series_cache *cache)
-{
-	size_t most = (size_t)task->test->max_series;
-	struct series_cache_cut cut =
-		series_cache_cut(cache, task->query.arena, &task->query.data, most);
-
-	if (cut.too_long > 0)
-		query_notice(&task->query,
-			"%zu series dropped: their names and labels exceed %d bytes", cut.too_long,
-			SERIES_CACHE_IDENTITY_MAX);
-	if (cut.too_many > 0)
-		query_notice(&task->query,
-			"%zu series dropped: max_series (%zu) exceeded; known series are kept "
-			"first",
-			cut.too_many, most);
-}
-
 static bool has_points(const struct dataset *data, const struct metric *metric)
 {
 	for (size_t i = 0; i < data->count; i++)
@@ -193,14 +175,25 @@ static void measure(struct test_run *run, const struct task *task, struct scratc
 static bool detect(struct task *task, struct scratch *scratch, struct error *error)
 {
 	struct test_run *run = task->context;
+	struct series_cache *cache = run->monitored->cache;
 	int64_t start = clock_monotonic_ns();
+	size_t most = (size_t)task->test->max_series;
+	/* So that a server cannot fill the disk. */
+	struct series_cache_cut cut =
+		series_cache_cut(cache, task->query.arena, &task->query.data, most);
 	bool done;
 
-	cut_series(task, run->monitored->cache);
-	done = series_cache_detect(run->monitored->cache, task->query.arena, task->test,
-		&task->query.data, task->companions, scratch, &run->analysis, &run->realignments,
-		error);
-
+	if (cut.too_long > 0)
+		query_notice(&task->query,
+			"%zu series dropped: their names and labels exceed %d bytes", cut.too_long,
+			SERIES_CACHE_IDENTITY_MAX);
+	if (cut.too_many > 0)
+		query_notice(&task->query,
+			"%zu series dropped: max_series (%zu) exceeded; known series are kept "
+			"first",
+			cut.too_many, most);
+	done = series_cache_detect(cache, task->query.arena, task->test, &task->query.data,
+		task->companions, scratch, &run->analysis, &run->realignments, error);
 	if (done && task->test->environment)
 		run->view = environment_look(&run->analysis);
 	run->outcome.problem = emptiness(run, &task->query);
@@ -239,8 +232,8 @@ static void finish_run(struct test_run *run, struct run_report *report)
 	double duration =
 		(double)(engine_now(run->agent->engine) - run->monitored->job.started) / 1000;
 
-	metrics_add(run->agent->metrics, METRIC_RUNS, 1, source, NULL);
-	metrics_observe(run->agent->metrics, METRIC_RUN_DURATION, duration, source, NULL);
+	metrics_add(run->agent->metrics, METRIC_RUNS, 1, source);
+	metrics_observe(run->agent->metrics, METRIC_RUN_DURATION, duration, source);
 	end_run(run, report);
 }
 
@@ -282,23 +275,12 @@ static void note_problem(struct test_run *run, const char *problem)
 	keep_problem(monitored, problem);
 }
 
-/* In a fleet: the state cannot be used, which says nothing about the test, or another agent has
- * taken it over. */
-static void end_unrecorded(struct test_run *run, const struct store_call *call)
-{
-	metrics_add(run->agent->metrics, METRIC_RUN_FAILURES, 1, run->test->source->name, "state");
-	end_run(run, &(struct run_report){.failed = true,
-			     .unrecorded = true,
-			     .problem = call->fenced ? "another agent has taken over the test"
-						     : call->error->text});
-}
-
 static void fail_run(struct test_run *run, const struct error *error)
 {
 	struct agent *agent = run->agent;
 	struct run_report report = {.failed = true, .problem = error->text};
 
-	metrics_add(agent->metrics, METRIC_RUN_FAILURES, 1, run->test->source->name,
+	metrics_count(agent->metrics, METRIC_RUN_FAILURES, run->test->source->name,
 		reason_of(error->kind));
 	note_problem(run, error->text);
 	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, NULL);
@@ -313,12 +295,19 @@ static void fail_run(struct test_run *run, const struct error *error)
 	finish_run(run, &report);
 }
 
+/* In a fleet the state cannot be used, which says nothing about the test, or another agent has
+ * taken it over. */
 static void fail_for_state(struct test_run *run, const struct store_call *call)
 {
-	if (fleet_is_shared(run->agent))
-		end_unrecorded(run, call);
-	else
+	if (!fleet_is_shared(run->agent)) {
 		fail_run(run, call->error);
+		return;
+	}
+	metrics_count(run->agent->metrics, METRIC_RUN_FAILURES, run->test->source->name, "state");
+	end_run(run, &(struct run_report){.failed = true,
+			     .unrecorded = true,
+			     .problem = call->fenced ? "another agent has taken over the test"
+						     : call->error->text});
 }
 
 /* Missing data is not a warning where it is allowed. */
@@ -338,24 +327,21 @@ static void log_notices(struct test_run *run)
 	run->agent->incomplete |= run->task->query.incomplete;
 }
 
-static size_t count_points(const struct dataset *data)
-{
-	size_t points = 0;
-
-	for (size_t i = 0; i < data->count; i++)
-		points += data->series[i].axis->n;
-	return points;
-}
-
+/* `request`: what was recorded; or NULL. */
 static void note_news(struct test_run *run, const struct store_record *request)
 {
 	const struct news_tally *tally = &run->tally;
 	struct agent *agent = run->agent;
 
-	metrics_add(agent->metrics, METRIC_CHANGES_FOUND, (double)tally->found, NULL, NULL);
-	metrics_add(agent->metrics, METRIC_CHANGES_WITHDRAWN, (double)tally->withdrawn, NULL, NULL);
-	metrics_add(agent->metrics, METRIC_CHANGES_RECOVERED, (double)tally->recovered, NULL, NULL);
-	if (request->records.count + request->update_count == 0)
+	if (tally->revision_new + tally->revision_gone > 0)
+		log_event(LEVEL_INFO,
+			"detector revision changed: new changes in old points are not announced",
+			LOG_TEXT("test", run->test->name), LOG_INT("new", tally->revision_new),
+			LOG_INT("vanished", tally->revision_gone));
+	metrics_add(agent->metrics, METRIC_CHANGES_FOUND, (double)tally->found, NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES_WITHDRAWN, (double)tally->withdrawn, NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES_RECOVERED, (double)tally->recovered, NULL);
+	if (!request || request->records.count + request->update_count == 0)
 		return;
 	log_event(request->records.count + tally->withdrawn + tally->returned + tally->recovered > 0
 			  ? LEVEL_INFO
@@ -365,62 +351,6 @@ static void note_news(struct test_run *run, const struct store_record *request)
 		LOG_INT("lost", tally->lost), LOG_INT("moved", tally->moved),
 		LOG_INT("withdrawn", tally->withdrawn), LOG_INT("returned", tally->returned),
 		LOG_INT("recovered", tally->recovered));
-}
-
-static void note_revision(const struct test_run *run)
-{
-	const struct news_tally *tally = &run->tally;
-
-	if (tally->revision_new + tally->revision_gone > 0)
-		log_event(LEVEL_INFO,
-			"detector revision changed: new changes in old points are not announced",
-			LOG_TEXT("test", run->test->name), LOG_INT("new", tally->revision_new),
-			LOG_INT("vanished", tally->revision_gone));
-}
-
-/* A query without series is a failure of the test; its other series are processed. */
-static void note_emptiness(struct test_run *run)
-{
-	metrics_add(run->agent->metrics, METRIC_RUN_FAILURES, 1, run->test->source->name, "empty");
-	note_problem(run, run->outcome.problem);
-	run->agent->incomplete = true;
-}
-
-static void note_well(const struct test_run *run)
-{
-	struct monitored_test *monitored = run->monitored;
-
-	if (monitored->failing) {
-		log_event(LEVEL_INFO, "test recovered", LOG_TEXT("test", run->test->name));
-		events_test(run->agent, run->test->name, false, NULL);
-	}
-	monitored->failing = false;
-	keep_problem(monitored, NULL);
-}
-
-/* While the clock is wrong the queries are for another time: empty or old answers prove nothing
- * about the data. But the server's clock may be the wrong one, or ours may never be corrected, so
- * after a while they are reported nevertheless. */
-static bool is_in_doubt(const struct test_run *run)
-{
-	struct monitored_test *monitored = run->monitored;
-	int64_t now = engine_now(run->agent->engine), interval = run->test->interval;
-
-	if (run->agent->clock_ahead == 0 || run->outcome.newest > monitored->newest)
-		monitored->doubted = 0;
-	else if (monitored->doubted == 0)
-		monitored->doubted = now > 0 ? now : 1;
-	return monitored->doubted > 0 &&
-	       now - monitored->doubted <
-		       (interval < MOST_DOUBTED / DOUBTED ? DOUBTED * interval : MOST_DOUBTED);
-}
-
-static void note_presence(const struct test_run *run)
-{
-	if (is_in_doubt(run))
-		return;
-	health_note(run->runs->health, run->test, &run->outcome);
-	health_vanished(run->runs->health, run->test, run->vanished, run->vanished_count);
 }
 
 /* The last point that the test's grid can have by now, ms; 0: no grid, or depends on more than
@@ -438,25 +368,46 @@ static int64_t last_on_grid(const struct test *test, int64_t now)
 	return last - last % step;
 }
 
-static void note_read(const struct test_run *run)
+/* Notes whether the test has data. A query without series is a failure of the test; its other
+ * series are processed. */
+static void note_data(struct test_run *run)
 {
 	struct monitored_test *monitored = run->monitored;
+	const struct outcome *outcome = &run->outcome;
 	int64_t last = last_on_grid(run->test, run->task->query.now);
+	int64_t now = engine_now(run->agent->engine), interval = run->test->interval;
 
-	monitored->usual = run->outcome.usual;
-	if (!run->outcome.problem && last == run->outcome.newest)
+	if (outcome->problem) {
+		metrics_count(
+			run->agent->metrics, METRIC_RUN_FAILURES, run->test->source->name, "empty");
+		note_problem(run, outcome->problem);
+		run->agent->incomplete = true;
+	} else if (monitored->failing) {
+		log_event(LEVEL_INFO, "test recovered", LOG_TEXT("test", run->test->name));
+		events_test(run->agent, run->test->name, false, NULL);
+		monitored->failing = false;
+		keep_problem(monitored, NULL);
+	}
+	/* While the clock is wrong the queries are for another time: empty or old answers prove
+	 * nothing about the data. But the server's clock may be the wrong one, or ours may never
+	 * be corrected, so after a while they are reported nevertheless. */
+	if (run->agent->clock_ahead == 0 || outcome->newest > monitored->newest)
+		monitored->doubted = 0;
+	else if (monitored->doubted == 0)
+		monitored->doubted = now > 0 ? now : 1;
+	if (is_monitored(run) &&
+		(monitored->doubted == 0 ||
+			now - monitored->doubted >= (interval < MOST_DOUBTED / DOUBTED
+								    ? DOUBTED * interval
+								    : MOST_DOUBTED))) {
+		health_note(run->runs->health, run->test, outcome);
+		health_vanished(run->runs->health, run->test, run->vanished, run->vanished_count);
+	}
+	monitored->usual = outcome->usual;
+	if (!outcome->problem && last == outcome->newest)
 		monitored->read_to = last;
-}
-
-static void note_measured(const struct test_run *run)
-{
-	struct monitored_test *monitored = run->monitored;
-
-	if (!run->measures)
-		return;
-	memcpy(monitored->smallest, run->smallest, sizeof monitored->smallest);
-	monitored->measured = run->measured;
-	monitored->measured_at = agent_now(run->agent);
+	if (outcome->newest != WHEN_ALWAYS)
+		monitored->newest = outcome->newest;
 }
 
 /* Notes a successful run, whose findings are in the store. Without a request there is nothing
@@ -465,8 +416,10 @@ static void note_success(struct test_run *run, struct store_record *request)
 {
 	struct agent *agent = run->agent;
 	struct monitored_test *monitored = run->monitored;
-	struct run_report report = {.series = run->task->query.data.count,
-		.points = count_points(&run->task->query.data),
+	const struct dataset *data = &run->task->query.data;
+	struct run_report report = {.failed = run->outcome.problem != NULL,
+		.problem = run->outcome.problem,
+		.series = data->count,
 		.fresh = run->tally.fresh,
 		.silent = run->tally.silent,
 		.candidates = series_cache_candidates(monitored->cache),
@@ -476,29 +429,23 @@ static void note_success(struct test_run *run, struct store_record *request)
 		.written = request && request->records.count + request->update_count > 0,
 		.recorded = run->clock.now};
 
-	report.failed = run->outcome.problem != NULL;
-	report.problem = run->outcome.problem;
-	if (report.failed)
-		note_emptiness(run);
-	else
-		note_well(run);
-	if (is_monitored(run))
-		note_presence(run);
-	note_read(run);
+	for (size_t i = 0; i < data->count; i++)
+		report.points += data->series[i].axis->n;
+	note_data(run);
 	monitored->series = report.series;
 	monitored->points = report.points;
-	if (run->outcome.newest != WHEN_ALWAYS)
-		monitored->newest = run->outcome.newest;
-	note_measured(run);
+	if (run->measures) {
+		memcpy(monitored->smallest, run->smallest, sizeof monitored->smallest);
+		monitored->measured = run->measured;
+		monitored->measured_at = agent_now(agent);
+	}
 	series_cache_recorded(monitored->cache, run->tally.beyond == 0);
 	monitored->triages = run->triages;
-	if (request)
-		note_news(run, request);
-	note_revision(run);
-	metrics_add(agent->metrics, METRIC_POINTS_READ, (double)report.points,
-		run->test->source->name, NULL);
-	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, run->detection, NULL, NULL);
-	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL, NULL);
+	note_news(run, request);
+	metrics_add(
+		agent->metrics, METRIC_POINTS_READ, (double)report.points, run->test->source->name);
+	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, run->detection, NULL);
+	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL);
 	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, run->view);
 	run->view = NULL;
 	if (request) {
@@ -603,9 +550,8 @@ static void fetched(struct task *task)
 		confirmation_notice(run->test, &task->query);
 	log_notices(run);
 	if (task->failed) {
-		metrics_add(run->agent->metrics, METRIC_FETCH_ERRORS, 1,
-			task->test->server ? task->test->server->name : task->test->source->name,
-			task->trouble);
+		metrics_count(run->agent->metrics, METRIC_FETCH_ERRORS,
+			condition_source(task->test), task->trouble);
 		fail_run(run, &task->error);
 		return;
 	}
@@ -626,8 +572,7 @@ static void submit_companion(void *context, struct task *task)
 	const struct test_run *run = context;
 	struct agent *agent = run->agent;
 
-	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(run->config_ref);
+	config_ref_hold_for(run->config_ref, task);
 	if (agent->simulation)
 		agent->simulation->look(agent, task);
 	else
@@ -676,49 +621,6 @@ static void checkpoints_read(struct store_checkpoints *found)
 	store_call_free(&found->call);
 }
 
-static void begin_run(struct monitored_test *monitored)
-{
-	const struct run_context *runs = monitored->job.context;
-	struct agent *agent = runs->agent;
-	struct task *task = task_new(monitored->test, agent_now(agent));
-	struct test_run *run = memory_new(1, sizeof *run);
-	struct store_checkpoints *checkpoints;
-
-	*run = (struct test_run){.runs = runs,
-		.agent = agent,
-		.monitored = monitored,
-		.config_ref = config_ref_hold(agent->config_ref),
-		.test = monitored->test,
-		.task = task,
-		.outcome = {.begun = monitored->job.started},
-		.measures = agent->measures &&
-			    agent_now(agent) - monitored->measured_at >= MEASURED_GOOD,
-		.max_age = agent->config->agent.max_age};
-	if (task->test->evaluation_delay > 0)
-		task->query.until = task->query.now - task->test->evaluation_delay;
-	run->vanish = health_vanish_rule(runs->health, run->test,
-		&(struct rhythm_bounds){.interval = run->test->interval,
-			.step = source_step(
-				source_find(run->test->source->name), run->test->options),
-			.delay = run->test->evaluation_delay},
-		task->query.arena);
-	task->work = detect;
-	task->done = fetched;
-	task->context = run;
-	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(run->config_ref);
-	monitored->run = run;
-	if (!monitored->cache)
-		monitored->cache = series_cache_make();
-	if (series_cache_restored(monitored->cache)) {
-		fetch(run);
-		return;
-	}
-	checkpoints = store_checkpoints_new(checkpoints_read, run);
-	checkpoints->test = monitored->test->name;
-	store_client_call(agent, &checkpoints->call);
-}
-
 /* True if a run could only repeat the last one. On-demand runs always read; a simulation has its
  * own time. */
 static bool has_nothing_new(const struct monitored_test *monitored)
@@ -737,9 +639,9 @@ static void skip_run(struct monitored_test *monitored)
 	struct agent *agent = runs->agent;
 	const char *source = monitored->test->source->name;
 
-	metrics_add(agent->metrics, METRIC_RUNS, 1, source, NULL);
-	metrics_add(agent->metrics, METRIC_RUNS_SKIPPED, 1, source, NULL);
-	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL, NULL);
+	metrics_add(agent->metrics, METRIC_RUNS, 1, source);
+	metrics_add(agent->metrics, METRIC_RUNS_SKIPPED, 1, source);
+	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL);
 	health_note(runs->health, monitored->test,
 		&(struct outcome){
 			.unasked = true, .newest = monitored->read_to, .usual = monitored->usual});
@@ -754,13 +656,51 @@ static void skip_run(struct monitored_test *monitored)
 static void begin(struct scheduled_job *job)
 {
 	struct monitored_test *monitored = (struct monitored_test *)job;
+	const struct run_context *runs = job->context;
+	struct agent *agent = runs->agent;
+	struct store_checkpoints *checkpoints;
+	struct test_run *run;
+	struct task *task;
 
 	if (has_nothing_new(monitored)) {
 		skip_run(monitored);
 		return;
 	}
 	monitored->read_to = 0;
-	begin_run(monitored);
+	task = task_new(monitored->test, agent_now(agent));
+	run = memory_new(1, sizeof *run);
+	*run = (struct test_run){.runs = runs,
+		.agent = agent,
+		.monitored = monitored,
+		.config_ref = config_ref_hold(agent->config_ref),
+		.test = monitored->test,
+		.task = task,
+		.outcome = {.begun = job->started},
+		.measures = agent->measures &&
+			    agent_now(agent) - monitored->measured_at >= MEASURED_GOOD,
+		.max_age = agent->config->agent.max_age};
+	if (task->test->evaluation_delay > 0)
+		task->query.until = task->query.now - task->test->evaluation_delay;
+	run->vanish = health_vanish_rule(runs->health, run->test,
+		&(struct rhythm_bounds){.interval = run->test->interval,
+			.step = source_step(
+				source_find(run->test->source->name), run->test->options),
+			.delay = run->test->evaluation_delay},
+		task->query.arena);
+	task->work = detect;
+	task->done = fetched;
+	task->context = run;
+	config_ref_hold_for(run->config_ref, task);
+	monitored->run = run;
+	if (!monitored->cache)
+		monitored->cache = series_cache_make();
+	if (series_cache_restored(monitored->cache)) {
+		fetch(run);
+		return;
+	}
+	checkpoints = store_checkpoints_new(checkpoints_read, run);
+	checkpoints->test = monitored->test->name;
+	store_client_call(agent, &checkpoints->call);
 }
 
 static void adopt(struct scheduled_job *job, struct scheduled_job *now)

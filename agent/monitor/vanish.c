@@ -70,15 +70,6 @@ static int64_t first_point(const struct series *series)
 	return series->axis->times[at];
 }
 
-static bool has_lived(
-	const struct look *look, const struct series *series, const struct rhythm *rhythm)
-{
-	int64_t span = span_of(look);
-
-	return rhythm->points >= VANISH_LIVED && span < WHEN_NEVER / 100 &&
-	       rhythm->last - first_point(series) >= VANISH_LIVED * span;
-}
-
 static void look_at(struct look *look, const struct series *series, int64_t newest)
 {
 	const struct vanish_rule *rule = look->rule;
@@ -87,6 +78,7 @@ static void look_at(struct look *look, const struct series *series, int64_t newe
 	int64_t limit = rhythm_limit(
 		&grown, &rule->bounds); /* a series with few points is treated like one with more */
 	const struct vanished *told = dict_get(&look->told, series->identity);
+	int64_t span = span_of(look);
 
 	if (rhythm.points == 0)
 		return;
@@ -96,8 +88,10 @@ static void look_at(struct look *look, const struct series *series, int64_t newe
 			look->back[look->back_count++] = series;
 		return;
 	}
+	/* Nor one that has hardly lived. */
 	if (told || rhythm.last + limit < rule->since || rhythm.last < rule->oldest ||
-		!has_lived(look, series, &rhythm))
+		rhythm.points < VANISH_LIVED || span >= WHEN_NEVER / 100 ||
+		rhythm.last - first_point(series) < VANISH_LIVED * span)
 		return;
 	look->ended[look->ended_count++] = (struct ended){series, rhythm, limit};
 	if (rhythm.gap > look->apart)
@@ -201,18 +195,6 @@ static bool is_churn(const struct ended *ended, const struct lives *lives)
 	return born >= gone || (others > 0 && 2 * (others - calm) >= others);
 }
 
-/* Leaves those out that were expected to go. */
-static void drop_churn(struct look *look, const struct dataset *data, int64_t newest)
-{
-	struct lives lives = list_lives(look, data, newest);
-	size_t kept = 0;
-
-	for (size_t i = 0; i < look->ended_count; i++)
-		if (!is_churn(&look->ended[i], &lives))
-			look->ended[kept++] = look->ended[i];
-	look->ended_count = kept;
-}
-
 static int compare_ends(const void *a, const void *b)
 {
 	const struct ended *left = a, *right = b;
@@ -230,19 +212,6 @@ static bool has_label(const struct series *series, const struct pair *label)
 	return false;
 }
 
-/* True if all of the series have the label, and no others do. */
-static bool tells_apart(const struct look *look, const struct series *const *series, size_t count,
-	const struct pair *label, bool others)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!has_label(series[i], label))
-			return false;
-	for (size_t i = 0; others && i < look->alive_count; i++)
-		if (has_label(look->alive[i], label))
-			return false;
-	return true;
-}
-
 static void add_text(struct buf *out, const char *key, const char *value)
 {
 	buf_printf(out, "%s%.*s%s%.*s", out->length ? ", " : "", (int)utf8_cut(key, LONGEST), key,
@@ -255,21 +224,26 @@ static const char *which_of(
 {
 	struct buf text = {0};
 	const struct pairs *labels = &series[0]->labels;
-	const char *copy;
 	size_t found = 0;
 
-	for (size_t i = 0; i < labels->count && found < LABELS; i++)
-		if (tells_apart(look, series, count, &labels->items[i], !back)) {
-			add_text(&text, labels->items[i].key, labels->items[i].value);
+	for (size_t i = 0; i < labels->count && found < LABELS; i++) {
+		const struct pair *label = &labels->items[i];
+		bool apart = true;
+
+		for (size_t k = 0; k < count && apart; k++)
+			apart = has_label(series[k], label);
+		for (size_t k = 0; !back && k < look->alive_count && apart; k++)
+			apart = !has_label(look->alive[k], label);
+		if (apart) {
+			add_text(&text, label->key, label->value);
 			found++;
 		}
+	}
 	for (size_t i = 0; found == 0 && i < count && i < NAMED; i++)
 		add_text(&text, series[i]->name, "");
 	if (found == 0 && count > NAMED)
 		buf_printf(&text, " and %zu more", count - NAMED);
-	copy = arena_strndup(look->arena, text.data, text.length);
-	buf_free(&text);
-	return copy;
+	return buf_keep(&text, look->arena);
 }
 
 static struct vanish_news group_of(const struct look *look, const struct ended *ended, size_t count)
@@ -290,23 +264,17 @@ static struct vanish_news group_of(const struct look *look, const struct ended *
 	return news;
 }
 
-/* How many of the first ones ended together. */
-static size_t together(const struct look *look, const struct ended *ended, size_t count)
-{
-	size_t n = 1;
-
-	while (n < count && ended[n].rhythm.last - ended[n - 1].rhythm.last <= look->apart)
-		n++;
-	return n;
-}
-
 static size_t group_all(const struct look *look, struct vanish_news *out)
 {
 	size_t groups = 0, at = 0;
 
 	while (at < look->ended_count && groups < VANISH_GROUPS) {
-		size_t n = together(look, look->ended + at, look->ended_count - at);
+		size_t n = 1;
 
+		while (at + n < look->ended_count &&
+			look->ended[at + n].rhythm.last - look->ended[at + n - 1].rhythm.last <=
+				look->apart)
+			n++;
 		out[groups++] = group_of(look, look->ended + at, n);
 		at += n;
 	}
@@ -314,16 +282,6 @@ static size_t group_all(const struct look *look, struct vanish_news *out)
 		return groups;
 	out[0] = group_of(look, look->ended, look->ended_count);
 	return 1;
-}
-
-/* The time of a series' first point after its end. */
-static int64_t point_after(const struct series *series, int64_t ended)
-{
-	size_t at = axis_lower_bound(series->axis, ended + 1);
-
-	while (at < series->axis->n && isnan(series->values[at]))
-		at++;
-	return at < series->axis->n ? series->axis->times[at] : ended;
 }
 
 static struct vanish_news back_again(const struct look *look)
@@ -339,12 +297,16 @@ static struct vanish_news back_again(const struct look *look)
 		.which = which_of(look, look->back, look->back_count, true)};
 
 	for (size_t i = 0; i < look->back_count; i++) {
+		const struct series *series = look->back[i];
 		int64_t since, away;
+		size_t at;
 
-		news.series[i] =
-			*(const struct vanished *)dict_get(&look->told, look->back[i]->identity);
+		news.series[i] = *(const struct vanished *)dict_get(&look->told, series->identity);
 		news.series[i].back = true;
-		since = point_after(look->back[i], news.series[i].ended);
+		at = axis_lower_bound(series->axis, news.series[i].ended + 1);
+		while (isnan(series->values[at])) /* it has a point after its end */
+			at++;
+		since = series->axis->times[at];
 		away = since - news.series[i].ended;
 		news.since = since < news.since ? since : news.since;
 		news.least = away < news.least ? away : news.least;
@@ -375,8 +337,15 @@ size_t vanish_look(const struct dataset *data, const struct vanish_rule *rule, s
 	look.apart = span_of(&look);
 	for (size_t i = 0; i < data->count; i++)
 		look_at(&look, &data->series[i], newest);
-	if (look.ended_count > 0)
-		drop_churn(&look, data, newest);
+	if (look.ended_count > 0) {
+		struct lives lives = list_lives(&look, data, newest);
+		size_t kept = 0;
+
+		for (size_t i = 0; i < look.ended_count; i++)
+			if (!is_churn(&look.ended[i], &lives))
+				look.ended[kept++] = look.ended[i];
+		look.ended_count = kept;
+	}
 	*news = arena_array(arena, VANISH_GROUPS + 1, sizeof **news);
 	if (look.ended_count > 0) {
 		qsort(look.ended, look.ended_count, sizeof *look.ended, compare_ends);
@@ -387,27 +356,23 @@ size_t vanish_look(const struct dataset *data, const struct vanish_rule *rule, s
 	return count;
 }
 
-static const char *text_back(const struct vanish_news *news, const char *test, struct arena *arena)
-{
-	char since[WHEN_TEXT], least[WHEN_TEXT], most[WHEN_TEXT];
-	bool one;
-
-	when_format(news->since, since);
-	when_format_rough(news->least, least);
-	when_format_rough(news->most, most);
-	one = strcmp(least, most) == 0;
-	return arena_printf(arena,
-		"%zu of %zu series of test \"%s\" that had ended came back at %s, after %s%s%s: %s",
-		news->count, news->of, test, since, least, one ? "" : " to ", one ? "" : most,
-		news->which);
-}
-
 const char *vanish_text(const struct vanish_news *news, const char *test, struct arena *arena)
 {
-	char first[WHEN_TEXT], last[WHEN_TEXT];
+	char first[WHEN_TEXT], last[WHEN_TEXT], since[WHEN_TEXT];
 
-	if (news->back)
-		return text_back(news, test, arena);
+	if (news->back) {
+		bool one;
+
+		when_format(news->since, since);
+		when_format_rough(news->least, first);
+		when_format_rough(news->most, last);
+		one = strcmp(first, last) == 0;
+		return arena_printf(arena,
+			"%zu of %zu series of test \"%s\" that had ended came back at %s, after "
+			"%s%s%s: %s",
+			news->count, news->of, test, since, first, one ? "" : " to ",
+			one ? "" : last, news->which);
+	}
 	when_format(news->first, first);
 	when_format(news->ended, last);
 	if (news->first == news->ended)

@@ -101,22 +101,6 @@ static void say(struct said_of *source, size_t what, int64_t now, const char *te
 	buf_free(&sentence);
 }
 
-static void add(struct sum *sum, const struct source_view *view)
-{
-	sum->known += view->verdict != VIEW_NONE;
-	sum->awaited |= view->awaited;
-	for (size_t i = 0; i < VIEW_ASPECTS; i++) {
-		sum->told[i] += view->told[i];
-		sum->many[i] += view->many[i];
-	}
-	if (view->verdict != VIEW_DOWN)
-		return;
-	if (sum->down++ == 0 || view->since < sum->since) {
-		sum->since = view->since;
-		sum->text = view->text;
-	}
-}
-
 static void judge(
 	struct said_of *source, int64_t now, bool settled, verdicts_turn *turn, void *context)
 {
@@ -150,8 +134,21 @@ void verdicts_judge(struct verdicts *verdicts, const struct source_view *views, 
 {
 	for (struct said_of *at = verdicts->sources; at; at = at->next)
 		at->sum = (struct sum){0};
-	for (size_t i = 0; i < count; i++)
-		add(&source_of(verdicts, views[i].source)->sum, &views[i]);
+	for (size_t i = 0; i < count; i++) {
+		const struct source_view *view = &views[i];
+		struct sum *sum = &source_of(verdicts, view->source)->sum;
+
+		sum->known += view->verdict != VIEW_NONE;
+		sum->awaited |= view->awaited;
+		for (size_t a = 0; a < VIEW_ASPECTS; a++) {
+			sum->told[a] += view->told[a];
+			sum->many[a] += view->many[a];
+		}
+		if (view->verdict == VIEW_DOWN && (sum->down++ == 0 || view->since < sum->since)) {
+			sum->since = view->since;
+			sum->text = view->text;
+		}
+	}
 	for (struct said_of *at = verdicts->sources; at; at = at->next)
 		judge(at, now, settled, turn, context);
 }

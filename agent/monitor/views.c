@@ -40,7 +40,7 @@ struct views {
 };
 
 static void call(void *context);
-static void settle(void *context);
+static void judge(void *context);
 
 struct views *views_new(struct agent *agent, struct conditions *conditions,
 	void (*tell)(void *context, const struct condition *condition), void *context)
@@ -55,7 +55,7 @@ struct views *views_new(struct agent *agent, struct conditions *conditions,
 		.verdicts = verdicts_new()};
 	views->names.arena = views->arena;
 	views->alarm = (struct alarm){.call = call, .context = views};
-	views->settle = (struct alarm){.call = settle, .context = views};
+	views->settle = (struct alarm){.call = judge, .context = views};
 	return views;
 }
 
@@ -97,33 +97,23 @@ static void share(const struct views *views, const char *source)
 		size < CONDITION_TOLD_SINGLY ? CONDITION_TOLD_SINGLY / size : 1);
 }
 
-/* Whether each shard has a holder: no agent runs the tests of the others. */
-static bool is_whole(const struct agent *agent)
+static void judge(void *context)
 {
-	for (int shard = 0; shard < FLEET_SHARDS; shard++)
-		if (!fleet_holds(agent, shard) && !fleet_holder(agent, shard))
-			return false;
-	return true;
-}
-
-static void judge(struct views *views)
-{
+	struct views *views = context;
 	struct engine *engine = views->agent->engine;
 	int64_t rest = views->changed + SETTLED - engine_now(engine);
+	bool settled = rest <= 0;
 
+	/* No agent runs the tests of a shard without a holder. */
+	for (int shard = 0; settled && shard < FLEET_SHARDS; shard++)
+		settled = fleet_holds(views->agent, shard) || fleet_holder(views->agent, shard);
 	if (!views->leader || !views->seen || !fleet_holds(views->agent, FLEET_LEADER))
 		return;
 	verdicts_judge(views->verdicts, views->seen->views, views->seen->view_count,
-		agent_now(views->agent), rest <= 0 && is_whole(views->agent), views->tell,
-		views->context);
+		agent_now(views->agent), settled, views->tell, views->context);
 	if (verdicts_wait(views->verdicts) && !views->agent->once)
 		engine_alarm(
 			engine, &views->settle, engine_now(engine) + (rest > 0 ? rest : SETTLED));
-}
-
-static void settle(void *context)
-{
-	judge(context);
 }
 
 static void answered(struct store_views *answer)
@@ -149,13 +139,23 @@ static void answered(struct store_views *answer)
 		call_after(views, MOMENT);
 }
 
-/* Adds the updates that are not written yet. */
-static void fill(struct views *views, struct store_views *request)
+static void call(void *context)
 {
-	struct arena *arena = request->call.arena;
-	struct source_view *write = arena_array(arena, views->count, sizeof *write);
-	const char **forget = arena_array(arena, views->count, sizeof *forget);
+	struct views *views = context;
+	struct store_views *request;
+	struct source_view *write;
+	struct arena *arena;
+	const char **forget;
 
+	if (views->calling)
+		views->again = true;
+	if (views->calling || views->agent->stopping)
+		return;
+	views->calling = true;
+	request = store_views_new(answered, views);
+	arena = request->call.arena;
+	request->write = write = arena_array(arena, views->count, sizeof *write);
+	request->forget.items = forget = arena_array(arena, views->count, sizeof *forget);
 	for (struct own_view *own = views->own; own; own = own->next) {
 		if (own->written)
 			continue;
@@ -169,22 +169,6 @@ static void fill(struct views *views, struct store_views *request)
 		write[request->write_count++].text =
 			arena_strdup(arena, own->text ? own->text : "");
 	}
-	request->write = write;
-	request->forget.items = forget;
-}
-
-static void call(void *context)
-{
-	struct views *views = context;
-	struct store_views *request;
-
-	if (views->calling)
-		views->again = true;
-	if (views->calling || views->agent->stopping)
-		return;
-	views->calling = true;
-	request = store_views_new(answered, views);
-	fill(views, request);
 	store_client_call(views->agent, &request->call);
 }
 
@@ -194,36 +178,23 @@ void views_read(struct views *views)
 	call_after(views, 0);
 }
 
-static struct own_view *own_of(struct views *views, const char *source)
-{
-	struct own_view *own = (struct own_view *)(uintptr_t)dict_get(&views->names, source);
-
-	if (own)
-		return own;
-	own = arena_alloc(views->arena, sizeof *own);
-	*own = (struct own_view){.source = arena_strdup(views->arena, source),
-		.next = views->own,
-		.view.text = "",
-		.written = true};
-	*dict_place(&views->names, own->source) = own;
-	views->own = own;
-	views->count++;
-	return own;
-}
-
-static bool is_same(const struct source_view *a, const struct source_view *b)
-{
-	return a->verdict == b->verdict && a->since == b->since && a->awaited == b->awaited &&
-	       memcmp(a->told, b->told, sizeof a->told) == 0 &&
-	       memcmp(a->many, b->many, sizeof a->many) == 0;
-}
-
 void views_look(struct views *views, const char *source, const char *text)
 {
-	struct own_view *own = own_of(views, source);
-	bool was = own->there;
+	struct own_view *own = (struct own_view *)(uintptr_t)dict_get(&views->names, source);
 	struct source_view now;
+	bool was;
 
+	if (!own) {
+		own = arena_alloc(views->arena, sizeof *own);
+		*own = (struct own_view){.source = arena_strdup(views->arena, source),
+			.next = views->own,
+			.view.text = "",
+			.written = true};
+		*dict_place(&views->names, own->source) = own;
+		views->own = own;
+		views->count++;
+	}
+	was = own->there;
 	conditions_view(views->conditions, source, &now);
 	if (text) {
 		free(own->text);
@@ -232,7 +203,10 @@ void views_look(struct views *views, const char *source, const char *text)
 	own->there = true;
 	if (!was)
 		share(views, source);
-	if (was && is_same(&own->view, &now))
+	if (was && own->view.verdict == now.verdict && own->view.since == now.since &&
+		own->view.awaited == now.awaited &&
+		memcmp(own->view.told, now.told, sizeof now.told) == 0 &&
+		memcmp(own->view.many, now.many, sizeof now.many) == 0)
 		return;
 	now.source = own->source;
 	now.text = "";

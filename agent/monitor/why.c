@@ -35,13 +35,14 @@ enum {
 enum { LASTING_MOST = 4 };
 static const double UNLIKELY = 0.01;
 
-struct strings why_topics(const struct config *config, const struct test *test, struct arena *arena,
-	struct strings *clusters)
+/* Names under which changes of the test are recorded: its own, then those of its clusters. */
+static struct strings topics_of(
+	const struct config *config, const struct test *test, struct arena *arena)
 {
 	const char **names = arena_array(arena, config->group_count + 1, sizeof *names);
 	size_t count = 0;
 
-	names[count++] = test->name;
+	names[count++] = arena_strdup(arena, test->name);
 	for (size_t i = 0; i < config->group_count; i++) {
 		const struct group *group = &config->groups[i];
 		bool has = false;
@@ -51,7 +52,6 @@ struct strings why_topics(const struct config *config, const struct test *test, 
 		if (has)
 			names[count++] = arena_strdup(arena, group->name);
 	}
-	*clusters = (struct strings){names + 1, count - 1};
 	return (struct strings){names, count};
 }
 
@@ -155,12 +155,14 @@ static bool is_here(const struct why *why, const struct change_record *record)
 	       strcmp(record->series, why->series->identity) == 0;
 }
 
-/* The index of the last known change of the series, or 0. */
-static size_t last_change(const struct why_request *request, const struct why *why)
+/* The requested place, else the last known change or the newest point. */
+static bool choose_place(const struct why_request *request, struct why *why, struct error *error)
 {
 	const struct axis *axis = why->series->axis;
 	int64_t last = WHEN_ALWAYS;
 
+	if (request->at)
+		return find_place(request, why, &why->place, error);
 	for (size_t i = 0; i < request->records.count; i++) {
 		const struct change_record *record = &request->records.items[i];
 
@@ -170,8 +172,13 @@ static size_t last_change(const struct why_request *request, const struct why *w
 			last = record->item.time;
 	}
 	if (last != WHEN_ALWAYS)
-		return axis_lower_bound(axis, last);
-	return why->findings.count > 0 ? why->findings.changes[why->findings.count - 1].index : 0;
+		why->place = axis_lower_bound(axis, last);
+	else if (why->findings.count > 0)
+		why->place = why->findings.changes[why->findings.count - 1].index;
+	why->chosen = why->place > 0 && !why->vanished ? WHY_CHANGE : WHY_NEWEST;
+	if (why->chosen == WHY_NEWEST)
+		why->place = axis->n - 1;
+	return true;
 }
 
 static size_t distance(size_t a, size_t b)
@@ -179,21 +186,11 @@ static size_t distance(size_t a, size_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* Where the windows of the agent begin; those of a replay that kept its state, where they began. */
-static int64_t anchor_of(const struct why_request *request, const struct why *why)
+void why_ask(struct store_list *list, const struct config *config, const struct test *test)
 {
-	if (request->replayed_since != 0)
-		return request->replayed_since;
-	for (size_t i = 0; i < request->checkpoints.count; i++)
-		if (strcmp(request->checkpoints.items[i].series, why->series->identity) == 0)
-			return request->checkpoints.items[i].anchor;
-	return WHEN_ALWAYS;
-}
-
-void why_ask(struct store_list *list, const struct test *test, struct strings topics)
-{
-	list->filter = (struct change_filter){.names = topics, .limit = RECORDS_MOST};
-	list->about = test->name;
+	list->filter = (struct change_filter){
+		.names = topics_of(config, test, list->call.arena), .limit = RECORDS_MOST};
+	list->about = list->filter.names.items[0];
 }
 
 void why_state(struct why_request *request, const struct store_list *list)
@@ -218,44 +215,11 @@ void why_state(struct why_request *request, const struct store_list *list)
 
 void why_query(const struct why_request *request, struct task *task)
 {
-	const struct test *test = task->test;
-	int64_t range = source_range(source_find(test->source->name), test->options);
-	struct series_cache *cache = series_cache_make();
-	int64_t since;
-
-	series_cache_restore(cache, request->checkpoints.items, request->checkpoints.count);
-	since = series_cache_begin(cache, task->query.now, range);
-	if (range > 0)
-		task->query.since = since;
-	if (test->evaluation_delay > 0)
-		task->query.until = task->query.now - test->evaluation_delay;
+	(void)series_cache_query(&request->checkpoints, task);
 	if (request->replayed_until != 0)
-		task->query.until = request->replayed_until + 1 - test->evaluation_delay;
+		task->query.until = request->replayed_until + 1 - task->test->evaluation_delay;
 	if (request->replayed_since != 0)
 		task->query.since = request->replayed_since;
-	series_cache_free(cache);
-}
-
-/* Examines the series as the agent does, and records what the detector tried. */
-static bool look(struct arena *arena, const struct dataset *data,
-	const struct companions *companions, struct scratch *scratch, struct why *why,
-	struct tried_list *tried, struct error *error)
-{
-	const struct series *series = why->series, *other;
-	const struct control_rule *rule;
-	struct sampling sampling;
-	bool good;
-
-	if (!sampling_read(arena, why->test, series->axis, &sampling, error) ||
-		!analysis_other(arena, why->test, data, companions, series, why->detection, &rule,
-			&other, error))
-		return false;
-	why->findings = analysis_adjust(arena, series, why->detection, rule, other, scratch);
-	scratch_trace(scratch, tried);
-	good = analysis_detect(arena, &sampling, why->detection, why->front, series->axis->n,
-		scratch, &why->findings, error);
-	scratch_trace(scratch, NULL);
-	return good;
 }
 
 /* An outlier counts only if it is the very point in question. */
@@ -279,10 +243,10 @@ static bool is_better(const struct why *why, const struct tried *one, const stru
 	return tried_nearer(one, best);
 }
 
-/* How far from the place shown entries may be, so that at most WHY_MOST of them are shown: the
- * nearest ones. */
-static size_t reach_of(const struct tried_list *tried, const struct why *why)
+/* Shows the nearest entries, at most WHY_MOST: `reach` is how far from the place they may be. */
+static void pick_tried(struct arena *arena, const struct tried_list *tried, struct why *why)
 {
+	struct tried *shown = arena_array(arena, WHY_MOST, sizeof *shown);
 	size_t counts[WHY_SHOWN + 1] = {0}, sum = 0, reach = 0;
 
 	for (size_t i = 0; i < tried->count; i++) {
@@ -293,21 +257,13 @@ static size_t reach_of(const struct tried_list *tried, const struct why *why)
 	}
 	while (reach <= WHY_SHOWN && sum + counts[reach] <= WHY_MOST)
 		sum += counts[reach++];
-	return reach > 0 ? reach - 1 : 0;
-}
-
-static void pick_tried(struct arena *arena, const struct tried_list *tried, struct why *why)
-{
-	struct tried *shown = arena_array(arena, WHY_MOST, sizeof *shown);
-	size_t reach = reach_of(tried, why);
-
 	why->tried = shown;
 	for (size_t i = 0; i < tried->count; i++) {
 		size_t far = distance(tried->items[i].index + why->front, why->place);
 
 		if (far > WHY_SHOWN)
 			continue;
-		if (far > reach || why->tried_count == WHY_MOST) {
+		if ((far > 0 && far >= reach) || why->tried_count == WHY_MOST) {
 			why->tried_more++;
 			continue;
 		}
@@ -365,16 +321,6 @@ static void pick_record(const struct why_request *request, struct why *why)
 	}
 }
 
-static int sign_of(const struct why *why)
-{
-	return why->record ? why->record->sign : change_sign(&why->change->change);
-}
-
-static int64_t apart(int64_t a, int64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
 static int64_t spacing_of(const struct why *why)
 {
 	const struct axis *axis = why->series->axis;
@@ -385,47 +331,27 @@ static int64_t spacing_of(const struct why *why)
 			   : 0;
 }
 
-/* How far apart two times of the same change may be if both come from points. */
-static int64_t tolerance(const struct why *why, const struct change_record *other)
-{
-	int64_t spacing = spacing_of(why);
-
-	return CHANGE_TOLERANCE * (other->item.spacing > spacing ? other->item.spacing : spacing);
-}
-
-static bool is_of_cluster(const struct why *why, const struct change_record *record)
-{
-	for (size_t i = 0; i < why->clusters.count; i++)
-		if (strcmp(why->clusters.items[i], record->item.test) == 0)
-			return true;
-	return false;
-}
-
-/* The clusters recorded there. */
+/* The change that a cluster of the test has there, as near as two times of the same change may be
+ * if both come from points. */
 static void pick_cluster(const struct why_request *request, struct why *why)
 {
-	int64_t time, least = INT64_MAX;
+	const struct announcement *item = why->record ? &why->record->item : why->change;
+	int64_t spacing = spacing_of(why), least = INT64_MAX;
 
-	if (!why->record && !why->change)
-		return;
-	time = why->record ? why->record->item.time : why->change->time;
-	for (size_t i = 0; i < request->records.count; i++) {
+	for (size_t i = 0; item && i < request->records.count; i++) {
 		const struct change_record *other = &request->records.items[i];
-		int64_t far = apart(other->item.time, time);
+		int64_t far = llabs(other->item.time - item->time);
+		int sign = why->record ? why->record->sign : change_sign(&item->change);
 
-		if (!is_of_cluster(why, other) || other->sign != sign_of(why) ||
-			far > tolerance(why, other) || far >= least)
+		if (strcmp(other->item.test, why->test->name) == 0 || other->sign != sign ||
+			far > CHANGE_TOLERANCE * (other->item.spacing > spacing
+								 ? other->item.spacing
+								 : spacing) ||
+			far >= least)
 			continue;
 		least = far;
 		why->cluster = other;
 	}
-}
-
-static void pick_undone(const struct why_request *request, struct why *why)
-{
-	for (size_t i = 0; i < request->records.count; i++)
-		if (request->records.items[i].item.id == why->record->ends)
-			why->undone = &request->records.items[i];
 }
 
 /* The triage of the change; for one that is not in the state, the entry of known_changes. */
@@ -468,17 +394,6 @@ static bool is_pending(const struct why *why)
 		       triage_is_accepted(why->said->state) && record_announced(record) == 0);
 }
 
-/* The reason why a pending change is held now: of several silences the one that ends last. */
-static void find_silence(const struct why_request *request, struct why *why)
-{
-	if (!why->record || !is_pending(why) || !request->config)
-		return;
-	why->mute = mute_find(&why->test->mute, request->now, &why->quiet_until);
-	why->silence = silence_of(request->config, &request->silences, why->record, request->now);
-	if (why->silence)
-		why->quiet_until = silence_end(why->silence);
-}
-
 static enum why_end end_of_record(const struct why *why)
 {
 	const struct change_record *record = why->record;
@@ -510,20 +425,6 @@ static enum why_end end_of_record(const struct why *why)
 	return WHY_SILENT;
 }
 
-/* The verdict on a change that the state does not know. */
-static enum why_end end_of_change(const struct why_request *request, const struct why *why)
-{
-	const struct arrival *arrival = &why->arrival;
-
-	if (arrival->found > 0 && arrival->told == 0)
-		return arrival->lost > 0 ? WHY_WITHDRAWN
-		       : arrival->waits  ? WHY_CANDIDATE
-					 : WHY_SILENT;
-	if (request->max_age != WHEN_NEVER && why->change->time < request->now - request->max_age)
-		return WHY_TOO_OLD;
-	return why->known ? WHY_ACCEPTED : WHY_WOULD_TELL;
-}
-
 /* Whether the place is one of the newest points, which differ but are too few to be a change. */
 static bool may_last(struct arena *arena, struct why *why)
 {
@@ -548,10 +449,19 @@ static bool may_last(struct arena *arena, struct why *why)
 
 static enum why_end end_of(struct arena *arena, const struct why_request *request, struct why *why)
 {
+	const struct arrival *arrival = &why->arrival;
+
 	if (why->record)
 		return end_of_record(why);
+	if (why->change && arrival->found > 0 && arrival->told == 0)
+		return arrival->lost > 0 ? WHY_WITHDRAWN
+		       : arrival->waits  ? WHY_CANDIDATE
+					 : WHY_SILENT;
+	if (why->change && request->max_age != WHEN_NEVER &&
+		why->change->time < request->now - request->max_age)
+		return WHY_TOO_OLD;
 	if (why->change)
-		return end_of_change(request, why);
+		return why->known ? WHY_ACCEPTED : WHY_WOULD_TELL;
 	if (why->vanished && why->chosen != WHY_ASKED && why->chosen != WHY_BEFORE)
 		return WHY_ENDED;
 	if (may_last(arena, why))
@@ -559,72 +469,29 @@ static enum why_end end_of(struct arena *arena, const struct why_request *reques
 	return why->culprit && why->culprit->fate != TRIED_WEAK ? WHY_DETECTOR : WHY_NOTHING;
 }
 
-static size_t count_points(const struct series *series, size_t from)
-{
-	size_t count = 0;
-
-	for (size_t i = from; i < series->axis->n; i++)
-		count += (size_t)!isnan(series->values[i]);
-	return count;
-}
-
-/* Replays the points, unless the state says what happened, and measures which change would have
- * been announced. */
-static bool measure(struct arena *arena, const struct dataset *data,
-	const struct companions *companions, const struct why_request *request,
-	struct scratch *scratch, struct why *why, struct error *error)
-{
-	const struct power_request power = {.arena = arena,
-		.test = why->test,
-		.data = data,
-		.companions = companions,
-		.series = why->series,
-		.front = why->front,
-		.max_age = request->max_age,
-		.scratch = scratch,
-		.limit = scratch_done(scratch) + POWER_STEPS};
-
-	if (!why->record && !power_arrive(&power, why->series->values, why->arrival_at,
-				    2 * POWER_POINTS, 0, &why->arrival, error))
-		return false;
-	why->has_power = power_measure(
-		&power, why->place, why->findings.changes, why->findings.count, &why->power, error);
-	return why->has_power || error->kind == ERROR_NONE;
-}
-
-/* The requested place, else the last known change or the newest point. */
-static bool choose_place(const struct why_request *request, struct why *why, struct error *error)
-{
-	if (request->at)
-		return find_place(request, why, &why->place, error);
-	why->place = last_change(request, why);
-	why->chosen = why->place > 0 ? WHY_CHANGE : WHY_NEWEST;
-	if (why->vanished)
-		why->chosen = WHY_NEWEST;
-	if (why->chosen == WHY_NEWEST)
-		why->place = why->series->axis->n - 1;
-	return true;
-}
-
 static void judge(struct arena *arena, const struct why_request *request, struct why *why)
 {
+	const struct change_record *record = why->record;
+
 	pick_cluster(request, why);
-	if (why->record && why->record->news == NOTIFY_SILENT)
-		pick_undone(request, why);
-	why->reason = why->record ? why->record->reason : why->arrival.reason;
-	why->held_until = why->record ? why->record->held_until : why->arrival.held_until;
-	find_said(request, why);
-	find_silence(request, why);
-	why->end = end_of(arena, request, why);
-}
-
-static void pick_environment(const struct why_request *request, struct why *why)
-{
-	int64_t id = why->record ? why->record->environment_event : 0;
-
-	for (size_t i = 0; i < request->environments.count; i++)
-		if (request->environments.items[i].id == id)
+	for (size_t i = 0; record && i < request->records.count; i++)
+		if (record->news == NOTIFY_SILENT &&
+			request->records.items[i].item.id == record->ends)
+			why->undone = &request->records.items[i];
+	for (size_t i = 0; record && i < request->environments.count; i++)
+		if (request->environments.items[i].id == record->environment_event)
 			why->environment = &request->environments.items[i];
+	why->reason = record ? record->reason : why->arrival.reason;
+	why->held_until = record ? record->held_until : why->arrival.held_until;
+	find_said(request, why);
+	if (record && is_pending(why) && request->config) {
+		why->mute = mute_find(&why->test->mute, request->now, &why->quiet_until);
+		why->silence = silence_of(request->config, &request->silences, record,
+			request->now); /* of several the one that ends last */
+		if (why->silence)
+			why->quiet_until = silence_end(why->silence);
+	}
+	why->end = end_of(arena, request, why);
 }
 
 /* Whether another series of the test, one without a direction, explains this one. */
@@ -653,11 +520,14 @@ static void find_explanation(
 	explain_free(explain);
 }
 
-/* Takes the series as it is judged. */
+/* Takes the series as it is judged. The windows of a replay that kept its state begin where they
+ * began then. */
 static void find_front(struct arena *arena, const struct why_request *request, struct why *why,
 	struct scratch *scratch)
 {
-	int64_t anchor = anchor_of(request, why);
+	int64_t anchor = request->replayed_since != 0
+				 ? request->replayed_since
+				 : checkpoint_anchor(&request->checkpoints, why->series->identity);
 	size_t n;
 
 	why->last = rhythm_of(why->series).last;
@@ -666,7 +536,8 @@ static void find_front(struct arena *arena, const struct why_request *request, s
 	why->front = axis_lower_bound(why->series->axis, anchor);
 	if (why->front >= n)
 		why->front = 0;
-	why->points = count_points(why->series, why->front);
+	for (size_t i = why->front; i < n; i++)
+		why->points += (size_t)!isnan(why->series->values[i]);
 }
 
 bool why_explain(struct arena *arena, const struct test *test, const struct query *query,
@@ -679,17 +550,21 @@ bool why_explain(struct arena *arena, const struct test *test, const struct quer
 
 	*out = (struct why){.test = test,
 		.has_state = request->has_state,
-		.clusters = request->clusters,
+		.clusters = topics_of(request->config, test, arena),
 		.arrival.pvalue = (double)NAN,
 		.newest = rhythm_newest(data)};
+	out->clusters = (struct strings){out->clusters.items + 1, out->clusters.count - 1};
 	if (!why_find(arena, query, request, out, error))
 		return false;
 	if (!out->series)
 		return true;
 	out->detection = analysis_configured(test, out->series->metric);
 	find_front(arena, request, out, scratch);
-	good = look(arena, data, companions, scratch, out, &tried, error) &&
-	       choose_place(request, out, error);
+	scratch_trace(scratch, &tried);
+	good = series_cache_examine(arena, test, data, companions, out->series, out->front, scratch,
+		&out->findings, error);
+	scratch_trace(scratch, NULL);
+	good = good && choose_place(request, out, error);
 	if (good) {
 		find_explanation(arena, data, scratch, out);
 		tried_sort(&tried);
@@ -697,8 +572,23 @@ bool why_explain(struct arena *arena, const struct test *test, const struct quer
 		out->arrival_at = out->place;
 		pick_change(arena, out);
 		pick_record(request, out);
-		pick_environment(request, out);
-		good = measure(arena, data, companions, request, scratch, out, error);
+		const struct power_request power = {.arena = arena,
+			.test = test,
+			.data = data,
+			.companions = companions,
+			.series = out->series,
+			.front = out->front,
+			.max_age = request->max_age,
+			.scratch = scratch,
+			.limit = scratch_done(scratch) + POWER_STEPS};
+
+		/* Replays the points, unless the state says what happened, and measures which
+		 * change would have been announced. */
+		good = out->record || power_arrive(&power, out->series->values, out->arrival_at,
+					      2 * POWER_POINTS, 0, &out->arrival, error);
+		out->has_power = good && power_measure(&power, out->place, out->findings.changes,
+						 out->findings.count, &out->power, error);
+		good = good && (out->has_power || error->kind == ERROR_NONE);
 	}
 	tried_free(&tried);
 	if (good)

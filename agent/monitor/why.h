@@ -51,7 +51,6 @@ struct why_request {
 	const char *at;       /* a time or a commit; NULL: not given */
 	int64_t now, max_age; /* ms; WHEN_NEVER */
 	bool has_state;
-	struct strings clusters;              /* groups of `type: cluster` that contain the test */
 	struct record_rows records;           /* of the test and the clusters, with their history */
 	struct environment_rows environments; /* that some of the records belong to */
 	struct checkpoint_rows checkpoints;
@@ -88,7 +87,7 @@ struct why {
 				  of a JSON list */
 	struct change onset;   /* with WHY_ONSET: the step to the newest points */
 	const struct change_record *undone;  /* that the record ends, if it is silent; or NULL */
-	struct strings clusters;             /* those of the request */
+	struct strings clusters;             /* groups of `type: cluster` that contain the test */
 	const struct change_record *cluster; /* their records there; or NULL */
 	const struct silence *silence;       /* that holds the record; or NULL */
 	const struct mute_time *mute;        /* that holds it; or NULL */
@@ -122,16 +121,18 @@ bool why_explain(struct arena *arena, const struct test *test, const struct quer
 	struct scratch *scratch, struct why *out, struct error *error) MUST_USE;
 
 /* Sets the query for the store, and takes the answer, which must outlive the request. */
-void why_ask(struct store_list *list, const struct test *test, struct strings topics);
+void why_ask(struct store_list *list, const struct config *config, const struct test *test);
 void why_state(struct why_request *request, const struct store_list *list);
 
 /* Sets the time range of the query to the one that the agent would use with these checkpoints. */
 void why_query(const struct why_request *request, struct task *task);
 
-/* Names under which changes of the test are recorded: its own, and those of its clusters, which are
- * also returned in *clusters. */
-struct strings why_topics(const struct config *config, const struct test *test, struct arena *arena,
-	struct strings *clusters);
+/* ` (did you mean "x"?)` if a series or metric has a similar name, else "". */
+const char *why_hint(
+	const struct test *test, const struct dataset *data, const char *name, struct arena *arena);
+
+/* Whether the name means the series: that of its metric, or one with some of its labels. */
+bool why_means(const struct series *series, const char *name);
 
 /*
  * Finds the series that request->metric means, in why->series; NULL if it has no data, with the

@@ -52,29 +52,6 @@ static const struct why_text {
 	[WHY_NO_DATA] = {"no_data", "no data: the source returned nothing for the series"},
 };
 
-static double percent_of(const struct tried *tried)
-{
-	return tried->mean_before != 0 ? 100 * (tried->mean_after / tried->mean_before - 1)
-				       : (double)NAN;
-}
-
-static void put_percent(struct buf *out, double percent)
-{
-	if (isfinite(percent))
-		buf_printf(out, "%+.1f%%", percent);
-	else
-		buf_char(out, '-');
-}
-
-static void put_limit(struct buf *out, const struct tried *tried)
-{
-	if (tried->measure && tried->fate == TRIED_WANDER)
-		buf_printf(out, " of %.3g%%", tried->limit);
-	else if (tried->measure && tried->fate != TRIED_STANDS)
-		buf_printf(out, " (%s %.3g, limit %.3g)", tried->measure, tried->measured,
-			tried->limit);
-}
-
 /* ": silence 7 of ann until 2026-03-28 11:00:00 +0000: migration", ": nights until ..." */
 static void put_quiet(struct buf *out, const struct why *why)
 {
@@ -122,60 +99,57 @@ static void put_said(struct buf *out, const struct why *why)
 		buf_text(out, ", with its cluster");
 }
 
-static void put_known(struct buf *out, const struct known_change *known)
-{
-	char until[WHEN_TEXT];
-
-	buf_text(out, "accepted as expected by known_changes, ");
-	buf_clean(out, known->file, NAME_CHARS);
-	buf_printf(out, ":%d (", known->line);
-	buf_clean(out, known->reason, NAME_CHARS);
-	buf_char(out, ')');
-	if (known->until != WHEN_NEVER)
-		buf_printf(out, " until %s", when_format(known->until, until));
-}
-
 static bool gives_reason(const struct why *why)
 {
 	return (why->end == WHY_CANDIDATE || why->end == WHY_SILENT || why->end == WHY_NOBODY) &&
 	       why->reason;
 }
 
-static void put_sentence(struct buf *out, const struct why *why)
+/* The verdict in words, with what holds the change, drops it or was said of it. */
+static void put_reason(struct buf *out, const struct why *why)
 {
-	if (why->end == WHY_ACCEPTED && why->said)
+	const struct known_change *known = why->known;
+	const struct tried *tried = why->culprit;
+	bool one = why->onset.count_after == 1;
+	char time[WHEN_TEXT];
+
+	if (why->end == WHY_ACCEPTED && why->said) {
 		put_said(out, why);
-	else if (why->end == WHY_ACCEPTED)
-		put_known(out, why->known);
-	if (why->end == WHY_ACCEPTED)
 		buf_text(out, ": ");
+	} else if (why->end == WHY_ACCEPTED) {
+		buf_text(out, "accepted as expected by known_changes, ");
+		buf_clean(out, known->file, NAME_CHARS);
+		buf_printf(out, ":%d (", known->line);
+		buf_clean(out, known->reason, NAME_CHARS);
+		buf_char(out, ')');
+		if (known->until != WHEN_NEVER)
+			buf_printf(out, " until %s", when_format(known->until, time));
+		buf_text(out, ": ");
+	}
 	buf_text(out, why_texts[why->end].sentence);
 	if (gives_reason(why)) {
 		buf_text(out, ": ");
 		buf_clean(out, why->reason, 4 * NAME_CHARS);
 	}
-	if (why->end != WHY_ONSET)
-		return;
-	buf_printf(out, ": %zu point%s at ", why->onset.count_after,
-		why->onset.count_after == 1 ? "" : "s");
-	put_percent(out, why->onset.size);
-	buf_text(out,
-		why->onset.count_after == 1 ? ", a change if it lasts" : ", a change if they last");
-}
-
-/* The verdict in words, with what holds the change, drops it or was said of it. */
-static void put_reason(struct buf *out, const struct why *why)
-{
-	char time[WHEN_TEXT];
-
-	put_sentence(out, why);
+	if (why->end == WHY_ONSET) {
+		buf_printf(out, ": %zu point%s at ", why->onset.count_after, one ? "" : "s");
+		if (isfinite(why->onset.size))
+			buf_printf(out, "%+.1f%%", why->onset.size);
+		else
+			buf_char(out, '-');
+		buf_printf(out, ", a change if %s", one ? "it lasts" : "they last");
+	}
 	if (why->end == WHY_CANDIDATE && why->held_until != 0)
 		buf_printf(out, ": until %s", when_format(why->held_until, time));
 	if (why->end == WHY_SILENCE || why->end == WHY_MUTE)
 		put_quiet(out, why);
 	if (why->end == WHY_DETECTOR) {
-		buf_printf(out, ": %s", tried_kinds[why->culprit->fate].sentence);
-		put_limit(out, why->culprit);
+		buf_printf(out, ": %s", tried_kinds[tried->fate].sentence);
+		if (tried->measure && tried->fate == TRIED_WANDER)
+			buf_printf(out, " of %.3g%%", tried->limit);
+		else if (tried->measure && tried->fate != TRIED_STANDS)
+			buf_printf(out, " (%s %.3g, limit %.3g)", tried->measure, tried->measured,
+				tried->limit);
 	}
 	if (why->end != WHY_ACCEPTED && why->said) {
 		buf_text(out, "; ");
@@ -203,7 +177,8 @@ static void json_tried(struct buf *out, const struct why *why)
 		json_put_number(out, "pvalue", tried->pvalue);
 		json_put_number(out, "mean_before", tried->mean_before);
 		json_put_number(out, "mean_after", tried->mean_after);
-		json_put_number(out, "forward_change_percent", percent_of(tried));
+		json_put_number(out, "forward_change_percent",
+			100 * (tried->mean_after / tried->mean_before - 1)); /* or null */
 		json_put_text(out, "fate", tried_kinds[tried->fate].name);
 		json_put_text(out, "reason", tried_kinds[tried->fate].sentence);
 		json_put_text(out, "measure", tried->measure);
@@ -289,16 +264,6 @@ static void json_record(struct buf *out, const char *key, const struct change_re
 		buf_text(out, "null");
 }
 
-/* Reports about the test and the series, apart from changes, and the range of the points. */
-static void json_health(struct buf *out, const struct why *why)
-{
-	json_put_strings(out, "clusters", &why->clusters);
-	json_put_text(out, "problem", why->condition ? why->condition->text : NULL);
-	json_put_time(out, "ended", why->vanished ? why->vanished->ended : WHEN_NEVER);
-	json_put_time(out, "last_point", why->last != WHEN_ALWAYS ? why->last : WHEN_NEVER);
-	json_put_time(out, "newest_of_test", why->newest != WHEN_ALWAYS ? why->newest : WHEN_NEVER);
-}
-
 static void json_quiet(struct buf *out, const struct why *why)
 {
 	const struct silence *silence = why->silence;
@@ -317,19 +282,6 @@ static void json_quiet(struct buf *out, const struct why *why)
 	json_put_time(out, "silenced_until", silence || why->mute ? why->quiet_until : WHEN_NEVER);
 }
 
-static void json_verdict(struct buf *out, const struct why *why)
-{
-	const char *word = gives_reason(why) ? confirm_word(why->reason) : NULL;
-	struct buf reason = {0};
-
-	json_put_text(out, "verdict", word ? word : why_texts[why->end].name);
-	json_put_text(out, "dropped_by",
-		why->end == WHY_DETECTOR ? tried_kinds[why->culprit->fate].name : NULL);
-	put_reason(&reason, why);
-	json_put_text(out, "reason", reason.data);
-	buf_free(&reason);
-}
-
 static void json_environment(struct buf *out, const struct environment_event *event)
 {
 	struct buf words = {0};
@@ -343,17 +295,6 @@ static void json_environment(struct buf *out, const struct environment_event *ev
 	}
 	json_put_text(out, "announced_in", words.data);
 	buf_free(&words);
-}
-
-/* What there is of a series without data. */
-static void json_absent(struct buf *out, const struct why *why)
-{
-	json_put_text(out, "series", why->absent);
-	json_put_text(out, "source", why->test->source->name);
-	json_put_text(out, "query", why->question);
-	json_put_text(out, "answer", why->notice);
-	json_put_time(out, "since", why->since != WHEN_ALWAYS ? why->since : WHEN_NEVER);
-	json_put_time(out, "until", why->until);
 }
 
 static void json_series(struct buf *out, const struct why *why)
@@ -400,10 +341,33 @@ static void json_series(struct buf *out, const struct why *why)
 
 void why_put_json(struct buf *out, const struct why *why)
 {
+	const char *word = gives_reason(why) ? confirm_word(why->reason) : NULL;
+	struct buf reason = {0};
+
 	json_open(out, "test", why->test->name);
-	(why->series ? json_series : json_absent)(out, why);
-	json_health(out, why);
+	if (why->series) {
+		json_series(out, why);
+	} else { /* what there is of a series without data */
+		json_put_text(out, "series", why->absent);
+		json_put_text(out, "source", why->test->source->name);
+		json_put_text(out, "query", why->question);
+		json_put_text(out, "answer", why->notice);
+		json_put_time(out, "since", why->since != WHEN_ALWAYS ? why->since : WHEN_NEVER);
+		json_put_time(out, "until", why->until);
+	}
+	/* Reports about the test and the series, apart from changes, and the range of the points.
+	 */
+	json_put_strings(out, "clusters", &why->clusters);
+	json_put_text(out, "problem", why->condition ? why->condition->text : NULL);
+	json_put_time(out, "ended", why->vanished ? why->vanished->ended : WHEN_NEVER);
+	json_put_time(out, "last_point", why->last != WHEN_ALWAYS ? why->last : WHEN_NEVER);
+	json_put_time(out, "newest_of_test", why->newest != WHEN_ALWAYS ? why->newest : WHEN_NEVER);
 	json_put_bool(out, "state", why->has_state);
-	json_verdict(out, why);
+	json_put_text(out, "verdict", word ? word : why_texts[why->end].name);
+	json_put_text(out, "dropped_by",
+		why->end == WHY_DETECTOR ? tried_kinds[why->culprit->fate].name : NULL);
+	put_reason(&reason, why);
+	json_put_text(out, "reason", reason.data);
+	buf_free(&reason);
 	buf_text(out, "}\n");
 }

@@ -16,11 +16,6 @@
 
 enum { NAMES_SHOWN = 5 };
 
-static bool is_called(const char *text, const char *name, size_t length)
-{
-	return strlen(text) == length && memcmp(text, name, length) == 0;
-}
-
 /* Whether the identity belongs to the metric named before the requested labels, and has these
  * labels. */
 static bool has_labels(const char *identity, const char *metric, const char *asked)
@@ -30,11 +25,12 @@ static bool has_labels(const char *identity, const char *metric, const char *ask
 	while (length > 0 && asked[length - 1] == ' ')
 		length--;
 	return (length == 0 || (own == length && memcmp(identity, asked, own) == 0) ||
-		       (metric && is_called(metric, asked, length))) &&
+		       (metric && strlen(metric) == length &&
+			       memcmp(metric, asked, length) == 0)) &&
 	       label_has_asked(identity, asked);
 }
 
-static bool is_meant(const struct series *series, const char *name)
+bool why_means(const struct series *series, const char *name)
 {
 	const char *metric = series->metric ? series->metric->name : NULL;
 
@@ -49,7 +45,7 @@ static const char *list_names(
 	const char *list;
 
 	for (size_t i = 0, shown = 0; i < data->count; i++) {
-		if (!all && !is_meant(&data->series[i], name))
+		if (!all && !why_means(&data->series[i], name))
 			continue;
 		if (shown == NAMES_SHOWN) {
 			buf_text(&text, ", ...");
@@ -62,7 +58,7 @@ static const char *list_names(
 	return list;
 }
 
-static const char *hint(
+const char *why_hint(
 	const struct test *test, const struct dataset *data, const char *name, struct arena *arena)
 {
 	const char **names = arena_array(arena, data->count + test->metric_count, sizeof *names),
@@ -173,14 +169,6 @@ static const char *known_series(const struct why_request *request, const struct 
 	return one;
 }
 
-static bool is_configured(const struct test *test, const char *metric)
-{
-	for (size_t i = 0; i < test->metric_count; i++)
-		if (strcmp(test->metrics[i].name, metric) == 0)
-			return true;
-	return false;
-}
-
 static bool refuse(struct arena *arena, const struct dataset *data, const char *name, size_t count,
 	const struct test *test, struct error *error)
 {
@@ -191,7 +179,8 @@ static bool refuse(struct arena *arena, const struct dataset *data, const char *
 			name, test->name, count, list_names(data, name, false, arena));
 	return error_set(error, ERROR_USAGE,
 		"test \"%s\" has no metric \"%.100s\"; it has %zu: %s%s", test->name, name,
-		data->count, list_names(data, name, true, arena), hint(test, data, name, arena));
+		data->count, list_names(data, name, true, arena),
+		why_hint(test, data, name, arena));
 }
 
 bool why_find(struct arena *arena, const struct query *query, const struct why_request *request,
@@ -200,7 +189,7 @@ bool why_find(struct arena *arena, const struct query *query, const struct why_r
 	const struct dataset *data = &query->data;
 	const struct series *one = NULL;
 	const char *known;
-	bool any = false;
+	bool any = false, configured = false;
 	size_t count = 0;
 
 	for (size_t i = 0; i < data->count; i++) {
@@ -213,7 +202,7 @@ bool why_find(struct arena *arena, const struct query *query, const struct why_r
 			count = 1;
 			break;
 		}
-		if (!is_meant(series, request->metric))
+		if (!why_means(series, request->metric))
 			continue;
 		one = series;
 		count++;
@@ -221,7 +210,9 @@ bool why_find(struct arena *arena, const struct query *query, const struct why_r
 	known = count == 0 ? known_series(request, why) : NULL;
 	if (count == 0 && known)
 		return end_absent(query, request, known, any ? WHY_ENDED : WHY_NO_DATA, why);
-	if (count == 0 && (data->count == 0 || is_configured(why->test, request->metric)))
+	for (size_t i = 0; i < why->test->metric_count; i++)
+		configured |= strcmp(why->test->metrics[i].name, request->metric) == 0;
+	if (count == 0 && (data->count == 0 || configured))
 		return end_absent(query, request, NULL, WHY_NO_DATA, why);
 	if (count != 1)
 		return refuse(arena, data, request->metric, count, why->test, error);

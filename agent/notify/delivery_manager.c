@@ -38,7 +38,7 @@ static void orphan(void *context, struct outgoing *outgoing)
 		LOG_TEXT("receiver", delivery->receiver),
 		LOG_TEXT("destination", delivery->destination), LOG_TEXT("key", delivery->key),
 		LOG_TEXT("what", outgoing->what ? outgoing->what : ""));
-	metrics_add(agent->metrics, METRIC_DELIVERIES, 1, delivery->receiver, "rerouted");
+	metrics_count(agent->metrics, METRIC_DELIVERIES, delivery->receiver, "rerouted");
 	*dropped = (struct delivery){.id = delivery->id,
 		.problem = "receiver is not configured",
 		.attempts = delivery->attempts,
@@ -114,7 +114,7 @@ void delivery_manager_unwritten(const struct delivery_manager *delivery_manager,
 	log_event(LEVEL_ERROR,
 		retried ? "cannot render message, will retry" : "cannot render message, not sent",
 		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error->text));
-	metrics_add(agent->metrics, METRIC_DELIVERIES, 1, receiver->name, "unwritten");
+	metrics_count(agent->metrics, METRIC_DELIVERIES, receiver->name, "unwritten");
 	agent->misconfigured = true;
 }
 
@@ -203,7 +203,7 @@ void delivery_manager_collect(struct delivery_manager *delivery_manager)
 			if (strcmp(queue->receiver, name) == 0)
 				length += queue->count;
 		metrics_set(delivery_manager->agent->metrics, METRIC_DELIVERY_QUEUE_LENGTH,
-			(double)length, name, NULL);
+			(double)length, name);
 	}
 }
 
@@ -251,8 +251,8 @@ static void gained(
 		const struct delivery *delivery = &restored->deliveries.items[i];
 
 		if (delivery->begun && shards->has[fleet_shard_of_receiver(delivery->receiver)])
-			metrics_add(delivery_manager->agent->metrics, METRIC_CLAIMS_EXPIRED, 1,
-				NULL, NULL);
+			metrics_add(
+				delivery_manager->agent->metrics, METRIC_CLAIMS_EXPIRED, 1, NULL);
 	}
 	add_ours(delivery_manager, &restored->deliveries);
 }

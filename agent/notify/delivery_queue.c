@@ -42,7 +42,7 @@ static bool has_destination(const struct receiver *receiver, const char *destina
 
 static void count(const struct delivery_queue *queue, const char *result)
 {
-	metrics_add(queue->agent->metrics, METRIC_DELIVERIES, 1, queue->receiver, result);
+	metrics_count(queue->agent->metrics, METRIC_DELIVERIES, queue->receiver, result);
 }
 
 static void leave_for_next_run(struct delivery_queue *queue)

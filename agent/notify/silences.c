@@ -382,13 +382,13 @@ static void set_metrics(struct silences *silences)
 		ahead += silences->items[i]->silence.from > silences->now &&
 			 !is_over(silences->items[i], silences->now);
 	}
-	metrics_set(metrics, METRIC_SILENCES, (double)live, "active", NULL);
-	metrics_set(metrics, METRIC_SILENCES, (double)ahead, "pending", NULL);
-	metrics_set(metrics, METRIC_SILENCED, (double)silences->held, NULL, NULL);
+	metrics_set(metrics, METRIC_SILENCES, (double)live, "active");
+	metrics_set(metrics, METRIC_SILENCES, (double)ahead, "pending");
+	metrics_set(metrics, METRIC_SILENCED, (double)silences->held, NULL);
 	metrics_set(metrics, METRIC_SILENCED_AGE,
 		silences->oldest == WHEN_NEVER ? 0
 					       : (double)(silences->now - silences->oldest) / 1000,
-		NULL, NULL);
+		NULL);
 }
 
 static void count_held(struct silences *silences, struct change_record *const *records)

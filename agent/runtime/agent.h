@@ -40,8 +40,8 @@ void config_ref_release(struct config_ref *config_ref); /* accepts NULL */
 struct config_ref *config_ref_of(
 	struct config *config, const struct strings *names, struct error *error);
 
-/* The same as the `release` of a task, whose `holder` is the reference. */
-void config_ref_release_task(void *config_ref);
+/* Holds it until the task is released. */
+void config_ref_hold_for(struct config_ref *config_ref, struct task *task);
 
 struct agent;
 

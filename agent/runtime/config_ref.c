@@ -46,32 +46,25 @@ static bool check_receivers(const struct config *config, const char *topic, stru
 	return true;
 }
 
-static bool select_tests(struct config *config, const struct strings *names,
-	const struct test *const **tests, size_t *count, struct error *error)
-{
-	if (config->missing)
-		return error_set(error, ERROR_USAGE, "%s", config->missing);
-	if (config->test_count == 0)
-		return error_set(error, ERROR_USAGE, "%s: no tests configured", config->path);
-	if (!config_select(config, names, config->arena, tests, count, error))
-		return false;
-	for (size_t i = 0; i < *count; i++)
-		if (!check_receivers(config, (*tests)[i]->name, error))
-			return false;
-	for (size_t i = 0; i < config->group_count; i++)
-		if (config->groups[i].cluster &&
-			!check_receivers(config, config->groups[i].name, error))
-			return false;
-	return true;
-}
-
 struct config_ref *config_ref_of(
 	struct config *config, const struct strings *names, struct error *error)
 {
 	const struct test *const *tests;
-	size_t count;
+	size_t count = 0;
+	bool good = false;
 
-	if (select_tests(config, names, &tests, &count, error))
+	if (config->missing)
+		error_set(error, ERROR_USAGE, "%s", config->missing);
+	else if (config->test_count == 0)
+		error_set(error, ERROR_USAGE, "%s: no tests configured", config->path);
+	else
+		good = config_select(config, names, config->arena, &tests, &count, error);
+	for (size_t i = 0; good && i < count; i++)
+		good = check_receivers(config, tests[i]->name, error);
+	for (size_t i = 0; good && i < config->group_count; i++)
+		good = !config->groups[i].cluster ||
+		       check_receivers(config, config->groups[i].name, error);
+	if (good)
 		return config_ref_new(config, tests, count);
 	config_free(config);
 	return NULL;
@@ -92,7 +85,13 @@ void config_ref_release(struct config_ref *config_ref)
 		config_free(config_ref->config);
 }
 
-void config_ref_release_task(void *config_ref)
+static void release(void *holder)
 {
-	config_ref_release(config_ref);
+	config_ref_release(holder);
+}
+
+void config_ref_hold_for(struct config_ref *config_ref, struct task *task)
+{
+	task->release = release;
+	task->holder = config_ref_hold(config_ref);
 }

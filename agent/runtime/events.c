@@ -63,26 +63,21 @@ static void keep(struct events *events, const char *kind, struct buf *data)
 		events->news(events->context);
 }
 
-/* Combines the events of the last second that were not sent. */
-static void tell_rest(struct events *events)
-{
-	struct buf data = {0};
-
-	if (events->untold == 0)
-		return;
-	buf_printf(&data, "{\"count\": %zu}", events->untold);
-	events->untold = 0;
-	events->told++;
-	keep(events, "changes", &data);
-}
-
 static void second_over(void *context)
 {
 	struct events *events = context;
 
+	struct buf data = {0};
+
 	events->second = engine_now(events->agent->engine);
 	events->told = 0;
-	tell_rest(events);
+	if (events->untold == 0)
+		return;
+	/* One event for those of the last second that were not sent. */
+	buf_printf(&data, "{\"count\": %zu}", events->untold);
+	events->untold = 0;
+	events->told++;
+	keep(events, "changes", &data);
 }
 
 /* Takes the data. */
@@ -146,44 +141,20 @@ static struct buf change_of(
 	return data;
 }
 
-static void tell_record(struct events *events, const struct change_record *record)
+/* `triage`, `item`: NULL: unknown. */
+static void tell_change(struct events *events, int64_t id, const char *test,
+	enum change_state state, const struct announcement *item, const char *triage, bool known)
 {
-	const struct announcement *item = &record->item;
-	struct buf data = change_of(item->id, item->test, item->metric, record->state);
+	struct buf data = change_of(id, test, item ? item->metric : NULL, state);
 
-	json_put_text(&data, "triage", triage_name(record->triage.state));
-	json_put_bool(&data, "regression", announcement_verdict(item) > 0);
-	json_put_bool(&data, "known", record->confirmed);
-	buf_char(&data, '}');
-	tell(events, "change", &data);
-}
-
-/* Updates of a candidate from run to run are no events. */
-static void tell_update(
-	struct events *events, const char *test, const struct change_record_update *update)
-{
-	struct buf data;
-
-	if (update->state == CHANGE_CANDIDATE)
-		return;
-	data = change_of(
-		update->id, test, update->item ? update->item->metric : NULL, update->state);
-	json_put_text(&data, "triage", NULL);
-	if (update->item)
-		json_put_bool(&data, "regression", announcement_verdict(update->item) > 0);
+	json_put_text(&data, "triage", triage);
+	if (item)
+		json_put_bool(&data, "regression", announcement_verdict(item) > 0);
 	else
 		json_put_text(&data, "regression", NULL);
-	json_put_bool(&data, "known", true);
+	json_put_bool(&data, "known", known);
 	buf_char(&data, '}');
 	tell(events, "change", &data);
-}
-
-static void tell_recorded(struct events *events, const struct store_record *call)
-{
-	for (size_t i = 0; i < call->records.count; i++)
-		tell_record(events, &call->records.items[i]);
-	for (size_t i = 0; i < call->update_count; i++)
-		tell_update(events, call->test, &call->updates[i]);
 }
 
 static void tell_triage(struct events *events, const struct record_rows *records)
@@ -202,29 +173,28 @@ static void tell_triage(struct events *events, const struct record_rows *records
 	}
 }
 
-static void tell_silence(struct events *events, const struct store_silence *call)
-{
-	const struct silence *silence = &call->written;
-	struct buf data = {0};
-
-	buf_printf(&data, "{\"id\": %" PRId64, silence->id);
-	json_put_text(&data, "matchers", silence->matchers);
-	json_put_time(&data, "from", silence->from);
-	json_put_time(&data, "until", silence->until);
-	json_put_bool(&data, "ended", silence->ended != 0);
-	json_put_text(&data, "owner", silence->owner);
-	buf_char(&data, '}');
-	tell(events, "silence", &data);
-}
-
 /* The begin and end of a run are no events for watchers. */
-static void tell_bisection(struct events *events, const struct bisection_rows *rows)
+static void tell_bisection(struct events *events, const struct store_call *answered)
 {
+	const struct store_bisection_ask *ask = (const struct store_bisection_ask *)answered;
+	const struct store_bisection_begin *begin = (const struct store_bisection_begin *)answered;
+	const struct store_bisection_write *write = (const struct store_bisection_write *)answered;
+	const struct store_bisection_say *say = (const struct store_bisection_say *)answered;
+	const struct bisection_rows *rows = NULL;
+	const struct bisection_row *row;
 	struct buf data = {0};
-	const struct bisection_row *row = rows->items;
 
-	if (rows->count == 0)
+	if (answered->work == &store_bisection_ask_work && ask->added)
+		rows = &ask->rows;
+	else if (answered->work == &store_bisection_begin_work && begin->begun)
+		rows = &begin->rows;
+	else if (answered->work == &store_bisection_write_work && !write->gone)
+		rows = &write->rows;
+	else if (answered->work == &store_bisection_say_work && say->taken && say->cancel)
+		rows = &say->rows;
+	if (!rows || rows->count == 0)
 		return;
+	row = rows->items;
 	buf_printf(&data, "{\"id\": %" PRId64 ", \"change\": %" PRId64, row->id, row->change);
 	json_put_text(&data, "test", row->test);
 	json_put_text(&data, "metric", row->metric);
@@ -234,41 +204,45 @@ static void tell_bisection(struct events *events, const struct bisection_rows *r
 	tell(events, "bisection", &data);
 }
 
-static const struct bisection_rows *bisections_of(const struct store_call *answered)
-{
-	const struct store_bisection_ask *ask = (const struct store_bisection_ask *)answered;
-	const struct store_bisection_begin *begin = (const struct store_bisection_begin *)answered;
-	const struct store_bisection_write *write = (const struct store_bisection_write *)answered;
-	const struct store_bisection_say *say = (const struct store_bisection_say *)answered;
-
-	if (answered->work == &store_bisection_ask_work)
-		return ask->added ? &ask->rows : NULL;
-	if (answered->work == &store_bisection_begin_work)
-		return begin->begun ? &begin->rows : NULL;
-	if (answered->work == &store_bisection_write_work)
-		return write->gone ? NULL : &write->rows;
-	if (answered->work == &store_bisection_say_work)
-		return say->taken && say->cancel ? &say->rows : NULL;
-	return NULL;
-}
-
 void events_store(struct agent *agent, const struct store_call *answered)
 {
 	const struct store_triage *triage = (const struct store_triage *)answered;
 	const struct store_silence *silence = (const struct store_silence *)answered;
+	const struct store_record *recorded =
+		answered->work == &store_record_work ? (const struct store_record *)answered : NULL;
+	const struct silence *written = &silence->written;
+	struct buf data = {0};
 
 	if (!agent->events || answered->failed)
 		return;
-	if (bisections_of(answered))
-		tell_bisection(agent->events, bisections_of(answered));
-	if (answered->work == &store_record_work)
-		tell_recorded(agent->events, (const struct store_record *)answered);
-	else if (answered->work == &store_triage_work && triage->changed > 0 && !triage->dry_run)
+	tell_bisection(agent->events, answered);
+	for (size_t i = 0; recorded && i < recorded->records.count; i++) {
+		const struct change_record *record = &recorded->records.items[i];
+
+		tell_change(agent->events, record->item.id, record->item.test, record->state,
+			&record->item, triage_name(record->triage.state), record->confirmed);
+	}
+	for (size_t i = 0; recorded && i < recorded->update_count; i++) {
+		const struct change_record_update *update = &recorded->updates[i];
+
+		if (update->state != CHANGE_CANDIDATE) /* those from run to run are no events */
+			tell_change(agent->events, update->id, recorded->test, update->state,
+				update->item, NULL, true);
+	}
+	if (answered->work == &store_triage_work && triage->changed > 0 && !triage->dry_run)
 		tell_triage(agent->events, &triage->records);
 	else if (answered->work == &store_reopen_due_work)
 		tell_triage(agent->events, &((const struct store_reopen_due *)answered)->records);
-	else if (answered->work == &store_silence_work && silence->found)
-		tell_silence(agent->events, silence);
+	if (answered->work != &store_silence_work || !silence->found)
+		return;
+	buf_printf(&data, "{\"id\": %" PRId64, written->id);
+	json_put_text(&data, "matchers", written->matchers);
+	json_put_time(&data, "from", written->from);
+	json_put_time(&data, "until", written->until);
+	json_put_bool(&data, "ended", written->ended != 0);
+	json_put_text(&data, "owner", written->owner);
+	buf_char(&data, '}');
+	tell(agent->events, "silence", &data);
 }
 
 void events_test(struct agent *agent, const char *test, bool failing, const char *problem)

@@ -79,17 +79,17 @@ struct metrics;
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);
 
-/* Pass NULL for labels that the metric does not have. Counters must not decrease, gauges may. */
-void metrics_add(struct metrics *metrics, enum metric_id id, double value, const char *first,
-	const char *second);
-void metrics_set(struct metrics *metrics, enum metric_id id, double value, const char *first,
-	const char *second);
-void metrics_observe(struct metrics *metrics, enum metric_id id, double value, const char *first,
-	const char *second);
+/* `label`: NULL for a metric without one. Counters must not decrease, gauges may. */
+void metrics_add(struct metrics *metrics, enum metric_id id, double value, const char *label);
+void metrics_set(struct metrics *metrics, enum metric_id id, double value, const char *label);
+void metrics_observe(struct metrics *metrics, enum metric_id id, double value, const char *label);
+
+/* Adds 1 to a counter with two labels. */
+void metrics_count(
+	struct metrics *metrics, enum metric_id id, const char *first, const char *second);
 
 /* The value, of a histogram the sum; 0 if there is none. */
-double metrics_value(
-	struct metrics *metrics, enum metric_id id, const char *first, const char *second);
+double metrics_value(struct metrics *metrics, enum metric_id id, const char *label);
 
 /* Drops the values of a gauge for which `keep`, called with the first label's value, is false. */
 typedef bool metrics_keep(void *context, const char *first);

@@ -29,14 +29,6 @@ static const char *const endings[] = {
 	[TYPE_HISTOGRAM] = "",
 };
 
-static void print_number(struct buf *out, double value)
-{
-	char text[NUMBER_TEXT];
-
-	number_format(value, text);
-	buf_text(out, isnan(value) ? "NaN" : isinf(value) ? (value > 0 ? "+Inf" : "-Inf") : text);
-}
-
 /* With `quote`, quotation marks are escaped, too. */
 static void print_escaped(struct buf *out, const char *text, bool quote)
 {
@@ -62,6 +54,7 @@ static void print_label(struct buf *out, const char *name, const char *value, bo
 static void print_sample(struct buf *out, const struct metric_row *row,
 	const struct metric_child *child, const char *suffix, const char *le, double value)
 {
+	char text[NUMBER_TEXT];
 	bool first = true;
 
 	buf_printf(out, "%s%s", row->name, suffix);
@@ -69,16 +62,11 @@ static void print_sample(struct buf *out, const struct metric_row *row,
 		print_label(out, row->labels[i], child->values[i], &first);
 	if (le)
 		print_label(out, "le", le, &first);
-	buf_text(out, first ? " " : "} ");
-	print_number(out, value);
-	buf_char(out, '\n');
-}
-
-static void print_bound(enum metrics_format format, double bound, char out[NUMBER_TEXT + 2])
-{
-	number_format(bound, out);
-	if (format == METRICS_OPENMETRICS && !strchr(out, '.'))
-		strcat(out, ".0");
+	number_format(value, text);
+	buf_printf(out, "%s%s\n", first ? " " : "} ",
+		isnan(value)   ? "NaN"
+		: isinf(value) ? (value > 0 ? "+Inf" : "-Inf")
+			       : text);
 }
 
 static void print_histogram(struct buf *out, enum metrics_format format,
@@ -91,7 +79,9 @@ static void print_histogram(struct buf *out, enum metrics_format format,
 
 		count += child->buckets[i];
 		if (i < METRIC_BUCKETS)
-			print_bound(format, metric_bounds[i], le);
+			number_format(metric_bounds[i], le);
+		if (format == METRICS_OPENMETRICS && i < METRIC_BUCKETS && !strchr(le, '.'))
+			strcat(le, ".0");
 		print_sample(out, row, child, "_bucket", le, (double)count);
 	}
 	print_sample(out, row, child, "_sum", NULL, child->value);

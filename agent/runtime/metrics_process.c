@@ -59,20 +59,20 @@ void metrics_collect_process(struct metrics *metrics)
 	struct rlimit limit;
 	double count;
 
-	metrics_set(metrics, METRIC_PROCESS_CPU, seconds_of(CLOCK_PROCESS_CPUTIME_ID), NULL, NULL);
+	metrics_set(metrics, METRIC_PROCESS_CPU, seconds_of(CLOCK_PROCESS_CPUTIME_ID), NULL);
 	if (read_stat(&process)) {
 		double age = seconds_of(CLOCK_BOOTTIME) -
 			     (double)process.started / (double)sysconf(_SC_CLK_TCK);
 
 		/* Rounded to the ticks' precision, so that it stays constant. */
 		metrics_set(metrics, METRIC_PROCESS_START_TIME,
-			round((seconds_of(CLOCK_REALTIME) - age) * 10) / 10, NULL, NULL);
-		metrics_set(metrics, METRIC_PROCESS_VIRTUAL, (double)process.bytes, NULL, NULL);
+			round((seconds_of(CLOCK_REALTIME) - age) * 10) / 10, NULL);
+		metrics_set(metrics, METRIC_PROCESS_VIRTUAL, (double)process.bytes, NULL);
 		metrics_set(metrics, METRIC_PROCESS_RESIDENT,
-			(double)process.pages * (double)sysconf(_SC_PAGESIZE), NULL, NULL);
+			(double)process.pages * (double)sysconf(_SC_PAGESIZE), NULL);
 	}
 	if (count_descriptors(&count))
-		metrics_set(metrics, METRIC_PROCESS_OPEN_FDS, count, NULL, NULL);
+		metrics_set(metrics, METRIC_PROCESS_OPEN_FDS, count, NULL);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-		metrics_set(metrics, METRIC_PROCESS_MAX_FDS, (double)limit.rlim_cur, NULL, NULL);
+		metrics_set(metrics, METRIC_PROCESS_MAX_FDS, (double)limit.rlim_cur, NULL);
 }

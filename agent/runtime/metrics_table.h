@@ -13,9 +13,9 @@ enum metric_type { TYPE_COUNTER, TYPE_GAUGE, TYPE_INFO, TYPE_HISTOGRAM };
 struct metric_row {
 	const char *name; /* counters end with _total, infos with _info */
 	enum metric_type type;
+	const char *help;
 	const char *labels[METRIC_LABELS];
 	const char *unit; /* the suffix of the name before _total, or NULL */
-	const char *help;
 };
 
 extern const struct metric_row metric_rows[METRIC_COUNT];

@@ -241,33 +241,6 @@ static void start_next(struct repositories *all)
 		begin(next);
 }
 
-static struct lookup *find(
-	struct repositories *all, const char *path, const char *from, const char *to)
-{
-	struct lookup *lookup = all->first;
-
-	while (lookup && !(order_same(lookup->path, path) && order_same(lookup->from, from) &&
-				 order_same(lookup->to, to)))
-		lookup = lookup->next;
-	return lookup;
-}
-
-static struct lookup *lookup_new(
-	struct repositories *all, const char *path, const char *from, const char *to)
-{
-	struct lookup *lookup = memory_new(1, sizeof *lookup);
-	struct arena *arena = arena_new();
-
-	*lookup = (struct lookup){.all = all,
-		.next = all->first,
-		.arena = arena,
-		.path = arena_strdup(arena, path),
-		.from = arena_strdup(arena, from),
-		.to = arena_strdup(arena, to)};
-	all->first = lookup;
-	return lookup;
-}
-
 static const char *refusal(const char *from, const char *to)
 {
 	if (!to)
@@ -281,7 +254,7 @@ void repository_commits(struct repositories *all, const char *path, const char *
 	const char *to, repository_done *done, void *context)
 {
 	const char *problem = refusal(from, to);
-	struct lookup *lookup;
+	struct lookup *lookup = NULL;
 	struct asker *asker;
 
 	if (problem) {
@@ -289,13 +262,26 @@ void repository_commits(struct repositories *all, const char *path, const char *
 		return;
 	}
 	forget_old(all);
-	lookup = find(all, path, from, to);
+	for (struct lookup *at = all->first; at && !lookup; at = at->next)
+		if (order_same(at->path, path) && order_same(at->from, from) &&
+			order_same(at->to, to))
+			lookup = at;
 	if (lookup && lookup->state == LOOKUP_READY) {
 		done(context, &lookup->commits);
 		return;
 	}
-	if (!lookup)
-		lookup = lookup_new(all, path, from, to);
+	if (!lookup) {
+		struct arena *arena = arena_new();
+
+		lookup = memory_new(1, sizeof *lookup);
+		*lookup = (struct lookup){.all = all,
+			.next = all->first,
+			.arena = arena,
+			.path = arena_strdup(arena, path),
+			.from = arena_strdup(arena, from),
+			.to = arena_strdup(arena, to)};
+		all->first = lookup;
+	}
 	asker = memory_new(1, sizeof *asker);
 	*asker = (struct asker){done, context, lookup->askers};
 	lookup->askers = asker;

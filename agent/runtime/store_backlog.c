@@ -60,15 +60,6 @@ static void ask_again(void *context)
 	ask_next(backlog);
 }
 
-static void put_back(struct store_backlog *backlog, struct store_call *call)
-{
-	call->next = backlog->first;
-	if (!backlog->first)
-		backlog->last = &call->next;
-	backlog->first = call;
-	engine_after(backlog->agent->engine, ASK_AGAIN, ask_again, backlog);
-}
-
 static void answered(struct store_call *call)
 {
 	struct wrapped wrapped = *(const struct wrapped *)call->context;
@@ -77,7 +68,11 @@ static void answered(struct store_call *call)
 
 	agent->stateless |= call->failed && !call->fenced;
 	if (call->failed && !call->fenced && !agent->once && !agent->stopping) {
-		put_back(backlog, call);
+		call->next = backlog->first;
+		if (!backlog->first)
+			backlog->last = &call->next;
+		backlog->first = call;
+		engine_after(agent->engine, ASK_AGAIN, ask_again, backlog);
 		return;
 	}
 	call->reply = wrapped.reply;

@@ -20,14 +20,6 @@ static void probe(void *context)
 		store_client_call(agent, store_probe_new());
 }
 
-static void probe_soon(struct agent *agent)
-{
-	agent->probe.call = probe;
-	agent->probe.context = agent;
-	if (!agent->once)
-		engine_alarm(agent->engine, &agent->probe, engine_now(agent->engine) + PROBE_AGAIN);
-}
-
 /* A successful read does not prove that the store can be written, nor does a client's mistake that
  * it cannot. */
 static void note_state(struct agent *agent, const struct store_call *call)
@@ -41,21 +33,14 @@ static void note_state(struct agent *agent, const struct store_call *call)
 		log_message(LEVEL_INFO, "state store available again");
 	if (call->failed) {
 		agent->store_error = *call->error;
-		probe_soon(agent);
+		agent->probe.call = probe;
+		agent->probe.context = agent;
+		if (!agent->once)
+			engine_alarm(agent->engine, &agent->probe,
+				engine_now(agent->engine) + PROBE_AGAIN);
 	} else {
 		agent->store_error.kind = ERROR_NONE;
 	}
-}
-
-static void note_counts(struct agent *agent, const struct store_call *call)
-{
-	const struct store_counts *counts = call->counts;
-
-	if (call->failed || !counts)
-		return;
-	for (int state = 1; state < CHANGE_STATES; state++)
-		metrics_set(agent->metrics, METRIC_CHANGES, (double)counts->states[state],
-			change_state_names[state], NULL);
 }
 
 static size_t triages_at(const char *test)
@@ -74,37 +59,28 @@ void agent_triaged(struct agent *agent)
 		agent->triages[i]++;
 }
 
-static void note_triage(struct agent *agent, const struct store_call *call)
-{
-	const struct store_triage *triage = (const struct store_triage *)call;
-
-	if (call->failed || call->work != &store_triage_work || triage->changed == 0)
-		return;
-	for (size_t i = 0; i < triage->records.count; i++)
-		agent->triages[triages_at(triage->records.items[i].item.test)]++;
-}
-
-static void note_fence(struct agent *agent, const struct store_call *call)
-{
-	if (agent->shared_state)
-		agent->shared_state->ends(agent, call);
-	if (!call->fenced)
-		return;
-	metrics_add(agent->metrics, METRIC_FENCED_WRITES, 1, NULL, NULL);
-	log_event(LEVEL_INFO, "write rejected: another agent holds the lease",
-		LOG_INT("shard", call->shard));
-}
-
 static void answered(struct store_call *call)
 {
 	struct agent *agent = call->owner;
+	const struct store_triage *triage = (const struct store_triage *)call;
+	const struct store_counts *counts = call->failed ? NULL : call->counts;
 
 	engine_release(agent->engine);
 	agent->asked--;
-	note_fence(agent, call);
+	if (agent->shared_state)
+		agent->shared_state->ends(agent, call);
+	if (call->fenced) {
+		metrics_add(agent->metrics, METRIC_FENCED_WRITES, 1, NULL);
+		log_event(LEVEL_INFO, "write rejected: another agent holds the lease",
+			LOG_INT("shard", call->shard));
+	}
 	note_state(agent, call);
-	note_counts(agent, call);
-	note_triage(agent, call);
+	for (int state = 1; counts && state < CHANGE_STATES; state++)
+		metrics_set(agent->metrics, METRIC_CHANGES, (double)counts->states[state],
+			change_state_names[state]);
+	if (!call->failed && call->work == &store_triage_work && triage->changed > 0)
+		for (size_t i = 0; i < triage->records.count; i++)
+			agent->triages[triages_at(triage->records.items[i].item.test)]++;
 	events_store(agent, call);
 	if (agent->seen)
 		agent->seen(agent->seer, call);
@@ -129,12 +105,10 @@ void store_client_collect(struct agent *agent)
 
 	if (!store_traffic(agent->store, &traffic))
 		return;
-	metrics_set(
-		agent->metrics, METRIC_STATE_ROUND_TRIPS, (double)traffic.round_trips, NULL, NULL);
-	metrics_set(agent->metrics, METRIC_STATE_SECONDS, traffic.seconds, NULL, NULL);
-	metrics_set(
-		agent->metrics, METRIC_STATE_CONNECTIONS, (double)traffic.connections, NULL, NULL);
-	metrics_set(agent->metrics, METRIC_STATE_RETRIES, (double)traffic.retries, NULL, NULL);
+	metrics_set(agent->metrics, METRIC_STATE_ROUND_TRIPS, (double)traffic.round_trips, NULL);
+	metrics_set(agent->metrics, METRIC_STATE_SECONDS, traffic.seconds, NULL);
+	metrics_set(agent->metrics, METRIC_STATE_CONNECTIONS, (double)traffic.connections, NULL);
+	metrics_set(agent->metrics, METRIC_STATE_RETRIES, (double)traffic.retries, NULL);
 }
 
 int64_t agent_now(const struct agent *agent)

@@ -8,10 +8,10 @@
 #include "agent/base/dict.h"
 #include "agent/base/when.h"
 #include "agent/base/zone.h"
+#include "agent/monitor/condition.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/router.h"
 #include "agent/service/letters.h"
-#include "agent/service/remote_tests.h"
 #include "notifiers/body.h"
 
 enum {
@@ -104,16 +104,6 @@ static bool leads_to(const struct notify_route *route, size_t receiver)
 	return false;
 }
 
-/* A receiver without routes gets a digest of everything routed. */
-static void prepare_routes(struct making *making, const struct receiver *receiver)
-{
-	const struct config *config = making->letter->agent->config;
-
-	making->router = router_new(config);
-	making->routed =
-		config->routes && leads_to(config->routes, (size_t)(receiver - config->receivers));
-}
-
 /* For a receiver without routes. */
 static bool concerns_topic(const struct making *making, const char *topic)
 {
@@ -133,16 +123,6 @@ static bool concerns(struct making *making, const struct change_record *record)
 	told = router_route(making->router, record, KINDS, true, making->arena);
 	return router_find(&told,
 		       agent_receiver(making->letter->agent, making->letter->receiver)) != NULL;
-}
-
-static bool concerns_test(struct making *making, const struct test *test)
-{
-	struct strings told;
-
-	if (!making->routed)
-		return concerns_topic(making, test->name);
-	told = router_route_notices(making->router, &test->name, 1, KINDS, making->arena);
-	return letter_goes_to(&told, making->letter->receiver);
 }
 
 /* Adds a line to the last section if that has this title, else to a new one. */
@@ -332,29 +312,33 @@ static void add_silenced_improvement(struct making *making, struct change_record
 static void add_lacking(void *context, const struct scheduler_test *seen)
 {
 	struct making *making = context;
-	struct scheduler_test known = remote_test_state(
-		making->letter->agent, seen, &making->letter->lists[LIST_OPEN]->health);
-	const struct scheduler_test *state = &known;
-	const struct test *test = state->test;
-	const char *source = test->server ? test->server->name : test->source->name;
+	struct scheduler_test state = letter_test(seen, &making->letter->lists[LIST_OPEN]->health);
+	const struct test *test = state.test;
+	struct strings told;
+	const char *source = condition_source(test);
 	struct buf line = {0};
 
-	if (!concerns_test(making, test))
+	if (making->routed) {
+		told = router_route_notices(making->router, &test->name, 1, KINDS, making->arena);
+		if (!letter_goes_to(&told, making->letter->receiver))
+			return;
+	} else if (!concerns_topic(making, test->name)) {
 		return;
-	if (state->down_since != 0) {
+	}
+	if (state.down_since != 0) {
 		if (dict_get(&making->sources, source))
 			return;
 		*dict_place(&making->sources, source) = test;
 		buf_clean(&line, source, NAME_MOST);
 		buf_text(&line, " is down");
-	} else if (state->failing) {
+	} else if (state.failing) {
 		buf_clean(&line, test->name, NAME_MOST);
 		buf_text(&line, " fails");
-		if (state->problem) {
+		if (state.problem) {
 			buf_text(&line, ": ");
-			buf_clean(&line, state->problem, NAME_MOST);
+			buf_clean(&line, state.problem, NAME_MOST);
 		}
-	} else if (state->stale) {
+	} else if (state.stale) {
 		buf_clean(&line, test->name, NAME_MOST);
 		buf_text(&line, " has no new data");
 	} else {
@@ -389,16 +373,22 @@ static const char *headline(struct making *making)
 
 static void write(struct letter *letter, const struct receiver *receiver)
 {
-	struct making writing = {.letter = letter, .arena = letter->arena}, *making = &writing;
+	const struct config *config = letter->agent->config;
+	/* A receiver without routes gets a digest of everything routed. */
+	struct making writing = {.letter = letter,
+		.arena = letter->arena,
+		.router = router_new(config),
+		.routed = config->routes &&
+			  leads_to(config->routes, (size_t)(receiver - config->receivers)),
+		.sources.arena = letter->arena};
+	struct making *making = &writing;
 
-	prepare_routes(making, receiver);
 	add_open(making);
 	each(making, LIST_UPDATED, add_new);
 	each(making, LIST_UPDATED, add_recovered);
 	each(making, LIST_ACCEPTED, add_accepted);
 	each(making, LIST_OPEN, add_silenced);
 	each(making, LIST_UPDATED, add_silenced_improvement);
-	making->sources.arena = making->arena;
 	scheduler_each(letter->scheduler, add_lacking, making);
 	router_free(making->router);
 	letter->notice.subject = "digest";

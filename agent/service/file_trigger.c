@@ -74,19 +74,6 @@ struct file_trigger *file_trigger_new(struct agent *agent, struct scheduler *sch
 	return files;
 }
 
-static struct table *table_new(size_t room)
-{
-	struct arena *arena = arena_new();
-	struct table *table = arena_alloc(arena, sizeof *table);
-
-	*table = (struct table){.arena = arena,
-		.items = arena_array(arena, room, sizeof *table->items),
-		.paths.arena = arena,
-		.wds.arena = arena,
-		.names.arena = arena};
-	return table;
-}
-
 void file_trigger_free(struct file_trigger *files)
 {
 	if (!files)
@@ -156,17 +143,6 @@ static void add_test(const struct file_trigger *files, struct table *table, cons
 	*place = item;
 }
 
-static struct table *build(const struct file_trigger *files)
-{
-	const struct config_ref *config_ref = files->agent->config_ref;
-	struct table *table = table_new(config_ref->test_count);
-
-	for (size_t i = 0; i < config_ref->test_count; i++)
-		if (config_ref->tests[i]->watched && !config_ref->tests[i]->unsupported)
-			add_test(files, table, config_ref->tests[i]);
-	return table;
-}
-
 static void note_write(const struct file_trigger *files, const struct watched *item)
 {
 	if (!scheduler_elsewhere(
@@ -174,9 +150,22 @@ static void note_write(const struct file_trigger *files, const struct watched *i
 		scheduler_written(files->scheduler, item->test);
 }
 
-/* Folders that have appeared or were replaced: earlier writes in them went unnoticed. */
-static void note_replaced(const struct file_trigger *files, const struct table *table)
+static void rebuild(struct file_trigger *files)
 {
+	const struct config_ref *config_ref = files->agent->config_ref;
+	const struct folder *folder = files->table ? files->table->folders : NULL;
+	struct arena *arena = arena_new();
+	struct table *table = arena_alloc(arena, sizeof *table);
+
+	*table = (struct table){.arena = arena,
+		.items = arena_array(arena, config_ref->test_count, sizeof *table->items),
+		.paths.arena = arena,
+		.wds.arena = arena,
+		.names.arena = arena};
+	for (size_t i = 0; i < config_ref->test_count; i++)
+		if (config_ref->tests[i]->watched && !config_ref->tests[i]->unsupported)
+			add_test(files, table, config_ref->tests[i]);
+	/* Folders that have appeared or were replaced: earlier writes in them went unnoticed. */
 	for (size_t i = 0; i < table->count; i++) {
 		const struct watched *item = &table->items[i];
 		const struct folder *before = folder_before(files, item->folder->path);
@@ -184,24 +173,9 @@ static void note_replaced(const struct file_trigger *files, const struct table *
 		if (before && item->folder->wd >= 0 && before->wd != item->folder->wd)
 			note_write(files, item);
 	}
-}
-
-static void forget_folders(const struct file_trigger *files, const struct table *table)
-{
-	const struct folder *folder = files->table ? files->table->folders : NULL;
-
 	for (; folder; folder = folder->next)
-		if (folder->wd >= 0 &&
-			!dict_get(&table->wds, key_of(table->arena, folder->wd, NULL)))
+		if (folder->wd >= 0 && !dict_get(&table->wds, key_of(arena, folder->wd, NULL)))
 			inotify_rm_watch(files->fd, folder->wd);
-}
-
-static void rebuild(struct file_trigger *files)
-{
-	struct table *table = build(files);
-
-	note_replaced(files, table);
-	forget_folders(files, table);
 	if (files->table)
 		arena_free(files->table->arena);
 	files->table = table;

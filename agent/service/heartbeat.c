@@ -8,11 +8,12 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/dict.h"
+#include "agent/base/order.h"
 #include "agent/base/utf8.h"
 #include "agent/fleet/fleet.h"
+#include "agent/monitor/condition.h"
 #include "agent/monitor/power.h"
 #include "agent/service/letters.h"
-#include "agent/service/remote_tests.h"
 
 enum {
 	CHANGES_MOST = 1000, /* counted at most */
@@ -36,10 +37,8 @@ struct lack {
 };
 
 struct survey {
-	const struct agent *agent;
-	const char *receiver;
-	const struct health_rows *health; /* of tests that run elsewhere */
-	struct dict sources;              /* already counted */
+	const struct letter *letter;
+	struct dict sources; /* already counted */
 	size_t tests, elsewhere, read, series, points;
 	struct lack down, failing, stale;
 	double *smallest; /* percent, of the series that were measured */
@@ -53,37 +52,30 @@ static void add_lack(struct lack *lack, const char *name)
 			(int)utf8_cut(name, LONGEST), name);
 }
 
-static void add_measured(struct survey *survey, const struct scheduler_test *state)
-{
-	if (state->measured == 0)
-		return;
-	survey->smallest = memory_resize(
-		survey->smallest, survey->measured + state->measured, sizeof *survey->smallest);
-	memcpy(survey->smallest + survey->measured, state->smallest,
-		state->measured * sizeof *survey->smallest);
-	survey->measured += state->measured;
-	survey->measured_tests++;
-}
-
 static void survey_test(void *context, const struct scheduler_test *seen)
 {
 	struct survey *survey = context;
 	const struct test *test = seen->test;
-	const char *source = test->server ? test->server->name : test->source->name;
-	bool elsewhere = remote_test_is(survey->agent, test);
-	struct scheduler_test known;
-	const struct scheduler_test *state = &known;
+	const char *source = condition_source(test);
+	const struct scheduler_test known = letter_test(seen, &survey->letter->lists[0]->health),
+				    *state = &known;
 
-	if (!letter_goes_to(&test->notify, survey->receiver))
+	if (!letter_goes_to(&test->notify, survey->letter->receiver))
 		return;
-	known = remote_test_state(survey->agent, seen, survey->health);
 	survey->tests++;
-	survey->elsewhere += elsewhere;
-	survey->read += elsewhere ? state->down_since == 0 && !state->failing
-				  : state->last_run != 0 && !state->failing;
+	survey->elsewhere += state->elsewhere != NULL;
+	survey->read += !state->failing &&
+			(state->elsewhere ? state->down_since == 0 : state->last_run != 0);
 	survey->series += state->series;
 	survey->points += state->points;
-	add_measured(survey, state);
+	if (state->measured > 0) {
+		survey->smallest = memory_resize(survey->smallest,
+			survey->measured + state->measured, sizeof *survey->smallest);
+		memcpy(survey->smallest + survey->measured, state->smallest,
+			state->measured * sizeof *survey->smallest);
+		survey->measured += state->measured;
+		survey->measured_tests++;
+	}
 	if (state->down_since != 0 && !dict_get(&survey->sources, source)) {
 		*dict_place(&survey->sources, source) = test;
 		add_lack(&survey->down, source);
@@ -105,13 +97,6 @@ static void put_lack(struct buf *out, struct lack *lack, const char *one, const 
 	buf_free(&lack->names);
 }
 
-static int compare(const void *a, const void *b)
-{
-	const double *one = a, *other = b;
-
-	return (*one > *other) - (*one < *other);
-}
-
 static void put_percent(struct buf *out, double percent)
 {
 	buf_printf(out, "%s%.0f%%", isfinite(percent) ? "" : "over ",
@@ -129,7 +114,7 @@ static void put_smallest(struct buf *out, struct survey *survey)
 			buf_text(out, "; smallest detectable change unknown");
 		return;
 	}
-	qsort(survey->smallest, n, sizeof *survey->smallest, compare);
+	qsort(survey->smallest, n, sizeof *survey->smallest, order_numbers);
 	buf_text(out, "; smallest detectable change: ");
 	put_percent(out, sizes[(n - 1) / 2]);
 	if (sizes[n - 1] > sizes[(n - 1) / 2]) {
@@ -142,34 +127,23 @@ static void put_smallest(struct buf *out, struct survey *survey)
 	free(survey->smallest);
 }
 
-/* Changes of the receiver's tests found in the last week. */
-static size_t count_changes(const struct letter *letter)
-{
-	const struct store_list *list = letter->lists[0];
-	size_t count = 0;
-
-	for (size_t i = 0; i < list->records.count; i++) {
-		const struct change_record *record = &list->records.items[i];
-
-		count += record->first_seen >= list->filter.updated &&
-			 record->state != CHANGE_CANDIDATE && record->state != CHANGE_WITHDRAWN &&
-			 letter_goes_to(config_notify(letter->agent->config, record->item.test),
-				 letter->receiver);
-	}
-	return count;
-}
-
 static void write(struct letter *letter, const struct receiver *receiver)
 {
 	const struct store_list *list = letter->lists[0];
-	struct survey survey = {.agent = letter->agent,
-		.receiver = receiver->name,
-		.health = &list->health,
-		.sources = {.arena = letter->arena}};
-	size_t changes = count_changes(letter);
+	struct survey survey = {.letter = letter, .sources = {.arena = letter->arena}};
+	size_t changes = 0; /* of the receiver's tests, found in the last week */
 	struct buf text = {0}, *out = &text;
 	bool well;
 
+	(void)receiver;
+	for (size_t i = 0; i < list->records.count; i++) {
+		const struct change_record *record = &list->records.items[i];
+
+		changes += record->first_seen >= list->filter.updated &&
+			   record->state != CHANGE_CANDIDATE && record->state != CHANGE_WITHDRAWN &&
+			   letter_goes_to(config_notify(letter->agent->config, record->item.test),
+				   letter->receiver);
+	}
 	scheduler_each(letter->scheduler, survey_test, &survey);
 	well = survey.down.count + survey.failing.count + survey.stale.count == 0;
 	buf_printf(out, "hunter-c is running: read %zu of %zu tests ", survey.read, survey.tests);

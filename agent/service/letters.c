@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/fleet/fleet.h"
-#include "agent/service/remote_tests.h"
+#include "agent/monitor/condition.h"
 
 enum {
 	LOOK_AGAIN = 1000,     /* ms, while waiting for the first runs */
@@ -172,33 +172,6 @@ static void arm(struct letters *letters, int64_t wait)
 		engine_alarm(agent->engine, &letters->alarm, engine_now(agent->engine) + wait);
 }
 
-struct ran {
-	const struct agent *agent;
-	bool all;
-};
-
-static void note_run(void *context, const struct scheduler_test *state)
-{
-	struct ran *ran = context;
-
-	ran->all &= state->last_run != 0 || remote_test_is(ran->agent, state->test);
-}
-
-static bool have_run(const struct letters *letters)
-{
-	struct ran ran = {letters->agent, true};
-
-	scheduler_each(letters->scheduler, note_run, &ran);
-	return ran.all || engine_now(letters->agent->engine) - letters->started >= WAIT_MOST;
-}
-
-/* The first list has the memory of all. */
-static void free_letter(struct letter *letter)
-{
-	for (size_t i = letter->asked + 1; i-- > 0;)
-		store_call_free(&letter->lists[i]->call);
-}
-
 /* False: it could not be rendered; it is retried. */
 static bool send(struct letter *letter, const struct receiver *receiver)
 {
@@ -214,6 +187,33 @@ static bool send(struct letter *letter, const struct receiver *receiver)
 		return false;
 	sent_of(letter->letters, letter->kind, receiver->name)->last = letter->now;
 	return true;
+}
+
+static const struct condition *find_condition(
+	const struct health_rows *health, enum condition_kind kind, const char *name)
+{
+	for (size_t i = 0; i < health->condition_count; i++)
+		if (health->conditions[i].kind == kind &&
+			strcmp(condition_name(&health->conditions[i]), name) == 0)
+			return &health->conditions[i];
+	return NULL;
+}
+
+struct scheduler_test letter_test(
+	const struct scheduler_test *state, const struct health_rows *health)
+{
+	const struct condition *down, *failing;
+	struct scheduler_test known = *state;
+
+	if (!state->elsewhere)
+		return known;
+	down = find_condition(health, CONDITION_SOURCE, condition_source(state->test));
+	failing = find_condition(health, CONDITION_TEST, state->test->name);
+	known.down_since = down ? down->since : 0;
+	known.failing = failing != NULL;
+	known.problem = failing ? failing->text : NULL;
+	known.stale = find_condition(health, CONDITION_STALE, state->test->name) != NULL;
+	return known;
 }
 
 static void ask(struct letter *letter);
@@ -238,7 +238,8 @@ static void listed(struct store_list *list)
 	if (!good)
 		sent_of(letters, letter->kind, letter->receiver)->again =
 			engine_now(letter->agent->engine) + TRY_AGAIN;
-	free_letter(letter);
+	for (size_t i = letter->asked + 1; i-- > 0;) /* the first has the memory of all */
+		store_call_free(&letter->lists[i]->call);
 	letters_look(letters);
 }
 
@@ -276,11 +277,17 @@ static void begin(
 	ask(letter);
 }
 
+static void note_run(void *context, const struct scheduler_test *state)
+{
+	*(bool *)context &= state->last_run != 0 || state->elsewhere;
+}
+
 void letters_look(struct letters *letters)
 {
 	const struct receiver *receiver = NULL;
 	const struct letter_kind *due;
 	struct store_queue *begun;
+	bool ran = true;
 	int64_t wait;
 
 	if (letters->asking || letters->agent->stopping)
@@ -297,7 +304,10 @@ void letters_look(struct letters *letters)
 		store_client_call(letters->agent, &begun->call);
 	else
 		store_call_free(&begun->call);
-	if (due && have_run(letters))
+	if (due)
+		scheduler_each(letters->scheduler, note_run, &ran);
+	ran |= engine_now(letters->agent->engine) - letters->started >= WAIT_MOST;
+	if (due && ran)
 		begin(letters, due, receiver);
 	else
 		arm(letters, due ? LOOK_AGAIN : wait);

@@ -66,4 +66,9 @@ extern const struct letter_kind digest_letter, heartbeat_letter;
 /* Whether the receiver is among them. */
 bool letter_goes_to(const struct strings *receivers, const char *receiver);
 
+/* The state of a test; if another agent runs it, as far as the state has it: a condition is stored
+ * when it is reported. Series and points of such a test are unknown. */
+struct scheduler_test letter_test(
+	const struct scheduler_test *state, const struct health_rows *health);
+
 #endif

@@ -4,6 +4,7 @@
  */
 #include "agent/service/reload.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,30 +93,23 @@ void reloader_free(struct reloader *reloader)
 	free(reloader);
 }
 
-/* The first error, and the number of further ones. */
-static void set_error(struct load *load)
-{
-	const struct problems *problems = &load->problems;
-	size_t first = 0;
-
-	while (first < problems->count && problems->items[first].warning)
-		first++;
-	error_set(&load->error, ERROR_USAGE, "%s",
-		first < problems->count ? problems->items[first].text : "cannot be read");
-	if (problems->errors > 1)
-		error_prefix(&load->error, "%zu errors, the first: ", problems->errors);
-}
-
 /* On a worker. */
 static void read_configuration(void *context)
 {
 	struct load *load = context;
-	const struct reloader *reloader = load->reloader;
-	const struct reloader_options *options = &reloader->options;
+	const struct problems *problems = &load->problems;
+	const struct reloader_options *options = &load->reloader->options;
 	struct config *config = config_load(load->path, &options->source, &load->problems);
 
-	if (!config) {
-		set_error(load);
+	if (!config) { /* the first error, and the number of further ones */
+		size_t first = 0;
+
+		while (first < problems->count && problems->items[first].warning)
+			first++;
+		error_set(&load->error, ERROR_USAGE, "%s",
+			first < problems->count ? problems->items[first].text : "cannot be read");
+		if (problems->errors > 1)
+			error_prefix(&load->error, "%zu errors, the first: ", problems->errors);
 		return;
 	}
 	/* Unreadable files are a warning at the start, where a user sees it, but an error here: the
@@ -136,52 +130,41 @@ static void answer_waiters(struct waiter *waiters, const struct reload_report *r
 	waiters_free(waiters);
 }
 
-/* Restores the old value of a setting that cannot change; true if they differed. */
-static bool keep_setting(struct config *config, const struct agent_settings *old, const char *name)
-{
-	const struct field *field = field_find(agent_fields, name);
-	struct buf is = {0}, was = {0};
-	bool differs;
-
-	field_print(field, &config->agent, &is);
-	field_print(field, old, &was);
-	differs = strcmp(is.data ? is.data : "", was.data ? was.data : "") != 0;
-	buf_free(&is);
-	buf_free(&was);
-	if (!differs)
-		return false;
-	if (field->type == FIELD_LIST) {
-		const struct strings *list = (const void *)((const char *)old + field->offset);
-		const char **items = arena_array(config->arena, list->count, sizeof *items);
-		struct strings *place = (void *)((char *)&config->agent + field->offset);
-
-		for (size_t i = 0; i < list->count; i++)
-			items[i] = arena_strdup(config->arena, list->items[i]);
-		*place = (struct strings){items, list->count};
-	} else if (field->type == FIELD_STRING) {
-		const char *const *text = (const void *)((const char *)old + field->offset);
-		const char **place = (void *)((char *)&config->agent + field->offset);
-
-		*place = arena_strdup(config->arena, *text);
-	} else {
-		memcpy((char *)&config->agent + field->offset, (const char *)old + field->offset,
-			sizeof(int64_t));
-	}
-	return true;
-}
-
+/* Restores the old values of settings that cannot change. */
 static void keep_settings(struct load *load, struct reload_report *report)
 {
 	static const char *const names[] = {"listen", "metrics_listen", "socket_mode",
 		"socket_owner", "web_config", "external_url", "state", "jobs"};
 	enum { COUNT = sizeof names / sizeof *names };
-	const struct agent *agent = load->reloader->agent;
+	const struct agent_settings *old = &load->reloader->agent->config->agent;
+	struct config *config = load->config_ref->config;
 	const char **kept = arena_array(load->arena, COUNT, sizeof *kept);
 
-	for (size_t i = 0; i < COUNT; i++)
-		if (keep_setting(load->config_ref->config, &agent->config->agent, names[i]))
+	for (size_t i = 0; i < COUNT; i++) {
+		const struct field *field = field_find(agent_fields, names[i]);
+		struct buf is = {0}, was = {0};
+		struct error error;
+
+		field_print(field, &config->agent, &is);
+		field_print(field, old, &was);
+		if (strcmp(is.data ? is.data : "", was.data ? was.data : "") != 0) {
+			bool parsed = true;
+
+			memset((char *)&config->agent + field->offset, 0,
+				field->type == FIELD_LIST     ? sizeof(struct strings)
+				: field->type == FIELD_STRING ? sizeof(char *)
+							      : sizeof(int64_t));
+			if (was.length > 0)
+				parsed = field_parse(
+					field, &config->agent, was.data, config->arena, &error);
+			assert(parsed);
+			(void)parsed;
 			kept[report->kept.count++] =
 				arena_printf(load->arena, "agent.%s", names[i]);
+		}
+		buf_free(&is);
+		buf_free(&was);
+	}
 	report->kept.items = kept;
 }
 
@@ -205,53 +188,16 @@ static void compare_tests(struct load *load, struct reload_report *report)
 	report->removed = before->test_count - found;
 }
 
-static void list_problems(struct load *load, struct reload_report *report)
-{
-	const struct problems *problems = &load->problems;
-	const char **items = arena_array(load->arena, problems->count, sizeof *items);
-
-	for (size_t i = 0; i < problems->count; i++)
-		items[i] = problems->items[i].text;
-	report->problems = (struct strings){items, problems->count};
-}
-
-static void log_problems(const struct load *load, const struct reload_report *report)
-{
-	const struct problems *problems = &load->problems;
-
-	for (size_t i = 0; i < problems->count && i < LOGGED_MOST; i++)
-		log_answer(problems->items[i].warning ? LEVEL_WARN : LEVEL_ERROR, "configuration",
-			LOG_TEXT("problem", problems->items[i].text));
-	if (problems->count > LOGGED_MOST)
-		log_answer(LEVEL_WARN,
-			"configuration has more problems: `hunter-c validate` lists them all",
-			LOG_INT("problems", problems->count));
-	for (size_t i = 0; i < report->kept.count; i++)
-		log_answer(LEVEL_WARN, "setting changes only with a restart",
-			LOG_TEXT("setting", report->kept.items[i]));
-}
-
-static void log_report(const struct reload_report *report)
-{
-	if (report->loaded)
-		log_answer(LEVEL_INFO, "configuration reloaded", LOG_INT("tests", report->tests),
-			LOG_INT("added", report->added), LOG_INT("removed", report->removed),
-			LOG_INT("changed", report->changed));
-	else
-		log_answer(LEVEL_ERROR, "configuration not reloaded, keeping the previous one",
-			LOG_TEXT("problem", report->problem));
-}
-
 /* The metrics of the configuration in use and of the last reload. */
 static void note_metrics(struct agent *agent, const struct reload_report *report)
 {
 	struct metrics *metrics = agent->metrics;
 
-	metrics_set(metrics, METRIC_RELOAD_SUCCESSFUL, !report->problem, NULL, NULL);
+	metrics_set(metrics, METRIC_RELOAD_SUCCESSFUL, !report->problem, NULL);
 	if (!report->loaded)
 		return;
-	metrics_set(metrics, METRIC_RELOAD_TIME, (double)(agent_now(agent) / 1000), NULL, NULL);
-	metrics_set(metrics, METRIC_CONFIG_HASH, (double)(agent->config->hash >> 16), NULL, NULL);
+	metrics_set(metrics, METRIC_RELOAD_TIME, (double)(agent_now(agent) / 1000), NULL);
+	metrics_set(metrics, METRIC_CONFIG_HASH, (double)(agent->config->hash >> 16), NULL);
 }
 
 /* Returns why agent.web_config was not adopted, or NULL. */
@@ -278,7 +224,13 @@ static void conclude(
 	struct reloader *reloader, struct waiter *waiters, const struct reload_report *report)
 {
 	note_metrics(reloader->agent, report);
-	log_report(report);
+	if (report->loaded)
+		log_answer(LEVEL_INFO, "configuration reloaded", LOG_INT("tests", report->tests),
+			LOG_INT("added", report->added), LOG_INT("removed", report->removed),
+			LOG_INT("changed", report->changed));
+	else
+		log_answer(LEVEL_ERROR, "configuration not reloaded, keeping the previous one",
+			LOG_TEXT("problem", report->problem));
 	if (reloader->options.ended)
 		reloader->options.ended(reloader->options.context, report);
 	answer_waiters(waiters, report);
@@ -312,12 +264,17 @@ static void loaded(void *context)
 	struct load *load = context;
 	struct reloader *reloader = load->reloader;
 	struct reload_report report = {.loaded = load->config_ref != NULL};
+	const struct problems *problems = &load->problems;
+	const char **items;
 
 	if (load == reloader->stuck || reloader->agent->stopping) {
 		drop(load == reloader->stuck ? &reloader->stuck : &reloader->load);
 		return;
 	}
-	list_problems(load, &report);
+	items = arena_array(load->arena, problems->count, sizeof *items);
+	for (size_t i = 0; i < problems->count; i++)
+		items[i] = problems->items[i].text;
+	report.problems = (struct strings){items, problems->count};
 	if (report.loaded) {
 		keep_settings(load, &report);
 		compare_tests(load, &report);
@@ -325,7 +282,16 @@ static void loaded(void *context)
 	} else {
 		report.problem = load->error.text;
 	}
-	log_problems(load, &report);
+	for (size_t i = 0; i < problems->count && i < LOGGED_MOST; i++)
+		log_answer(problems->items[i].warning ? LEVEL_WARN : LEVEL_ERROR, "configuration",
+			LOG_TEXT("problem", problems->items[i].text));
+	if (problems->count > LOGGED_MOST)
+		log_answer(LEVEL_WARN,
+			"configuration has more problems: `hunter-c validate` lists them all",
+			LOG_INT("problems", problems->count));
+	for (size_t i = 0; i < report.kept.count; i++)
+		log_answer(LEVEL_WARN, "setting changes only with a restart",
+			LOG_TEXT("setting", report.kept.items[i]));
 	reloader->load = NULL;
 	conclude(reloader, load->waiters, &report);
 	load->waiters = NULL;

@@ -26,17 +26,6 @@ struct systemd {
 	char *problem; /* of the last reload, if it failed */
 };
 
-/* The watchdog's timeout in ms, if it is for this process. */
-static int64_t watchdog_of(config_env *env, void *env_context)
-{
-	const char *time = env(env_context, "WATCHDOG_USEC");
-	const char *process = env(env_context, "WATCHDOG_PID");
-
-	if (!time || (process && strtoll(process, NULL, 10) != getpid()))
-		return 0;
-	return strtoll(time, NULL, 10) / 1000;
-}
-
 static bool set_address(struct systemd *systemd, const char *path)
 {
 	size_t length = strlen(path);
@@ -55,6 +44,8 @@ static bool set_address(struct systemd *systemd, const char *path)
 struct systemd *systemd_new(struct agent *agent, config_env *env, void *env_context)
 {
 	const char *path = env(env_context, "NOTIFY_SOCKET");
+	const char *timeout = env(env_context, "WATCHDOG_USEC");
+	const char *process = env(env_context, "WATCHDOG_PID"); /* for which it is meant */
 	struct systemd *systemd;
 
 	if (!path)
@@ -71,7 +62,8 @@ struct systemd *systemd_new(struct agent *agent, config_env *env, void *env_cont
 		free(systemd);
 		return NULL;
 	}
-	systemd->pulse = watchdog_of(env, env_context) / 2;
+	if (timeout && (!process || strtoll(process, NULL, 10) == getpid()))
+		systemd->pulse = strtoll(timeout, NULL, 10) / 1000 / 2;
 	return systemd;
 }
 
@@ -93,26 +85,20 @@ static void send_state(const struct systemd *systemd, struct buf *text)
 	buf_free(text);
 }
 
-static size_t count_watched(const struct config_ref *config_ref)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < config_ref->test_count; i++)
-		count += !config_ref->tests[i]->unsupported;
-	return count;
-}
-
 /* The status line of `systemctl status`. */
 static void put_status(const struct systemd *systemd, struct buf *text)
 {
 	const struct agent *agent = systemd->agent;
 	const char *problem = agent->store_error.text;
+	size_t tests = 0;
 
 	if (agent->store_error.kind != ERROR_NONE) {
 		buf_printf(text, "STATUS=not ready: %.*s\n", (int)strcspn(problem, "\n"), problem);
 		return;
 	}
-	buf_printf(text, "STATUS=monitoring %zu tests", count_watched(agent->config_ref));
+	for (size_t i = 0; i < agent->config_ref->test_count; i++)
+		tests += !agent->config_ref->tests[i]->unsupported;
+	buf_printf(text, "STATUS=monitoring %zu tests", tests);
 	problem = systemd->problem;
 	if (problem)
 		buf_printf(text, ", reload failed, previous configuration in use: %.*s",

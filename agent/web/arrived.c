@@ -356,8 +356,8 @@ static void run_readers(const struct arrival *arrival)
 	struct buf *out = &arrival->request->buffer;
 
 	metrics_add(api->agent->metrics, METRIC_ARRIVED, (double)(arrived->names - arrived->unread),
-		"yes", NULL);
-	metrics_add(api->agent->metrics, METRIC_ARRIVED, (double)arrived->unread, "no", NULL);
+		"yes");
+	metrics_add(api->agent->metrics, METRIC_ARRIVED, (double)arrived->unread, "no");
 	buf_printf(out, "{\"names\": %zu, \"unread\": %zu, \"count\": %zu, \"tests\": [",
 		arrived->names, arrived->unread, count);
 	for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,5 @@
 /* /api/v1/clusters: the cluster groups with their last rounds, in order of their names, in pages.
  */
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "agent/base/when.h"
@@ -30,61 +28,20 @@ static void put_round(struct buf *out, const struct cluster_round *round)
 	json_put_count(out, "new", round->fresh);
 }
 
-static void put_members(struct buf *out, const struct round_shape *shape)
-{
-	json_put_count(out, "members", shape->count);
-	buf_text(out, ", \"first_members\": [");
-	for (size_t i = 0; i < shape->member_count; i++) {
-		json_open(out, "test", shape->members[i].test);
-		json_put_text(out, "series", shape->members[i].series);
-		buf_char(out, '}');
-	}
-	buf_text(out, "], \"shared\": [");
-	for (size_t i = 0; i < shape->label_count; i++) {
-		json_open(out, "label", shape->labels[i].text);
-		json_put_number(out, "share", shape->labels[i].share);
-		json_put_number(out, "overall", shape->labels[i].overall);
-		buf_char(out, '}');
-	}
-	buf_char(out, ']');
-}
-
-static void put_shape(
-	struct buf *out, const struct cluster_shapes *shapes, const struct round_shape *shape)
-{
-	buf_char(out, '{');
-	json_put_id(out, "change", shape->change > 0 ? shape->change : 0);
-	json_put_time(out, "time", shape->time);
-	buf_printf(out, ", \"sign\": %d, \"direction\": %d", shape->sign, shape->direction);
-	json_put_bool(out, "worse", shape->sign * shape->direction < 0);
-	json_put_number(out, "strength", fabs(shape->regression));
-	json_put_number(out, "size", shape->size);
-	json_put_text(out, "commit_before", shape->commit_before);
-	json_put_text(out, "commit_after", shape->commit_after);
-	json_put_text(out, "version_before", shape->version_before);
-	json_put_text(out, "version_after", shape->version_after);
-	put_members(out, shape);
-	buf_text(out, ", \"centroid\": [");
-	for (size_t i = 0; i < shapes->point_count; i++)
-		buf_printf(out, "%s%.3f", i ? "," : "", (double)shape->centroid[i]);
-	buf_text(out, "]}");
-}
-
 static void put_shapes(struct buf *out, const struct cluster_shapes *shapes)
 {
 	if (!shapes) {
 		buf_text(out, ", \"last\": null");
 		return;
 	}
-	buf_text(out, ",\n   \"last\": {\"times\": [");
-	for (size_t i = 0; i < shapes->point_count; i++)
-		buf_printf(out, "%s%" PRId64, i ? "," : "", shapes->times[i]);
-	buf_char(out, ']');
+	buf_printf(out, ",\n   \"last\": {\"times\": [%s]", shapes->times);
 	put_round(out, &shapes->round);
 	buf_text(out, ", \"clusters\": [");
 	for (size_t i = 0; i < shapes->count; i++) {
 		json_line(out);
-		put_shape(out, shapes, &shapes->items[i]);
+		buf_char(out, '{');
+		json_put_id(out, "change", shapes->items[i].change);
+		buf_printf(out, ", %s}", shapes->items[i].json);
 	}
 	buf_text(out, "]}");
 }

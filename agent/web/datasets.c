@@ -38,8 +38,7 @@ void fetching_begin(struct fetching *fetching, struct agent *agent, struct task 
 {
 	fetching->agent = agent;
 	task->context = fetching;
-	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(agent->config_ref);
+	config_ref_hold_for(agent->config_ref, task);
 }
 
 static void submit_companion(void *context, struct task *task)
@@ -47,8 +46,7 @@ static void submit_companion(void *context, struct task *task)
 	const struct task *own = context;
 	const struct fetching *fetching = own->context;
 
-	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(own->holder);
+	config_ref_hold_for(own->holder, task);
 	engine_submit(fetching->agent->engine, task);
 }
 

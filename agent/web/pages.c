@@ -19,14 +19,13 @@ static void get_metrics(struct http_request *request)
 		const struct agent *agent = pages->api->agent;
 		struct engine_memory memory = engine_memory(agent->engine);
 
-		metrics_set(pages->metrics, METRIC_STORE_SIZE, (double)store_size(agent->store),
-			NULL, NULL);
 		metrics_set(
-			pages->metrics, METRIC_MEMORY_IN_FLIGHT, (double)memory.used, NULL, NULL);
-		metrics_set(pages->metrics, METRIC_MEMORY_WAITS, (double)memory.waits, NULL, NULL);
+			pages->metrics, METRIC_STORE_SIZE, (double)store_size(agent->store), NULL);
+		metrics_set(pages->metrics, METRIC_MEMORY_IN_FLIGHT, (double)memory.used, NULL);
+		metrics_set(pages->metrics, METRIC_MEMORY_WAITS, (double)memory.waits, NULL);
 	}
 	pages->collect(pages->context);
-	metrics_set(pages->metrics, METRIC_READY, !pages->unready(pages->context), NULL, NULL);
+	metrics_set(pages->metrics, METRIC_READY, !pages->unready(pages->context), NULL);
 	metrics_collect_process(pages->metrics);
 	metrics_print(pages->metrics, format, &answer.body);
 	http_answer(request, &answer);

@@ -247,7 +247,7 @@ static void put_sources(const struct api *api, struct arena *arena, struct buf *
 
 static double gauge(const struct agent *agent, enum metric_id id, const char *label)
 {
-	return metrics_value(agent->metrics, id, label, NULL);
+	return metrics_value(agent->metrics, id, label);
 }
 
 static void put_agent(const struct pages *pages, const struct agent *agent, struct buf *out)

@@ -79,8 +79,7 @@ static void begin(struct http_request *request, const struct test *test)
 	task->work = work;
 	task->done = done;
 	api_fetch_begin(&inquiry->fetch, task);
-	why_ask(list, test,
-		why_topics(agent->config, test, task->query.arena, &inquiry->ask.clusters));
+	why_ask(list, agent->config, test);
 	store_client_call(agent, &list->call);
 }
 

@@ -10,9 +10,10 @@
 #include "agent/base/clock.h"
 #include "agent/cli/cli.h"
 #include "agent/fleet/fleet.h"
+#include "agent/fleet/tests.h"
 #include "agent/notify/dispatcher.h"
 #include "agent/notify/follow_ups.h"
-#include "agent/service/remote_tests.h"
+#include "agent/service/letters.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/levels.h"
 #include "tests/unit/scripted_fleet.h"
@@ -606,7 +607,7 @@ static void test_tests_that_run_elsewhere(void **state)
 	struct fixture *f = *state;
 	const struct agent *agent = &f->one.agent;
 	const struct test *test = config_test(agent->config, "db.read");
-	struct scheduler_test seen = {.test = test, .stale = true};
+	struct scheduler_test seen = {.test = test, .elsewhere = "", .stale = true};
 	struct condition failing = {
 		.subject = "test db.read", .kind = CONDITION_TEST, .text = "it fails"};
 	struct health_rows health = {.conditions = &failing, .condition_count = 1};
@@ -615,24 +616,25 @@ static void test_tests_that_run_elsewhere(void **state)
 
 	fleet_script(&f->one.agent, &held, NULL);
 	run_for(f, 1000);
-	assert_true(remote_test_is(agent, test));
-	known = remote_test_state(agent, &seen, &health);
+	assert_false(fleet_runs(agent, test->name));
+	known = letter_test(&seen, &health);
 	assert_true(known.failing && known.down_since == 0 && !known.stale);
 	assert_string_equal(known.problem, "it fails");
 	failing.kind = CONDITION_STALE;
 	failing.subject = "data db.read";
-	known = remote_test_state(agent, &seen, &health);
+	known = letter_test(&seen, &health);
 	assert_true(known.stale && known.down_since == 0 && !known.failing);
 	failing.kind = CONDITION_SOURCE;
 	failing.subject = "source csv";
 	failing.since = 7;
-	known = remote_test_state(agent, &seen, &health);
+	known = letter_test(&seen, &health);
 	assert_true(!known.failing && known.down_since == 7);
 	held.has[fleet_shard_of_test(test->name)] = true;
 	fleet_script(&f->one.agent, &held, NULL);
 	run_for(f, 1000);
-	assert_false(remote_test_is(agent, test));
-	known = remote_test_state(agent, &seen, &health);
+	assert_true(fleet_runs(agent, test->name));
+	seen.elsewhere = NULL;
+	known = letter_test(&seen, &health);
 	assert_true(known.stale && known.down_since == 0 && !known.failing);
 }
 

@@ -52,7 +52,7 @@ static const char *unready(void *context)
 static void collect(void *context)
 {
 	struct world *world = context;
-	metrics_set(world->metrics, METRIC_TESTS, ++world->collected, NULL, NULL);
+	metrics_set(world->metrics, METRIC_TESTS, ++world->collected, NULL);
 }
 
 static struct world *world_of(const struct http_request *request)

@@ -41,14 +41,15 @@ static void test_counters_and_gauges(void **state)
 	holds(metrics, "# TYPE hunter_build_info gauge\nhunter_build_info{version=\"" HUNTER_VERSION
 		       "\",revision=\"");
 	holds(metrics, "\nhunter_missed_runs_total 0\n");
-	metrics_add(metrics, METRIC_RUN_FAILURES, 1, "csv", "data");
-	metrics_add(metrics, METRIC_RUN_FAILURES, 2, "csv", "data");
-	metrics_add(metrics, METRIC_RUN_FAILURES, 1, "prometheus", "data");
-	metrics_set(metrics, METRIC_DELIVERY_QUEUE_LENGTH, 7, "slack", NULL);
-	metrics_add(metrics, METRIC_DELIVERY_QUEUE_LENGTH, -3.5, "slack", NULL);
-	metrics_add(metrics, METRIC_DETECTION_SECONDS, 0.25, NULL, NULL);
-	metrics_set(metrics, METRIC_LAST_PASS, 1795176000.5, NULL, NULL);
-	metrics_set(metrics, METRIC_CHANGES, HUGE_VAL, "known", NULL);
+	metrics_count(metrics, METRIC_RUN_FAILURES, "csv", "data");
+	metrics_count(metrics, METRIC_RUN_FAILURES, "csv", "data");
+	metrics_count(metrics, METRIC_RUN_FAILURES, "csv", "data");
+	metrics_count(metrics, METRIC_RUN_FAILURES, "prometheus", "data");
+	metrics_set(metrics, METRIC_DELIVERY_QUEUE_LENGTH, 7, "slack");
+	metrics_add(metrics, METRIC_DELIVERY_QUEUE_LENGTH, -3.5, "slack");
+	metrics_add(metrics, METRIC_DETECTION_SECONDS, 0.25, NULL);
+	metrics_set(metrics, METRIC_LAST_PASS, 1795176000.5, NULL);
+	metrics_set(metrics, METRIC_CHANGES, HUGE_VAL, "known");
 	holds(metrics, "# TYPE hunter_run_failures_total counter\n"
 		       "hunter_run_failures_total{source=\"csv\",reason=\"data\"} 3\n"
 		       "hunter_run_failures_total{source=\"prometheus\",reason=\"data\"} 1\n");
@@ -65,7 +66,7 @@ static void test_histogram(void **state)
 	struct metrics *metrics = metrics_new();
 	static const double seconds[] = {0.0005, 0.001, 0.002, 0.75, 1, 299, 1000};
 	for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
-		metrics_observe(metrics, METRIC_RUN_DURATION, seconds[i], "csv", NULL);
+		metrics_observe(metrics, METRIC_RUN_DURATION, seconds[i], "csv");
 	holds(metrics, "# TYPE hunter_run_duration_seconds histogram\n"
 		       "hunter_run_duration_seconds_bucket{source=\"csv\",le=\"0.001\"} 2\n"
 		       "hunter_run_duration_seconds_bucket{source=\"csv\",le=\"0.005\"} 3\n");
@@ -82,7 +83,7 @@ static void test_label_values_are_escaped(void **state)
 {
 	(void)state;
 	struct metrics *metrics = metrics_new();
-	metrics_add(metrics, METRIC_RUNS, 1, "a\"b\\c\nd", NULL);
+	metrics_add(metrics, METRIC_RUNS, 1, "a\"b\\c\nd");
 	holds(metrics, "\nhunter_runs_total{source=\"a\\\"b\\\\c\\nd\"} 1\n");
 	metrics_free(metrics);
 }
@@ -95,7 +96,7 @@ static void test_label_sets_are_bounded(void **state)
 		for (int i = 0; i < 500; i++) {
 			char name[16];
 			snprintf(name, sizeof name, "r%d", i);
-			metrics_add(metrics, METRIC_DELIVERIES, 1, name, "sent");
+			metrics_count(metrics, METRIC_DELIVERIES, name, "sent");
 		}
 	holds(metrics, "{receiver=\"r0\",result=\"sent\"} 2\n");
 	holds(metrics, "{receiver=\"r199\",result=\"sent\"} 2\n");
@@ -121,7 +122,7 @@ static void test_gauges_are_kept_apart(void **state)
 	for (int i = 0; i < 300; i++) {
 		char name[16];
 		snprintf(name, sizeof name, "s%d", i);
-		metrics_set(metrics, METRIC_SOURCE_UP, i % 3 == 0, name, NULL);
+		metrics_set(metrics, METRIC_SOURCE_UP, i % 3 == 0, name);
 	}
 	holds(metrics, "\nhunter_source_up{source=\"s298\"} 0\n");
 	holds(metrics, "\nhunter_source_up{source=\"s299\"} 0\n");
@@ -133,7 +134,7 @@ static void test_gauges_are_kept_apart(void **state)
 	assert_null(strstr(text.data, "\"s297\""));
 	assert_null(strstr(text.data, "\"other\""));
 	buf_free(&text);
-	metrics_set(metrics, METRIC_SOURCE_UP, 1, "s297", NULL);
+	metrics_set(metrics, METRIC_SOURCE_UP, 1, "s297");
 	holds(metrics, "\nhunter_source_up{source=\"s297\"} 1\n");
 	metrics_free(metrics);
 }
@@ -162,8 +163,8 @@ static void test_openmetrics(void **state)
 	(void)state;
 	struct metrics *metrics = metrics_new();
 	const enum metrics_format open = METRICS_OPENMETRICS;
-	metrics_add(metrics, METRIC_RUNS, 2, "csv", NULL);
-	metrics_observe(metrics, METRIC_RUN_DURATION, 0.75, "csv", NULL);
+	metrics_add(metrics, METRIC_RUNS, 2, "csv");
+	metrics_observe(metrics, METRIC_RUN_DURATION, 0.75, "csv");
 	holds_as(metrics, open, "# TYPE hunter_build info\nhunter_build_info{version=");
 	holds_as(
 		metrics, open, "# TYPE hunter_runs counter\nhunter_runs_total{source=\"csv\"} 2\n");
@@ -217,15 +218,15 @@ static void test_promtool_finds_nothing_to_say(void **state)
 		skip("promtool is not installed (Debian: apt install prometheus)");
 	}
 	struct metrics *metrics = metrics_new();
-	metrics_set(metrics, METRIC_TESTS, 3, NULL, NULL);
-	metrics_add(metrics, METRIC_RUNS, 1, "csv", NULL);
-	metrics_add(metrics, METRIC_RUN_FAILURES, 1, "csv", "data");
-	metrics_observe(metrics, METRIC_RUN_DURATION, 0.5, "csv", NULL);
-	metrics_observe(metrics, METRIC_SCHEDULE_LAG, 0.5, NULL, NULL);
-	metrics_add(metrics, METRIC_POINTS_READ, 1, "csv", NULL);
-	metrics_set(metrics, METRIC_CHANGES, 1, "known", NULL);
-	metrics_add(metrics, METRIC_DELIVERIES, 1, "slack", "sent");
-	metrics_set(metrics, METRIC_DELIVERY_QUEUE_LENGTH, 1, "slack", NULL);
+	metrics_set(metrics, METRIC_TESTS, 3, NULL);
+	metrics_add(metrics, METRIC_RUNS, 1, "csv");
+	metrics_count(metrics, METRIC_RUN_FAILURES, "csv", "data");
+	metrics_observe(metrics, METRIC_RUN_DURATION, 0.5, "csv");
+	metrics_observe(metrics, METRIC_SCHEDULE_LAG, 0.5, NULL);
+	metrics_add(metrics, METRIC_POINTS_READ, 1, "csv");
+	metrics_set(metrics, METRIC_CHANGES, 1, "known");
+	metrics_count(metrics, METRIC_DELIVERIES, "slack", "sent");
+	metrics_set(metrics, METRIC_DELIVERY_QUEUE_LENGTH, 1, "slack");
 	struct buf text = printed(metrics);
 	FILE *promtool = popen("promtool check metrics 2>&1", "w");
 	fwrite(text.data, 1, text.length, promtool);
