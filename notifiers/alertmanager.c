@@ -13,12 +13,12 @@
 #include <string.h>
 
 #include "agent/base/label.h"
-#include "agent/base/secret.h"
 #include "agent/base/when.h"
+#include "agent/model/json_put.h"
 #include "notifiers/body.h"
 #include "notifiers/http_json.h"
 
-enum { ALERTS_MAX = 1000, NAME_MOST = 200, LABEL_MOST = 1000, TEXT_MOST = 2000, REASON_MOST = 200 };
+enum { ALERTS_MAX = 1000, NAME_MOST = 200, LABEL_MOST = 1000, TEXT_MOST = 2000 };
 enum { MISSED = 4 }; /* alerts end when that many repetitions are missing, as Prometheus' do */
 
 struct alertmanager_options {
@@ -100,10 +100,9 @@ static bool check(const void *context, struct error *error)
 		const char *problem = transfer_url_problem(options->urls.items[i]);
 
 		if (transfer_url_has_user(options->urls.items[i]))
-			return error_set(error, ERROR_USAGE,
-				"urls: user and password are options of their own: username and "
-				"password");
-		if (!problem && strpbrk(options->urls.items[i], "?#"))
+			problem = "user and password are options of their own: username and "
+				  "password";
+		else if (!problem && strpbrk(options->urls.items[i], "?#"))
 			problem = "must not contain ? or #: the API's path is appended";
 		if (problem)
 			return error_set(error, ERROR_USAGE, "urls: %s", problem);
@@ -121,13 +120,6 @@ static bool destinations(
 	if (options->urls.count > 0)
 		*out = options->urls;
 	return true;
-}
-
-static void put_time(struct buf *out, const char *name, int64_t time)
-{
-	char when[WHEN_TEXT];
-
-	buf_printf(out, ",\"%s\":\"%s\"", name, when_format_iso(time, when));
 }
 
 /* The valid name that is nearest to it; a name of our own is "exported_...", as when Prometheus
@@ -179,39 +171,41 @@ static void put_series_labels(
 	buf_free(&taken);
 }
 
-static void put_labels(struct buf *out, const struct announcement *item,
-	const struct alertmanager_options *options)
+static void put_own_labels(struct buf *out, const struct alertmanager_options *options)
 {
-	int verdict = announcement_verdict(item);
-	const char *brace = strchr(item->metric, '{');
-	struct label_text label;
-	const char *at = label_set(item->metric);
-	/* Text in braces is a part of the name unless it is a set of labels. */
-	bool labelled = at && item->members == 0 && label_next(&at, &label);
-	struct buf metric = {0};
-	char id[24];
-
-	(void)snprintf(id, sizeof id, "%lld", (long long)item->id);
-	if (labelled && brace > item->metric)
-		buf_append(&metric, item->metric, (size_t)(brace - item->metric));
-	else
-		buf_text(&metric, item->metric);
-	buf_text(out, "{\"labels\":{");
-	http_json_text(out, "alertname", alert_names[1 + verdict], NAME_MOST);
-	http_json_text(out, "test", item->test, LABEL_MOST);
-	http_json_text(out, "metric", metric.data, LABEL_MOST);
-	http_json_text(out, "verdict", change_verdict_name(verdict), NAME_MOST);
-	http_json_text(
-		out, "severity", verdict > 0 ? severities[options->severity] : "info", NAME_MOST);
-	http_json_text(out, "change", id, NAME_MOST);
-	http_json_text(out, "environment", item->environment, LABEL_MOST);
-	http_json_text(out, "owner", item->owner, LABEL_MOST);
-	put_series_labels(out, item, &options->labels);
 	for (size_t i = 0; i < options->labels.count; i++)
 		http_json_text(out, options->labels.items[i].key, options->labels.items[i].value,
 			LABEL_MOST);
 	buf_char(out, '}');
-	buf_free(&metric);
+}
+
+/* Text in braces is a part of the metric's name unless it is a set of labels. */
+static void put_labels(struct buf *out, const struct announcement *item,
+	const struct alertmanager_options *options)
+{
+	int verdict = announcement_verdict(item);
+	size_t name = strcspn(item->metric, "{");
+	const char *at = label_set(item->metric);
+	struct label_text label;
+	struct buf text = {0};
+
+	if (!at || item->members > 0 || !label_next(&at, &label) || name == 0)
+		name = strlen(item->metric);
+	buf_text(out, "{\"labels\":{");
+	http_json_text(out, "alertname", alert_names[1 + verdict], NAME_MOST);
+	http_json_text(out, "test", item->test, LABEL_MOST);
+	buf_append(&text, item->metric, name);
+	http_json_text(out, "metric", text.data, LABEL_MOST);
+	http_json_text(out, "verdict", change_verdict_name(verdict), NAME_MOST);
+	http_json_text(
+		out, "severity", verdict > 0 ? severities[options->severity] : "info", NAME_MOST);
+	buf_clear(&text);
+	buf_printf(&text, "%lld", (long long)item->id);
+	http_json_lines(out, "change", &text);
+	http_json_text(out, "environment", item->environment, LABEL_MOST);
+	http_json_text(out, "owner", item->owner, LABEL_MOST);
+	put_series_labels(out, item, &options->labels);
+	put_own_labels(out, options);
 }
 
 static void put_level(
@@ -254,13 +248,10 @@ static void put_summary(struct buf *out, const struct announcement *item)
 static void put_rest(struct buf *out, const struct message *alone, size_t left_out)
 {
 	const struct announcement *item = alone->items;
-	const char *status = item->status;
 	const char *suspects = item->compare_url ? item->compare_url : item->commit_url;
 	const char *page = item->dashboard ? item->dashboard : item->page ? item->page : suspects;
 	struct buf text = {0};
-	double levels[CHANGE_LEVELS];
 
-	change_levels(&item->change, levels);
 	/* The API refuses invalid addresses. */
 	if (page)
 		http_json_text(out, "generatorURL", page, LINK_LONGEST);
@@ -274,14 +265,14 @@ static void put_rest(struct buf *out, const struct message *alone, size_t left_o
 		text_size(&text, &item->change);
 		http_json_lines(out, "size", &text);
 	}
-	put_time(out, "since", item->time);
+	json_put_time(out, "since", item->time);
 	text_commits(&text, item, &text_utc);
 	http_json_lines(out, "suspects", &text);
 	http_json_text(out, "suspects_url", suspects, LINK_LONGEST);
 	http_json_text(out, "runbook_url", item->runbook, LINK_LONGEST);
 	http_json_text(out, "dashboard", item->dashboard, LINK_LONGEST);
 	http_json_text(out, "page", item->page, LINK_LONGEST);
-	http_json_text(out, "status", status, TEXT_MOST);
+	http_json_text(out, "status", item->status, TEXT_MOST);
 	if (left_out > 0) {
 		buf_printf(&text,
 			"%zu more change points were found at the same time; hunter-c changes "
@@ -298,10 +289,8 @@ static void render_test(
 	struct buf text = {0};
 
 	buf_text(out, "{\"labels\":{\"alertname\":\"HunterTest\",\"severity\":\"info\"");
-	for (size_t i = 0; i < options->labels.count; i++)
-		http_json_text(out, options->labels.items[i].key, options->labels.items[i].value,
-			LABEL_MOST);
-	buf_text(out, "},\"annotations\":{");
+	put_own_labels(out, options);
+	buf_text(out, ",\"annotations\":{");
 	body_title(&text, message);
 	http_json_lines(out, "summary", &text);
 	buf_text(out, "}}\n");
@@ -313,14 +302,9 @@ static bool render(const struct message *message, const void *options, const cha
 	const struct announcement **items = memory_new(message->count, sizeof *items);
 	size_t count = message->count < ALERTS_MAX ? message->count : ALERTS_MAX;
 
-	(void)destination;
-	if (message->kind == MESSAGE_TEST) {
+	(void)destination, (void)error;
+	if (message->kind == MESSAGE_TEST)
 		render_test(payload, message, options);
-	} else if (!(MESSAGES_OF_CHANGES >> message->kind & 1)) {
-		free(items);
-		return error_set(error, ERROR_DATA, "alertmanager: no alert is about \"%s\"",
-			message_kind_names[message->kind]);
-	}
 	message_select(message, count, items);
 	for (size_t i = 0; i < count; i++) {
 		struct message alone = {.kind = MESSAGE_NEW, .items = items[i], .count = 1};
@@ -342,19 +326,11 @@ struct sent_alert {
 	int64_t from, last; /* ms: when it began to fire, and its latest end */
 };
 
-static const struct announced_change *announced_of(const struct follow_up *follow_up, int64_t id)
-{
-	for (size_t i = 0; i < follow_up->count; i++)
-		if (follow_up->changes[i].item.id == id)
-			return &follow_up->changes[i];
-	return NULL;
-}
-
 /* Start of firing; an alert that had ended starts again. */
-static int64_t began(const struct attempt *attempt, const struct sent_alert *alert)
+static int64_t began(const struct attempt *attempt, int64_t id)
 {
 	const char *receipt = attempt->receipt ? attempt->receipt : "";
-	const char *word = arena_printf(attempt->arena, " %lld=", (long long)alert->id);
+	const char *word = arena_printf(attempt->arena, " %lld=", (long long)id);
 	const char *own = strstr(receipt, word);
 	long long time = strtoll(own ? own + strlen(word) : receipt, NULL, 10);
 
@@ -372,6 +348,7 @@ static int64_t last_end(const struct attempt *attempt, int64_t from)
 static bool read_alert(
 	const struct attempt *attempt, const char *line, size_t length, struct sent_alert *out)
 {
+	const struct follow_up *follow_up = attempt->follow_up;
 	json_t *alert = json_loadb(line, length, 0, NULL);
 	const json_t *labels = json_object_get(alert, "labels");
 	const char *id = json_string_value(json_object_get(labels, "change"));
@@ -380,9 +357,11 @@ static bool read_alert(
 	*out = (struct sent_alert){.labels = arena_strdup(attempt->arena, text)};
 	if (id)
 		out->id = strtoll(id, NULL, 10);
-	out->announced = announced_of(attempt->follow_up, out->id);
+	for (size_t i = 0; i < follow_up->count && !out->announced; i++)
+		if (follow_up->changes[i].item.id == out->id)
+			out->announced = &follow_up->changes[i];
 	out->over = !out->announced || announced_is_over(out->announced);
-	out->from = began(attempt, out);
+	out->from = began(attempt, out->id);
 	out->last = last_end(attempt, out->from);
 	free(text);
 	json_decref(alert);
@@ -424,59 +403,47 @@ static void finish(struct buf *out, const struct attempt *attempt, const struct 
 			when_format_iso(alert->last, when));
 	end = end < alert->last ? end : alert->last;
 	buf_char(out, '}');
-	put_time(out, "startsAt", alert->from);
-	put_time(out, "endsAt", end > alert->from ? end : alert->from);
+	json_put_time(out, "startsAt", alert->from);
+	json_put_time(out, "endsAt", end > alert->from ? end : alert->from);
 	buf_char(out, '}');
 }
 
-/* The current state. Alerts that ended by `firing_for` are left alone: a later message about the
- * same change may have started them again. */
-static void put_sent(struct buf *out, const struct attempt *attempt, const struct sent_alert *alert)
+/*
+ * The body of a request: all alerts of the message, in their current state. Alerts that ended by
+ * `firing_for` are left alone: a later message about the same change may have started them again.
+ */
+static const char *alerts(const struct attempt *attempt)
 {
-	if (!alert->over && attempt->now >= alert->last)
-		return;
-	buf_printf(out, "%s{\"labels\":%s", out->length > 1 ? "," : "", alert->labels);
-	if (alert->announced) {
-		struct message alone = body_of_announced(attempt->arena, alert->announced, 1);
-
-		put_rest(out, &alone, 0);
-	} else {
-		buf_text(out, ",\"annotations\":{");
-	}
-	finish(out, attempt, alert);
-}
-
-static void put_new(struct buf *out, const struct attempt *attempt)
-{
-	const struct sent_alert alert = {
+	const struct sent_alert new = {
 		.from = attempt->now, .last = last_end(attempt, attempt->now)};
+	struct buf out = {0};
+	size_t count = 0;
+	const struct sent_alert *sent = attempt->follow_up ? read_alerts(attempt, &count) : NULL;
 
-	for (const char *line = attempt->payload; *line;) {
+	buf_char(&out, '[');
+	for (size_t i = 0; i < count; i++) {
+		if (!sent[i].over && attempt->now >= sent[i].last)
+			continue;
+		buf_printf(&out, "%s{\"labels\":%s", out.length > 1 ? "," : "", sent[i].labels);
+		if (sent[i].announced) {
+			struct message alone =
+				body_of_announced(attempt->arena, sent[i].announced, 1);
+
+			put_rest(&out, &alone, 0);
+		} else {
+			buf_text(&out, ",\"annotations\":{");
+		}
+		finish(&out, attempt, &sent[i]);
+	}
+	for (const char *line = attempt->follow_up ? "" : attempt->payload; *line;) {
 		size_t length = strcspn(line, "\n");
 
 		if (length > 2) { /* without the braces that `render` wrote last */
-			buf_text(out, out->length > 1 ? "," : "");
-			buf_append(out, line, length - 2);
-			finish(out, attempt, &alert);
+			buf_text(&out, out.length > 1 ? "," : "");
+			buf_append(&out, line, length - 2);
+			finish(&out, attempt, &new);
 		}
 		line += length + (line[length] == '\n');
-	}
-}
-
-/* The body of a request: all alerts of the message. */
-static const char *alerts(const struct attempt *attempt)
-{
-	struct buf out = {0};
-	size_t count;
-
-	buf_char(&out, '[');
-	if (attempt->follow_up) {
-		const struct sent_alert *sent = read_alerts(attempt, &count);
-
-		for (size_t i = 0; i < count; i++)
-			put_sent(&out, attempt, &sent[i]);
-	} else {
-		put_new(&out, attempt);
 	}
 	buf_char(&out, ']');
 	return buf_keep(&out, attempt->arena);
@@ -536,8 +503,6 @@ static bool request(struct attempt *attempt)
 {
 	struct state *state = arena_alloc(attempt->arena, sizeof *state);
 
-	if (!check(attempt->options, attempt->error))
-		return false;
 	*state = (struct state){.urls = addresses(attempt), .body = alerts(attempt)};
 	attempt->state = state;
 	*attempt->next = post(attempt);
@@ -557,32 +522,7 @@ static enum step answer(struct attempt *attempt, const struct reply *reply)
 	return STEP_DONE;
 }
 
-/* A JSON string, or {"code": 601, "message": "..."} */
-static enum step refusal(struct attempt *attempt, const struct reply *reply)
-{
-	json_t *document = json_loadb(reply->body, reply->length, JSON_DECODE_ANY, NULL);
-	const json_t *message = json_object_get(document, "message");
-	const char *words = json_string_value(message ? message : document);
-	enum step step;
-
-	if (words && !http_json_passes(reply->status)) {
-		struct buf clean = {0};
-
-		buf_clean(&clean, secret_cut(attempt->arena, words, REASON_MOST, &reply->secrets),
-			REASON_MOST);
-		step = notifier_fail(attempt, false,
-			reply->status == 400 || reply->status == 422 ? ERROR_DATA : ERROR_USAGE,
-			arena_printf(attempt->arena, "HTTP status %d: %s", reply->status,
-				clean.data ? clean.data : ""));
-		buf_free(&clean);
-	} else {
-		step = http_json_refused(attempt, reply);
-	}
-	json_decref(document);
-	return step;
-}
-
-static const struct http_json shape = {.request = request, .answer = answer, .refusal = refusal};
+static const struct http_json shape = {.request = request, .answer = answer, .explains = true};
 
 /* Whether all alerts that stand are past `firing_for`: Alertmanager knows since they were sent
  * last. */

@@ -74,28 +74,14 @@ static void put_since(
 
 static json_t *body(const struct tracker_request *request, const void *context)
 {
-	const struct github_options *options = context;
-	json_t *body = json_object();
+	static const char *const states[] = {[TRACKER_OPEN] = "open", [TRACKER_CLOSED] = "closed"};
+	const struct tracker_options *options = context;
 
-	if (request->text)
-		json_object_set_new(body, "body", json_string(request->text));
-	if (request->ask == TRACKER_WRITE && request->state != TRACKER_KEEP)
-		json_object_set_new(body, "state",
-			json_string(request->state == TRACKER_OPEN ? "open" : "closed"));
-	if (request->ask != TRACKER_CREATE)
-		return body;
-	json_object_set_new(body, "title", json_string(request->title));
-	if (options->common.labels.count > 0 && !request->bare)
-		json_object_set_new(body, "labels", tracker_array(&options->common.labels));
-	if (options->common.assignees.count > 0 && !request->bare)
-		json_object_set_new(body, "assignees", tracker_array(&options->common.assignees));
-	return body;
-}
-
-static const json_t *list(const json_t *answer, enum tracker_ask ask)
-{
-	(void)ask;
-	return answer;
+	return json_pack("{s:s*, s:s*, s:s*, s:o*, s:o*}", "body", request->text, "state",
+		request->ask == TRACKER_WRITE ? states[request->state] : NULL, "title",
+		request->ask == TRACKER_CREATE ? request->title : NULL, "labels",
+		tracker_array(request, &options->labels), "assignees",
+		tracker_array(request, &options->assignees));
 }
 
 /* Pull requests are issues, too, for GitHub. */
@@ -127,7 +113,6 @@ static const struct tracker github = {.calls = calls,
 	.hide_from = "<!-- ",
 	.hide_to = " -->",
 	.page = PAGE,
-	.list = list,
 	.item = item};
 
 static bool render(const struct message *message, const void *options, const char *destination,

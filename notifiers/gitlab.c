@@ -28,45 +28,22 @@ static const struct field gitlab_fields[] = {
 	{0},
 };
 
-static bool is_login(const char *text)
+static bool check(const void *context, struct error *error)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "0123456789-_.";
-
-	return *text && !text[strspn(text, allowed)];
-}
-
-static bool check(const void *context, struct error *error)
-{
 	const struct gitlab_options *options = context;
 
 	if (!*options->project)
 		return error_set(error, ERROR_USAGE, "project: it is empty");
-	for (size_t i = 0; i < options->common.assignees.count; i++)
-		if (!is_login(options->common.assignees.items[i]))
-			return error_set(error, ERROR_USAGE, "assignees: \"%.80s\" is not a login",
-				options->common.assignees.items[i]);
+	for (size_t i = 0; i < options->common.assignees.count; i++) {
+		const char *login = options->common.assignees.items[i];
+
+		if (!*login || login[strspn(login, allowed)])
+			return error_set(
+				error, ERROR_USAGE, "assignees: \"%.80s\" is not a login", login);
+	}
 	return tracker_check(&options->common, true, error);
-}
-
-static json_t *new_issue(
-	const struct tracker_request *request, const struct tracker_options *options)
-{
-	const struct strings *names = &options->assignees, *labels = &options->labels;
-	struct buf text = {0}, joined = {0};
-	json_t *body;
-
-	buf_text(&text, request->text);
-	for (size_t i = 0; i < names->count && !request->bare; i++)
-		buf_printf(&text, "%s@%s", i == 0 ? "\n\n/assign " : " ", names->items[i]);
-	for (size_t i = 0; i < labels->count && !request->bare; i++)
-		buf_printf(&joined, "%s%s", i == 0 ? "" : ",", labels->items[i]);
-	body = json_pack("{s:s, s:s}", "title", request->title, "description", text.data);
-	if (joined.length > 0)
-		json_object_set_new(body, "labels", json_string(joined.data));
-	buf_free(&joined);
-	buf_free(&text);
-	return body;
 }
 
 static const struct tracker_call calls[] = {
@@ -93,24 +70,25 @@ static void home(struct buf *path, const void *context)
 
 static json_t *body(const struct tracker_request *request, const void *context)
 {
+	static const char *const states[] = {[TRACKER_OPEN] = "reopen", [TRACKER_CLOSED] = "close"};
+	const struct tracker_options *options = context;
+	const struct strings *names = &options->assignees, *labels = &options->labels;
+	bool create = request->ask == TRACKER_CREATE, write = request->ask == TRACKER_WRITE;
+	struct buf text = {0}, joined = {0};
 	json_t *body;
 
-	if (request->ask == TRACKER_CREATE)
-		return new_issue(request, context);
-	body = json_object();
 	if (request->text)
-		json_object_set_new(body, request->ask == TRACKER_WRITE ? "description" : "body",
-			json_string(request->text));
-	if (request->ask == TRACKER_WRITE && request->state != TRACKER_KEEP)
-		json_object_set_new(body, "state_event",
-			json_string(request->state == TRACKER_OPEN ? "reopen" : "close"));
+		buf_text(&text, request->text);
+	for (size_t i = 0; i < names->count && create && !request->bare; i++)
+		buf_printf(&text, "%s@%s", i == 0 ? "\n\n/assign " : " ", names->items[i]);
+	for (size_t i = 0; i < labels->count && create && !request->bare; i++)
+		buf_printf(&joined, "%s%s", i == 0 ? "" : ",", labels->items[i]);
+	body = json_pack("{s:s*, s:s*, s:s*, s:s*}", "title", create ? request->title : NULL,
+		create || write ? "description" : "body", text.data, "labels", joined.data,
+		"state_event", write ? states[request->state] : NULL);
+	buf_free(&joined);
+	buf_free(&text);
 	return body;
-}
-
-static const json_t *list(const json_t *answer, enum tracker_ask ask)
-{
-	(void)ask;
-	return answer;
 }
 
 /* A discussion's id is its own and that of its first note. */
@@ -144,7 +122,6 @@ static const struct tracker gitlab = {.calls = calls,
 	.hide_from = "<!-- ",
 	.hide_to = " -->",
 	.page = PAGE,
-	.list = list,
 	.item = item};
 
 static bool render(const struct message *message, const void *options, const char *destination,

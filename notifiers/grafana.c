@@ -19,12 +19,15 @@
 #include "agent/base/order.h"
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
+#include "agent/model/json_put.h"
 #include "notifiers/body.h"
 #include "notifiers/http_json.h"
 
 /* TAG_BYTES: of a tag, which Grafana's database may limit; TAGS_BYTES: of all of them as JSON,
  * Grafana's default limit (annotations.tags_length). */
-enum { ITEMS_MAX = 1000, TAG_BYTES = 100, TAGS_BYTES = 500, TEXT_BYTES = 8000, REASON_CHARS = 200 };
+enum { ITEMS_MAX = 1000, TAG_BYTES = 100, TAGS_BYTES = 500, TEXT_BYTES = 8000 };
+
+static const char annotations_path[] = "api/annotations";
 
 struct grafana_options {
 	struct endpoint endpoint;
@@ -59,62 +62,41 @@ static bool on_demand(const void *context)
 	return !options->annotate;
 }
 
-/* Tags as a JSON array, without those that would exceed the limit. */
-struct tags {
-	struct buf *out;
-	size_t start;
-	bool any;
+struct tag {
+	const char *kind, *value; /* value: NULL: no tag */
 };
 
-static void tags_begin(struct tags *tags, struct buf *out)
+/* As a JSON array, without those that would exceed the limit. */
+static void put_tags(
+	struct buf *out, const struct tag *tags, size_t count, const struct strings *more)
 {
-	*tags = (struct tags){.out = out, .start = out->length};
+	size_t start = out->length;
+
 	buf_char(out, '[');
-}
+	for (size_t i = 0; i < count + more->count; i++) {
+		struct tag tag = i < count ? tags[i] : (struct tag){"", more->items[i - count]};
+		size_t before = out->length, length;
+		struct buf text = {0};
 
-static void tags_add(struct tags *tags, const char *kind, const char *value)
-{
-	size_t before = tags->out->length, length;
-	struct buf text = {0};
-
-	buf_text(&text, kind);
-	buf_clean(&text, value, TAG_BYTES);
-	length = text.length > TAG_BYTES ? utf8_cut(text.data, TAG_BYTES) : text.length;
-	buf_text(tags->out, tags->any ? "," : "");
-	buf_json_string(tags->out, text.data, length);
-	if (length == 0 || tags->out->length - tags->start >= TAGS_BYTES)
-		tags->out->length = before;
-	else
-		tags->any = true;
-	buf_free(&text);
-}
-
-static void tags_end(struct tags *tags)
-{
-	buf_char(tags->out, ']');
-}
-
-/* `key`: of the message, or NULL. */
-static void put_tags(struct buf *out, const struct grafana_options *options,
-	const struct announcement *item, const char *key)
-{
-	const struct strings *more = &item->tags;
-	struct tags tags;
-	char id[24];
-
-	tags_begin(&tags, out);
-	tags_add(&tags, "", options->tag);
-	tags_add(&tags, "", "change-point");
-	tags_add(&tags, "test:", item->test);
-	tags_add(&tags, "metric:", item->metric);
-	if (key) {
-		snprintf(id, sizeof id, "%" PRId64, item->id);
-		tags_add(&tags, "change:", id);
-		tags_add(&tags, "message:", key);
+		if (!tag.value)
+			continue;
+		buf_text(&text, tag.kind);
+		buf_clean(&text, tag.value, TAG_BYTES);
+		length = utf8_cut(text.data, TAG_BYTES);
+		buf_text(out, before > start + 1 ? "," : "");
+		buf_json_string(out, text.data, length);
+		if (length == 0 || out->length - start >= TAGS_BYTES)
+			out->length = before;
+		buf_free(&text);
 	}
-	for (size_t i = 0; i < more->count; i++)
-		tags_add(&tags, "", more->items[i]);
-	tags_end(&tags);
+	buf_char(out, ']');
+}
+
+/* By which those of a message are found. */
+static void put_key_tags(struct buf *out, const char *key)
+{
+	buf_text(out, "\"tags\":");
+	put_tags(out, &(struct tag){"message:", key}, 1, &(struct strings){0});
 }
 
 static void put_text(struct buf *out, const struct message *message)
@@ -127,17 +109,23 @@ static void put_text(struct buf *out, const struct message *message)
 	buf_free(&text);
 }
 
+/* `key`: of the message, or NULL. */
 static void put_item(struct buf *out, const struct grafana_options *options,
 	const struct announcement *item, const char *key)
 {
 	const struct message message = {.kind = MESSAGE_NEW, .items = item, .count = 1};
 	bool placed = item->place_from != 0 && item->place_to > item->place_from;
+	char id[24];
+	const struct tag tags[] = {{"", options->tag}, {"", "change-point"}, {"test:", item->test},
+		{"metric:", item->metric}, {"change:", key ? id : NULL}, {"message:", key}};
 
-	buf_printf(out, "{\"time\":%" PRId64, placed ? item->place_from : item->time);
+	snprintf(id, sizeof id, "%" PRId64, item->id);
+	buf_printf(out, "%s{\"time\":%" PRId64, out->data[out->length - 1] == '[' ? "" : ",",
+		placed ? item->place_from : item->time);
 	if (placed)
 		buf_printf(out, ",\"timeEnd\":%" PRId64, item->place_to);
 	buf_text(out, ",\"tags\":");
-	put_tags(out, options, item, key);
+	put_tags(out, tags, sizeof tags / sizeof *tags, &item->tags);
 	put_text(out, &message);
 	buf_char(out, '}');
 }
@@ -147,82 +135,56 @@ static void put_message(struct buf *out, const struct grafana_options *options,
 	const struct message *message, const struct announced_change *announced)
 {
 	size_t count = message->count < ITEMS_MAX ? message->count : ITEMS_MAX;
-	const struct announcement **items = memory_new(message->count + 1, sizeof *items);
-	struct tags tags;
-	bool any = false;
+	const struct announcement **items = memory_new(message->count, sizeof *items);
 
-	if (count > 0)
-		message_select(message, count, items);
-	buf_text(out, "{\"tags\":");
-	tags_begin(&tags, out);
-	tags_add(&tags, "message:", message->key);
-	tags_end(&tags);
+	message_select(message, count, items);
+	buf_char(out, '{');
+	put_key_tags(out, message->key);
 	buf_text(out, ",\"annotations\":[");
-	for (size_t i = 0; i < count; i++) {
-		if (announced && announced[items[i] - message->items].state == ANNOUNCED_WITHDRAWN)
-			continue;
-		buf_text(out, any ? "," : "");
-		put_item(out, options, items[i], message->key);
-		any = true;
-	}
+	for (size_t i = 0; i < count; i++)
+		if (!announced || announced[items[i] - message->items].state != ANNOUNCED_WITHDRAWN)
+			put_item(out, options, items[i], message->key);
 	buf_text(out, "]}");
 	free(items);
 }
 
-/* A test annotation, deleted right after it was created. */
-static void put_test(
-	struct buf *out, const struct grafana_options *options, const struct message *message)
-{
-	struct tags tags;
-
-	buf_text(out, "{\"test\":true,\"tags\":");
-	tags_begin(&tags, out);
-	tags_add(&tags, "message:", message->key);
-	tags_end(&tags);
-	buf_printf(out, ",\"annotations\":[{\"time\":%" PRId64 ",\"tags\":",
-		message->notice ? message->notice->time : 0);
-	tags_begin(&tags, out);
-	tags_add(&tags, "", options->tag);
-	tags_add(&tags, "", "test");
-	tags_add(&tags, "message:", message->key);
-	tags_end(&tags);
-	put_text(out, message);
-	buf_text(out, "}]}");
-}
-
-static bool render(const struct message *message, const void *options, const char *destination,
+static bool render(const struct message *message, const void *context, const char *destination,
 	struct buf *payload, struct error *error)
 {
+	const struct grafana_options *options = context;
+	const struct tag tags[] = {{"", options->tag}, {"", "test"}, {"message:", message->key}};
+
 	(void)destination, (void)error;
-	if (message->kind == MESSAGE_TEST)
-		put_test(payload, options, message);
-	else
+	if (message->kind != MESSAGE_TEST) {
 		put_message(payload, options, message, NULL);
+		return true;
+	}
+	/* A test annotation, deleted right after it was created. */
+	buf_text(payload, "{\"test\":true,");
+	put_key_tags(payload, message->key);
+	buf_printf(payload, ",\"annotations\":[{\"time\":%" PRId64 ",\"tags\":",
+		message->notice ? message->notice->time : 0);
+	put_tags(payload, tags, sizeof tags / sizeof *tags, &(struct strings){0});
+	put_text(payload, message);
+	buf_text(payload, "}]}");
 	return true;
 }
 
 void grafana_put_job(struct buf *payload, const void *context, const struct grafana_job *job)
 {
 	const struct grafana_options *options = context;
-	struct tags tags;
+	const struct tag tags[] = {{"", options->tag}, {"", "change-point"}, {"test:", job->test}};
 
 	buf_text(payload, "{\"tags\":");
-	tags_begin(&tags, payload);
-	tags_add(&tags, "", options->tag);
-	tags_add(&tags, "", "change-point");
-	if (job->test)
-		tags_add(&tags, "test:", job->test);
-	tags_end(&tags);
+	put_tags(payload, tags, sizeof tags / sizeof *tags, &(struct strings){0});
 	if (job->from != WHEN_ALWAYS)
 		buf_printf(payload, ",\"from\":%" PRId64, job->from);
 	if (job->to != WHEN_NEVER)
 		buf_printf(payload, ",\"to\":%" PRId64, job->to);
 	buf_printf(payload, ",\"by_time\":%s,\"counts\":%s,\"annotations\":[",
 		job->removes ? "false" : "true", job->counts ? "true" : "false");
-	for (size_t i = 0; i < job->count; i++) {
-		buf_text(payload, i > 0 ? "," : "");
+	for (size_t i = 0; i < job->count; i++)
 		put_item(payload, options, &job->items[i], NULL);
-	}
 	buf_text(payload, "]}");
 }
 
@@ -257,35 +219,29 @@ struct work {
 	struct grafana_result result;
 };
 
-static struct strings read_tags(struct arena *arena, const json_t *list)
-{
-	size_t count = 0, kept = 0;
-	const char **items = arena_array(arena, json_array_size(list) + 1, sizeof *items);
-
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (json_is_string(json_array_get(list, i)))
-			items[count++] =
-				arena_strdup(arena, json_string_value(json_array_get(list, i)));
-	qsort(items, count, sizeof *items, order_texts);
-	for (size_t i = 0; i < count; i++)
-		if (kept == 0 || strcmp(items[kept - 1], items[i]) != 0)
-			items[kept++] = items[i];
-	return (struct strings){items, kept};
-}
-
 /* False if it is not an annotation. */
 static bool read_note(struct arena *arena, const json_t *from, struct note *note)
 {
-	const json_t *time = json_object_get(from, "time"), *end = json_object_get(from, "timeEnd");
+	const json_t *time = json_object_get(from, "time"), *tags = json_object_get(from, "tags");
 	const char *text = json_string_value(json_object_get(from, "text"));
+	const char **items = arena_array(arena, json_array_size(tags), sizeof *items);
+	size_t count = 0;
 
 	if (!json_is_integer(time))
 		return false;
+	for (size_t i = 0; i < json_array_size(tags); i++)
+		if (json_is_string(json_array_get(tags, i)))
+			items[count++] =
+				arena_strdup(arena, json_string_value(json_array_get(tags, i)));
+	qsort(items, count, sizeof *items, order_texts);
 	*note = (struct note){.id = json_integer_value(json_object_get(from, "id")),
 		.from = json_integer_value(time),
-		.to = json_integer_value(end),
-		.text = arena_strdup(arena, text ? text : ""),
-		.tags = read_tags(arena, json_object_get(from, "tags"))};
+		.to = json_integer_value(json_object_get(from, "timeEnd")),
+		.text = arena_strdup(arena, text ? text : "")};
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || strcmp(items[i - 1], items[i]) != 0)
+			items[note->tags.count++] = items[i];
+	note->tags.items = items;
 	if (note->to < note->from)
 		note->to = note->from;
 	return true;
@@ -311,14 +267,6 @@ static const char *tag_of(const struct note *note, const char *prefix)
 	return NULL;
 }
 
-/* Whether both annotate the same change. */
-static bool same_change(const struct work *work, const struct note *a, const struct note *b)
-{
-	if (work->by_time)
-		return a->from == b->from && order_same(tag_of(a, "metric:"), tag_of(b, "metric:"));
-	return order_same(tag_of(a, "change:"), tag_of(b, "change:"));
-}
-
 static bool same_note(const struct note *a, const struct note *b)
 {
 	bool same = a->from == b->from && a->to == b->to && strcmp(a->text, b->text) == 0 &&
@@ -329,69 +277,59 @@ static bool same_note(const struct note *a, const struct note *b)
 	return same;
 }
 
-/* An annotation by the agent, which commands leave alone. */
-static bool is_foreign(const struct work *work, const struct note *note)
+/* The existing annotation of the same change, or NULL. */
+static struct note *find_note(
+	const struct work *work, const struct note *wanted, struct note *there, size_t count)
 {
-	return work->by_time && tag_of(note, "change:");
+	const char *tag = work->by_time ? "metric:" : "change:";
+
+	for (size_t i = 0; i < count; i++)
+		if (!there[i].matched && (!work->by_time || wanted->from == there[i].from) &&
+			order_same(tag_of(wanted, tag), tag_of(&there[i], tag)))
+			return &there[i];
+	return NULL;
 }
 
-static void add_operation(
-	struct work *work, const char *method, const struct note *there, const struct note *wanted)
-{
-	work->operations[work->operation_count++] =
-		(struct operation){method, there ? there->id : 0, wanted};
-}
-
-static void plan_for(struct work *work, const struct note *wanted, struct note *there, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (there[i].matched || !same_change(work, wanted, &there[i]))
-			continue;
-		there[i].matched = true;
-		if (is_foreign(work, &there[i]) || same_note(wanted, &there[i]))
-			work->kept++;
-		else
-			add_operation(work, "PATCH", &there[i], wanted);
-		return;
-	}
-	add_operation(work, "POST", NULL, wanted);
-}
-
+/* Commands leave annotations by the agent alone. */
 static void plan(struct arena *arena, struct work *work, struct note *there, size_t count)
 {
+	struct operation *operations = arena_array(arena, work->count + count, sizeof *operations);
+	size_t planned = 0;
+
 	work->planned = true;
 	work->result.found = count;
 	if (work->counts)
 		return;
-	work->operations = arena_array(arena, work->count + count + 1, sizeof *work->operations);
-	for (size_t i = 0; i < work->count; i++)
-		plan_for(work, &work->wanted[i], there, count);
+	for (size_t i = 0; i < work->count; i++) {
+		const struct note *wanted = &work->wanted[i];
+		struct note *note = find_note(work, wanted, there, count);
+
+		if (!note) {
+			operations[planned++] = (struct operation){"POST", 0, wanted};
+			continue;
+		}
+		note->matched = true;
+		if ((work->by_time && tag_of(note, "change:")) || same_note(wanted, note))
+			work->kept++;
+		else
+			operations[planned++] = (struct operation){"PATCH", note->id, wanted};
+	}
 	for (size_t i = 0; i < count; i++)
-		if (!there[i].matched && !is_foreign(work, &there[i]))
-			add_operation(work, "DELETE", &there[i], NULL);
+		if (!there[i].matched && !(work->by_time && tag_of(&there[i], "change:")))
+			operations[planned++] = (struct operation){"DELETE", there[i].id, NULL};
+	work->operations = operations;
+	work->operation_count = planned;
 }
 
 static const char *note_json(struct arena *arena, const struct note *note)
 {
 	struct buf out = {0};
 
-	buf_printf(&out, "{\"time\":%" PRId64 ",\"timeEnd\":%" PRId64 ",\"tags\":[", note->from,
-		note->to);
-	for (size_t i = 0; i < note->tags.count; i++) {
-		buf_text(&out, i > 0 ? "," : "");
-		buf_json_text(&out, note->tags.items[i]);
-	}
-	buf_text(&out, "],\"text\":");
-	buf_json_text(&out, note->text);
+	buf_printf(&out, "{\"time\":%" PRId64 ",\"timeEnd\":%" PRId64, note->from, note->to);
+	json_put_strings(&out, "tags", &note->tags);
+	json_put_text(&out, "text", note->text);
 	buf_char(&out, '}');
 	return buf_keep(&out, arena);
-}
-
-static const char *address(struct attempt *attempt)
-{
-	const struct grafana_options *options = attempt->options;
-
-	return transfer_join_url(attempt->arena, options->endpoint.url, "api/annotations");
 }
 
 /* The next request, or the end. */
@@ -400,7 +338,8 @@ static enum step go_on(struct attempt *attempt)
 	const struct grafana_options *options = attempt->options;
 	struct work *work = attempt->state;
 	const struct grafana_result *result = &work->result;
-	const char *url = address(attempt);
+	const char *url =
+		transfer_join_url(attempt->arena, options->endpoint.url, annotations_path);
 
 	if (work->next < work->operation_count) {
 		const struct operation *operation = &work->operations[work->next];
@@ -444,7 +383,9 @@ static struct transfer fetch(struct attempt *attempt, const json_t *payload)
 	const json_t *tags = json_object_get(payload, "tags");
 	struct buf url = {0};
 
-	buf_printf(&url, "%s?limit=%d", address(attempt), GRAFANA_MOST);
+	buf_printf(&url, "%s?limit=%d",
+		transfer_join_url(attempt->arena, options->endpoint.url, annotations_path),
+		GRAFANA_MOST);
 	for (size_t i = 0; i < json_array_size(tags); i++) {
 		buf_text(&url, "&tags=");
 		transfer_encode(&url, json_string_value(json_array_get(tags, i)));
@@ -534,53 +475,37 @@ static enum step read_answer(struct attempt *attempt, const struct reply *reply)
 	return step;
 }
 
-/* "HTTP status 403: You'll need additional permissions" */
-static const char *words_of(struct arena *arena, const struct reply *reply)
-{
-	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
-	const char *message = json_string_value(json_object_get(answer, "message"));
-	struct buf words = {0};
-
-	buf_printf(&words, "HTTP status %d", reply->status);
-	if (message && *message) {
-		buf_text(&words, ": ");
-		buf_clean(&words, message, REASON_CHARS);
-	}
-	json_decref(answer);
-	return buf_keep(&words, arena);
-}
-
 /* A missing annotation need not be deleted, and is recreated if wanted. A refused one does not hold
  * back the others. */
 static enum step take_refusal(struct attempt *attempt, const struct reply *reply)
 {
 	struct work *work = attempt->state;
-	bool passes = http_json_passes(reply->status);
-	bool about_this = reply->status == 400 || reply->status == 413 || reply->status == 422;
-	const char *words = words_of(attempt->arena, reply);
+	struct operation *operation = work->planned ? &work->operations[work->next] : NULL;
+	const char *words;
 
-	if (work->planned && reply->status == 404 && work->operations[work->next].id > 0) {
-		struct operation *operation = &work->operations[work->next];
-
+	if (operation && reply->status == 404 && operation->id > 0) {
 		if (operation->note)
 			*operation = (struct operation){"POST", 0, operation->note};
 		else
 			work->next++;
 		return go_on(attempt);
 	}
-	if (work->planned && about_this) {
+	if (operation && (reply->status == 400 || reply->status == 413 || reply->status == 422)) {
+		words = http_json_words(attempt->arena, reply, &reply->secrets);
 		work->refused++;
-		work->refusal = words;
+		work->refusal =
+			words ? words
+			      : arena_printf(attempt->arena, "HTTP status %d", reply->status);
 		work->next++;
 		return go_on(attempt);
 	}
-	return notifier_fail(
-		attempt, passes, passes || about_this ? ERROR_DATA : ERROR_USAGE, words);
+	return http_json_refused(attempt, reply);
 }
 
 static const struct http_json shape = {.request = first_request,
 	.answer = read_answer,
 	.refusal = take_refusal,
+	.explains = true,
 	.doubt = MAYBE_DELIVERED_CHECK};
 
 const struct notifier grafana_notifier = {

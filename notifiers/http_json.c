@@ -5,31 +5,70 @@
 
 #include <string.h>
 
+#include <jansson.h>
+#include <stdlib.h>
+
 #include "agent/base/secret.h"
+
+enum { WORDS_MOST = 200 };
 
 bool http_json_passes(int status)
 {
 	return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
-/* Hints for statuses that are not self-explanatory. */
-static const char *hint_of(int status)
+/* Of the forms {"message": "Validation Failed", "errors": [...]}, {"message": ..., "errors":
+ * ["..."]},
+ * {"error": ...}, {"errorMessages": ["..."], "errors": {"assignee": "..."}}, or a string. */
+const char *http_json_words(
+	struct arena *arena, const struct reply *reply, const struct strings *secrets)
 {
-	if (status >= 300 && status < 400)
-		return ": a redirect, which is not followed";
-	if (status == 401 || status == 403)
-		return ": the credentials are not accepted";
-	return status == 404 || status == 410 ? ": nothing at this address" : "";
+	json_t *answer = json_loadb(reply->body, reply->length, JSON_DECODE_ANY, NULL);
+	const json_t *errors = json_object_get(answer, "errors");
+	const json_t *const places[] = {answer, json_array_get(errors, 0),
+		json_object_get(answer, "message"), json_object_get(answer, "error"),
+		json_array_get(json_object_get(answer, "errorMessages"), 0)};
+	const json_t *details = json_is_object(places[2]) ? places[2] : errors;
+	const char *words = NULL;
+	struct buf out = {0}, clean = {0};
+	char *text = NULL;
+
+	for (size_t i = 0; i < sizeof places / sizeof *places && !words; i++)
+		words = json_string_value(places[i]);
+	if (json_object_size(details) > 0 || json_is_object(json_array_get(details, 0)))
+		text = json_dumps(details, JSON_COMPACT);
+	buf_printf(&out, "HTTP status %d", reply->status);
+	if (words)
+		buf_printf(&out, ": %s", words);
+	if (text)
+		buf_printf(&out, ": %s", text);
+	buf_clean(&clean, secret_cut(arena, out.data, WORDS_MOST, secrets), WORDS_MOST);
+	words = words || text ? buf_keep(&clean, arena) : NULL;
+	buf_free(&clean);
+	buf_free(&out);
+	free(text);
+	json_decref(answer);
+	return words;
 }
 
+/* With hints for statuses that are not self-explanatory. */
 enum step http_json_refused(struct attempt *attempt, const struct reply *reply)
 {
+	const struct http_json *shape = attempt->notifier->shape;
 	int status = reply->kind == REPLY_ANSWER ? reply->status : reply->cut_status;
 	bool passes = http_json_passes(status);
 	bool body = status == 400 || status == 413 || status == 415 || status == 422;
+	const char *words = shape->explains && !passes && reply->kind == REPLY_ANSWER
+				    ? http_json_words(attempt->arena, reply, &reply->secrets)
+				    : NULL;
 
-	return notifier_fail(attempt, passes, passes || body ? ERROR_DATA : ERROR_USAGE,
-		arena_printf(attempt->arena, "HTTP status %d%s", status, hint_of(status)));
+	if (!words)
+		words = arena_printf(attempt->arena, "HTTP status %d%s", status,
+			status >= 300 && status < 400    ? ": a redirect, which is not followed"
+			: status == 401 || status == 403 ? ": the credentials are not accepted"
+			: status == 404 || status == 410 ? ": nothing at this address"
+							 : "");
+	return notifier_fail(attempt, passes, passes || body ? ERROR_DATA : ERROR_USAGE, words);
 }
 
 /* The status decides, even if the body is incomplete. */

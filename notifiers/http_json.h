@@ -27,6 +27,7 @@ struct http_json {
 	 * meaning of its status.
 	 */
 	enum step (*refusal)(struct attempt *attempt, const struct reply *reply);
+	bool explains; /* the words of its errors are shown: they do not repeat a secret address */
 	/* Whether a request without an answer may have had its effect, and how that is found out;
 	 * MAYBE_DELIVERED_NO where repeating it does no harm. */
 	enum maybe_delivered doubt;
@@ -47,6 +48,11 @@ void http_json_lines(struct buf *out, const char *name, struct buf *text);
 
 /* STEP_FAILED: by the status; an invalid answer is temporary. */
 enum step http_json_refused(struct attempt *attempt, const struct reply *reply);
+
+/* "HTTP status 400: invalid label set", with the words of a JSON answer in the arena, without these
+ * secrets; NULL: it has none. */
+const char *http_json_words(
+	struct arena *arena, const struct reply *reply, const struct strings *secrets);
 
 /* Whether the status means that the same request may succeed later. */
 bool http_json_passes(int status);

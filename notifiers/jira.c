@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "agent/base/order.h"
 #include "notifiers/http_json.h"
 #include "notifiers/tracker.h"
 
@@ -125,7 +126,7 @@ static void put_search(
 static json_t *body(const struct tracker_request *request, const void *context)
 {
 	const struct jira_options *options = context;
-	json_t *fields;
+	const char *assignee = request->bare ? NULL : options->common.assignee;
 
 	if (request->ask == TRACKER_MOVE)
 		return json_pack("{s:{s:s}}", "transition", "id", request->way);
@@ -133,16 +134,12 @@ static json_t *body(const struct tracker_request *request, const void *context)
 		return json_pack("{s:{s:s}}", "fields", "description", request->text);
 	if (request->ask != TRACKER_CREATE)
 		return json_pack("{s:s}", "body", request->text);
-	fields = json_pack("{s:{s:s}, s:{s:s}, s:s, s:s}", "project", "key", options->project,
-		"issuetype", "name", options->type, "summary", request->title, "description",
-		request->text);
-	if (options->common.labels.count > 0 && !request->bare)
-		json_object_set_new(fields, "labels", tracker_array(&options->common.labels));
-	if (options->common.assignee && !request->bare)
-		json_object_set_new(fields, "assignee",
-			json_pack("{s:s}", is_cloud(options) ? "accountId" : "name",
-				options->common.assignee));
-	return json_pack("{s:o}", "fields", fields);
+	return json_pack("{s:{s:{s:s}, s:{s:s}, s:s, s:s, s:o*, s:o*}}", "fields", "project", "key",
+		options->project, "issuetype", "name", options->type, "summary", request->title,
+		"description", request->text, "labels",
+		tracker_array(request, &options->common.labels), "assignee",
+		assignee ? json_pack("{s:s}", is_cloud(options) ? "accountId" : "name", assignee)
+			 : NULL);
 }
 
 static const json_t *list(const json_t *answer, enum tracker_ask ask)
@@ -152,28 +149,22 @@ static const json_t *list(const json_t *answer, enum tracker_ask ask)
 							       : "issues");
 }
 
-static bool is_of(const json_t *status, const char *category)
-{
-	const char *key = json_string_value(
-		json_object_get(json_object_get(status, "statusCategory"), "key"));
-
-	return key && strcmp(key, category) == 0;
-}
-
 static bool item(
 	const json_t *value, enum tracker_ask ask, struct arena *arena, struct tracker_item *out)
 {
 	const json_t *fields = json_object_get(value, "fields");
 	const json_t *status = ask == TRACKER_WAYS ? json_object_get(value, "to")
 						   : json_object_get(fields, "status");
+	const char *category = json_string_value(
+		json_object_get(json_object_get(status, "statusCategory"), "key"));
 	bool inner = ask == TRACKER_COMMENTS || ask == TRACKER_COMMENT || ask == TRACKER_WAYS;
 	const json_t *text =
 		inner ? json_object_get(value, "body") : json_object_get(fields, "description");
 
 	out->id = tracker_id(arena, json_object_get(value, inner ? "id" : "key"));
 	out->text = arena_strdup(arena, json_string_value(text));
-	out->closed = is_of(status, "done");
-	out->fresh = is_of(status, "new");
+	out->closed = order_same(category, "done");
+	out->fresh = order_same(category, "new");
 	return out->id != NULL;
 }
 

@@ -11,19 +11,13 @@
 
 #include "agent/base/hash.h"
 #include "agent/base/secret.h"
-#include "agent/base/when.h"
+#include "agent/model/json_put.h"
 #include "notifiers/body.h"
 #include "notifiers/http_json.h"
 
 /* SUMMARY_MOST characters are taken by PagerDuty, which refuses events of more than 512 KB. A byte
  * of text is six at most as JSON. */
-enum {
-	SUMMARY_MOST = 1024,
-	NAME_MOST = 200,
-	BODY_MOST = 60000,
-	LINKS_MOST = 20,
-	REASON_MOST = 200
-};
+enum { SUMMARY_MOST = 1024, NAME_MOST = 200, BODY_MOST = 60000, LINKS_MOST = 20 };
 
 /* Of a test message, which is resolved at once. */
 static const char test_key[] = "hunter-c test";
@@ -58,9 +52,9 @@ static bool check(const void *context, struct error *error)
 		return error_set(error, ERROR_USAGE,
 			"routing_key_file: only one of routing_key and routing_key_file can be "
 			"given");
-	if (options->routing_key && !secret_check("routing_key", options->routing_key, error))
-		return false;
-	return !options->endpoint.url || http_json_check_url(&options->endpoint, error);
+	return (!options->routing_key ||
+		       secret_check("routing_key", options->routing_key, error)) &&
+	       (!options->endpoint.url || http_json_check_url(&options->endpoint, error));
 }
 
 /* "hunter-c 17 3f1a...": two programs that report to one service count their changes from 1, and a
@@ -142,55 +136,50 @@ static void put_change(struct buf *out, const struct announcement *item)
 	http_json_text(out, "owner", item->owner, NAME_MOST);
 }
 
-/* The worst change stands for all of them, which `changes` lists. */
-static void put_payload(struct buf *out, const struct message *message,
-	const struct announcement *worst, const struct pagerduty_options *options)
+/* The event but for its routing key; `key`: as it was sent first, or NULL. The worst change stands
+ * for all of them, which `changes` lists. */
+static void put_event(struct buf *out, const struct message *message, const char *key,
+	const struct pagerduty_options *options)
 {
-	bool regression = worst && announcement_verdict(worst) > 0;
-	struct buf text = {0}, body = {0};
-	char when[WHEN_TEXT];
+	static const char *const classes[] = {
+		"performance improvement", "performance change", "performance regression"};
+	const struct announcement **items = memory_new(message->count, sizeof *items);
+	const struct announcement *worst = message->count > 0 ? message->items : NULL;
+	int verdict = 0;
+	struct buf text = {0};
 
+	message_by_weight(message, items);
+	buf_text(out, "{\"event_action\":\"trigger\",\"client\":\"hunter-c\"");
+	if (worst) {
+		worst = items[0];
+		verdict = announcement_verdict(worst);
+	}
+	if (!key && worst)
+		put_key(out, message);
+	else
+		http_json_text(out, "dedup_key", key ? key : test_key, NAME_MOST);
 	body_title(&text, message);
 	buf_text(out, ",\"payload\":{");
 	http_json_text(out, "summary", text.data, SUMMARY_MOST - 1);
-	buf_free(&text);
+	buf_clear(&text);
 	http_json_text(out, "source",
 		!worst               ? "hunter-c"
 		: worst->environment ? worst->environment
 				     : worst->test,
 		NAME_MOST);
 	http_json_text(
-		out, "severity", regression ? severities[options->severity] : "info", NAME_MOST);
+		out, "severity", verdict > 0 ? severities[options->severity] : "info", NAME_MOST);
 	if (worst) {
-		http_json_text(out, "timestamp", when_format_iso(worst->time, when), NAME_MOST);
+		json_put_time(out, "timestamp", worst->time);
 		http_json_text(out, "component", worst->test, NAME_MOST);
-		http_json_text(out, "class",
-			regression                        ? "performance regression"
-			: announcement_verdict(worst) < 0 ? "performance improvement"
-							  : "performance change",
-			NAME_MOST);
+		http_json_text(out, "class", classes[1 + verdict], NAME_MOST);
 	}
 	buf_text(out, ",\"custom_details\":{");
 	if (worst)
 		put_change(out, worst);
-	body_fit(&body, message, &body_plain, BODY_MOST);
-	http_json_lines(out, "changes", &body);
+	body_fit(&text, message, &body_plain, BODY_MOST);
+	http_json_lines(out, "changes", &text);
 	buf_text(out, "}}");
-}
-
-/* The event but for its routing key; `key`: as it was sent first, or NULL. */
-static void put_event(struct buf *out, const struct message *message, const char *key,
-	const struct pagerduty_options *options)
-{
-	const struct announcement **items = memory_new(message->count, sizeof *items);
-
-	message_by_weight(message, items);
-	buf_text(out, "{\"event_action\":\"trigger\",\"client\":\"hunter-c\"");
-	if (!key && message->count > 0)
-		put_key(out, message);
-	else
-		http_json_text(out, "dedup_key", key ? key : test_key, NAME_MOST);
-	put_payload(out, message, message->count > 0 ? items[0] : NULL, options);
 	put_links(out, items, message->count);
 	buf_char(out, '}');
 	free(items);
@@ -199,10 +188,7 @@ static void put_event(struct buf *out, const struct message *message, const char
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)
 {
-	(void)destination;
-	if (message->kind != MESSAGE_TEST && !(MESSAGES_OF_CHANGES >> message->kind & 1))
-		return error_set(error, ERROR_DATA, "pagerduty: no incident is about \"%s\"",
-			message_kind_names[message->kind]);
+	(void)destination, (void)error;
 	put_event(payload, message, NULL, options);
 	return true;
 }
@@ -250,29 +236,23 @@ static enum outside wanted(const struct follow_up *follow_up)
 	return wanted;
 }
 
-static bool was(const char *receipt, enum outside outside)
-{
-	return strncmp(receipt, outside_names[outside], strlen(outside_names[outside])) == 0;
-}
-
-static bool was_open(const struct attempt *attempt, int64_t id)
-{
-	const char *receipt = attempt->receipt;
-	const char *word = arena_printf(attempt->arena, " %lld ", (long long)id);
-
-	return strchr(receipt, '*') || strstr(arena_printf(attempt->arena, "%s ", receipt), word);
-}
-
 /* Whether a change has become open: an incident resolved by hand is not triggered again for a
  * change that only moved. */
 static bool opens(const struct attempt *attempt)
 {
 	const struct follow_up *follow_up = attempt->follow_up;
+	const char *receipt = arena_printf(attempt->arena, "%s ", attempt->receipt);
 
-	for (size_t i = 0; i < follow_up->count; i++)
-		if (!announced_is_over(&follow_up->changes[i]) &&
-			!was_open(attempt, follow_up->changes[i].item.id))
+	if (strchr(receipt, '*'))
+		return false;
+	for (size_t i = 0; i < follow_up->count; i++) {
+		const struct announced_change *change = &follow_up->changes[i];
+
+		if (!announced_is_over(change) &&
+			!strstr(receipt,
+				arena_printf(attempt->arena, " %lld ", (long long)change->item.id)))
 			return true;
+	}
 	return false;
 }
 
@@ -296,27 +276,14 @@ static void set_follow_up(struct attempt *attempt, struct state *state)
 		body_of_announced(attempt->arena, follow_up->changes, follow_up->count);
 	struct buf event = {0};
 
-	if (now == OUTSIDE_OVER) {
-		state->events[state->count++] = action(attempt, "resolve");
-		return;
-	}
 	/* An open change triggers an acknowledged incident again. */
-	if (opens(attempt) || now == OUTSIDE_OPEN) {
+	if (now == OUTSIDE_OPEN || (now == OUTSIDE_ACKNOWLEDGED && opens(attempt))) {
 		put_event(&event, &message, state->key, attempt->options);
 		state->events[state->count++] = buf_keep(&event, attempt->arena);
 	}
-	if (now == OUTSIDE_ACKNOWLEDGED)
-		state->events[state->count++] = action(attempt, "acknowledge");
-}
-
-static const char *key_of(struct attempt *attempt)
-{
-	json_t *event = json_loads(attempt->payload, 0, NULL);
-	const char *key = arena_strdup(
-		attempt->arena, json_string_value(json_object_get(event, "dedup_key")));
-
-	json_decref(event);
-	return key ? key : "";
+	if (now != OUTSIDE_OPEN)
+		state->events[state->count++] =
+			action(attempt, now == OUTSIDE_OVER ? "resolve" : "acknowledge");
 }
 
 static struct transfer post(struct attempt *attempt)
@@ -337,16 +304,15 @@ static bool request(struct attempt *attempt)
 {
 	const struct pagerduty_options *options = attempt->options;
 	struct state *state = arena_alloc(attempt->arena, sizeof *state);
+	json_t *event = json_loads(attempt->payload, 0, NULL);
+	const char *key = json_string_value(json_object_get(event, "dedup_key"));
 
-	if (!check(options, attempt->error))
-		return false;
 	attempt->state = state;
-	state->routing_key = options->routing_key;
-	if (options->routing_key_file &&
-		!secret_read(attempt->arena, "routing_key_file", options->routing_key_file,
-			&state->routing_key, attempt->error))
+	state->key = arena_strdup(attempt->arena, key ? key : "");
+	json_decref(event);
+	if (!secret_pick(attempt->arena, options->routing_key, "routing_key_file",
+		    options->routing_key_file, &state->routing_key, attempt->error))
 		return false;
-	state->key = key_of(attempt);
 	if (attempt->follow_up) {
 		set_follow_up(attempt, state);
 	} else {
@@ -375,40 +341,19 @@ static enum step answer(struct attempt *attempt, const struct reply *reply)
 	return STEP_DONE;
 }
 
-/* {"status": "invalid event", "message": "Event object is invalid", "errors": ["..."]} */
-static const char *reason(struct attempt *attempt, const struct reply *reply)
-{
-	const struct state *state = attempt->state;
-	const struct strings secrets = {&state->routing_key, 1};
-	json_t *document = json_loadb(reply->body, reply->length, 0, NULL);
-	const json_t *errors = json_object_get(document, "errors");
-	const char *words = json_string_value(json_array_get(errors, 0));
-	const char *kept = NULL;
-	struct buf clean = {0};
-
-	if (!words)
-		words = json_string_value(json_object_get(document, "message"));
-	if (words) {
-		buf_clean(&clean, secret_cut(attempt->arena, words, REASON_MOST, &secrets),
-			REASON_MOST);
-		kept = buf_keep(&clean, attempt->arena);
-	}
-	json_decref(document);
-	return kept;
-}
-
 /* A 400 is about the event, or about the routing key. */
 static enum step refusal(struct attempt *attempt, const struct reply *reply)
 {
-	const char *words = reason(attempt, reply);
+	const struct state *state = attempt->state;
+	const struct strings secrets = {&state->routing_key, 1};
+	const char *words = http_json_words(attempt->arena, reply, &secrets);
 
 	if (reply->status >= 500)
 		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
 	if (reply->status != 400 || !words)
 		return http_json_refused(attempt, reply);
-	return notifier_fail(attempt, false,
-		strcasestr(words, "routing") ? ERROR_USAGE : ERROR_DATA,
-		arena_printf(attempt->arena, "HTTP status 400: %s", words));
+	return notifier_fail(
+		attempt, false, strcasestr(words, "routing") ? ERROR_USAGE : ERROR_DATA, words);
 }
 
 /* Triggering again does no harm, but a trigger that may have arrived must be remembered. */
@@ -417,9 +362,11 @@ static const struct http_json shape = {
 
 static enum step follow_up(struct attempt *attempt, const struct reply *last)
 {
+	const char *now = outside_names[wanted(attempt->follow_up)];
+
 	if (!attempt->receipt)
 		attempt->receipt = all_open;
-	if (!last && was(attempt->receipt, wanted(attempt->follow_up)) && !opens(attempt)) {
+	if (!last && strncmp(attempt->receipt, now, strlen(now)) == 0 && !opens(attempt)) {
 		attempt->receipt = receipt_of(attempt);
 		return STEP_DONE;
 	}

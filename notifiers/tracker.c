@@ -13,7 +13,7 @@
 
 enum {
 	PAGES_MOST = 10,
-	WORDS_MOST = 200,
+
 	LIMIT_WAIT_MS = 60000,
 	NAME_CHARS = 120,
 	MARK_BYTES = 120,
@@ -214,36 +214,27 @@ static int64_t lag_of(const struct session *session)
 	return session->tracker->lag ? session->tracker->lag(session->options) : 0;
 }
 
-static bool read_payload(struct session *session)
-{
-	const char *text = session->attempt->payload;
-	json_t *payload = json_loads(text ? text : "", 0, NULL);
-	const struct {
-		const char *name, **text;
-	} members[] = {
-		{"title", &session->title}, {"text", &session->text}, {"commit", &session->commit}};
-
-	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-		*members[i].text = arena_strdup(session->arena,
-			json_string_value(json_object_get(payload, members[i].name)));
-	session->note = json_is_true(json_object_get(payload, "note"));
-	json_decref(payload);
-	return session->title && session->text;
-}
-
 /* A trend has no commit, nor has a crowd of changes that suspect different ones. */
 static enum step begin_message(struct session *session)
 {
 	struct attempt *attempt = session->attempt;
+	struct arena *arena = session->arena;
 	int64_t since = attempt->now - attempt->made;
+	json_t *payload = json_loads(attempt->payload ? attempt->payload : "", 0, NULL);
 
-	if (!read_payload(session))
+	session->title = arena_strdup(arena, json_string_value(json_object_get(payload, "title")));
+	session->text = arena_strdup(arena, json_string_value(json_object_get(payload, "text")));
+	session->commit =
+		arena_strdup(arena, json_string_value(json_object_get(payload, "commit")));
+	session->note = json_is_true(json_object_get(payload, "note"));
+	json_decref(payload);
+	if (!session->title || !session->text)
 		return fail(session, false, "the message is unreadable");
 	if (session->doubt && since >= 0 && since < lag_of(session)) {
 		attempt->retry_after = lag_of(session) - since;
 		return fail(session, true, "an issue may have been made, and is not found yet");
 	}
-	session->target = target_read(session->arena, attempt->thread);
+	session->target = target_read(arena, attempt->thread);
 	session->target.comment = NULL;
 	if (session->options->on != TRACKER_ON_COMMIT || !session->commit)
 		return make(session);
@@ -306,25 +297,23 @@ static enum step settle(struct session *session)
 /* "1 recovered, 1 no longer found, 2 expected" */
 static void put_ends(struct buf *out, const struct follow_up *follow_up)
 {
-	size_t counts[TRIAGE_STATES] = {0}, recovered = 0, withdrawn = 0;
-	const char *between = "";
+	enum { RECOVERED, WITHDRAWN, TRIAGED, KINDS = TRIAGED + TRIAGE_STATES };
+	const char *names[KINDS] = {"recovered", "no longer found"}, *between = "";
+	size_t counts[KINDS] = {0};
 
+	memcpy(names + TRIAGED, triage_state_names, TRIAGE_STATES * sizeof *names);
 	for (size_t i = 0; i < follow_up->count; i++) {
 		const struct announced_change *change = &follow_up->changes[i];
+		enum triage_state state = change->triage.state;
 
-		recovered += change->state == ANNOUNCED_RECOVERED;
-		withdrawn += change->state == ANNOUNCED_WITHDRAWN;
-		if (change->state == ANNOUNCED_STANDS)
-			counts[change->triage.state ? change->triage.state : TRIAGE_OPEN]++;
+		counts[change->state == ANNOUNCED_RECOVERED ? RECOVERED
+			: change->state == ANNOUNCED_WITHDRAWN
+				? WITHDRAWN
+				: TRIAGED + (state ? state : TRIAGE_OPEN)]++;
 	}
-	if (recovered > 0)
-		buf_printf(out, "%zu recovered", recovered);
-	if (withdrawn > 0)
-		buf_printf(out, "%s%zu no longer found", recovered > 0 ? ", " : "", withdrawn);
-	between = recovered + withdrawn > 0 ? ", " : "";
-	for (size_t i = 1; i < TRIAGE_STATES; i++)
+	for (size_t i = 0; i < KINDS; i++)
 		if (counts[i] > 0) {
-			buf_printf(out, "%s%zu %s", between, counts[i], triage_state_names[i]);
+			buf_printf(out, "%s%zu %s", between, counts[i], names[i]);
 			between = ", ";
 		}
 }
@@ -381,18 +370,6 @@ static enum step turn_issue(struct session *session, enum tracker_state state)
 	return write_state(session);
 }
 
-/* Updates the issue after a comment was written. */
-static enum step settle_issue(struct session *session, const struct tracker_item *issue)
-{
-	struct mark mark = find_mark(issue->text, NULL);
-
-	if (!mark.found || !mark.over || issue->closed == session->over)
-		return done(session);
-	session->closed = issue->closed;
-	return session->over ? ask_comments(session, LOOK_FOR_OPEN)
-			     : turn_issue(session, TRACKER_OPEN);
-}
-
 /* Reads a comment; true if it is the one looked for. */
 static bool take_comment(struct session *session, const struct tracker_item *item)
 {
@@ -441,7 +418,7 @@ static bool read_item(
 static enum step take_list(struct session *session, const json_t *answer)
 {
 	enum tracker_ask what = session->request.ask;
-	const json_t *list = session->tracker->list(answer, what);
+	const json_t *list = session->tracker->list ? session->tracker->list(answer, what) : answer;
 	size_t count = json_array_size(list);
 	struct tracker_item item;
 
@@ -503,6 +480,7 @@ static enum step take_answer(struct session *session, const json_t *answer)
 {
 	enum tracker_ask what = session->request.ask;
 	struct tracker_item item;
+	struct mark mark;
 
 	switch (what) {
 	case TRACKER_LIST:
@@ -521,8 +499,17 @@ static enum step take_answer(struct session *session, const json_t *answer)
 	}
 	if (!read_item(session, answer, what, &item))
 		return fail(session, true, "unexpected answer");
-	if (what == TRACKER_READ)
-		return session->made ? settle_issue(session, &item) : take_issue(session, &item);
+	if (what == TRACKER_READ) {
+		if (!session->made)
+			return take_issue(session, &item);
+		/* After a comment. */
+		mark = find_mark(item.text, NULL);
+		if (!mark.found || !mark.over || item.closed == session->over)
+			return done(session);
+		session->closed = item.closed;
+		return session->over ? ask_comments(session, LOOK_FOR_OPEN)
+				     : turn_issue(session, TRACKER_OPEN);
+	}
 	if (what == TRACKER_CREATE) {
 		session->target.issue = item.id;
 		return done(session);
@@ -537,59 +524,30 @@ static enum step take_answer(struct session *session, const json_t *answer)
 	return settle(session);
 }
 
-/* The error text of an answer: {"message": "Validation Failed", ...}, {"errorMessages": [..],
- * "errors": {"assignee": "..."}}. */
-static const char *words_of(struct arena *arena, const struct reply *reply)
-{
-	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
-	const json_t *message = json_object_get(answer, "message");
-	json_t *errors = json_object_get(answer, "errors");
-	const char *words;
-	char *text;
-
-	if (!message)
-		message = json_object_get(answer, "error");
-	if (!message)
-		message = json_array_get(json_object_get(answer, "errorMessages"), 0);
-	words = json_string_value(message);
-	text = !words && json_is_object(message) ? json_dumps(message, JSON_COMPACT)
-	       : json_object_size(errors) > 0 || json_array_size(errors) > 0
-		       ? json_dumps(errors, JSON_COMPACT)
-		       : NULL;
-	words = arena_printf(arena, "HTTP status %d%s%s%s%s", reply->status, words ? ": " : "",
-		words ? words : "", text ? ": " : "", text ? text : "");
-	free(text);
-	json_decref(answer);
-	return secret_cut(arena, words, WORDS_MOST, &reply->secrets);
-}
-
 /* Retries in another way if the status is known to rule out this one. */
-static bool has_another_way(struct session *session, const struct reply *reply)
+static bool has_another_way(struct session *session, int status, const char *words)
 {
 	const struct tracker_options *options = session->options;
 	struct tracker_request *request = &session->request;
 	bool adorned = options->labels.count + options->assignees.count > 0 || options->assignee;
-	bool invalid = reply->status == 400 || reply->status == 422;
-	bool missing = reply->status == 404 || reply->status == 410;
+	bool invalid = status == 400 || status == 422;
+	bool missing = status == 404 || status == 410;
 
 	if (request->ask == TRACKER_CREATE && invalid && adorned && !request->bare) {
 		request->bare = true;
-		session->attempt->notice = arena_printf(session->arena,
-			"%s: %s: made without labels and assignees",
-			session->attempt->notifier->plugin.name, words_of(session->arena, reply));
-		(void)ask(session, TRACKER_CREATE);
-		return true;
+		session->attempt->notice =
+			arena_printf(session->arena, "%s: %s: made without labels and assignees",
+				session->attempt->notifier->plugin.name, words);
+		return ask(session, TRACKER_CREATE) == STEP_TRANSFER;
 	}
 	if (request->ask == TRACKER_LIST && missing && session->tracker->moves && !request->other) {
 		request->other = true;
 		request->page = 0;
-		(void)ask(session, TRACKER_LIST);
-		return true;
+		return ask(session, TRACKER_LIST) == STEP_TRANSFER;
 	}
 	if (request->ask == TRACKER_COMMIT && (missing || invalid)) {
 		session->target = (struct tracker_target){0};
-		(void)make(session);
-		return true;
+		return make(session) == STEP_TRANSFER;
 	}
 	return false;
 }
@@ -600,19 +558,21 @@ static enum step take_refusal(struct session *session, const struct reply *reply
 {
 	struct attempt *attempt = session->attempt;
 	enum tracker_ask what = session->request.ask;
-	const char *words = words_of(session->arena, reply);
+	const char *words = http_json_words(session->arena, reply, &reply->secrets);
 	int status = reply->status;
 	bool about_it = what == TRACKER_EDIT ||
 			(session->target.issue && what != TRACKER_CREATE && what != TRACKER_HOME);
 	bool body = status == 400 || status == 413 || status == 422;
 
+	if (!words)
+		words = arena_printf(session->arena, "HTTP status %d", status);
 	if (status == 429 ||
 		(status == 403 && (reply->retry_after >= 0 || strcasestr(words, "rate limit")))) {
 		if (reply->retry_after < 0)
 			attempt->retry_after = LIMIT_WAIT_MS;
 		return fail(session, true, words);
 	}
-	if (has_another_way(session, reply))
+	if (has_another_way(session, status, words))
 		return STEP_TRANSFER;
 	if (about_it && (status == 410 || status == 404)) {
 		session->words = words;
@@ -642,33 +602,23 @@ static enum step read_answer(struct session *session, const struct reply *reply)
 
 static enum step begin(struct session *session)
 {
-	const char *file = session->options->token_file;
+	const struct tracker_options *options = session->options;
+	struct error *error = session->attempt->error;
 
-	session->token = session->options->token;
-	if (file && !secret_read(session->arena, "token_file", file, &session->token,
-			    session->attempt->error))
+	if (!secret_pick(session->arena, options->token, "token_file", options->token_file,
+		    &session->token, error))
 		return notifier_fail(session->attempt, false, ERROR_USAGE,
-			arena_strdup(session->arena, session->attempt->error->text));
+			arena_strdup(session->arena, error->text));
 	return session->attempt->follow_up ? begin_amend(session) : begin_message(session);
 }
 
-/* Whether a failed attempt may have created something. */
-static bool in_doubt(const struct session *session, const struct reply *last)
-{
-	bool making =
-		session->request.ask == TRACKER_CREATE || session->request.ask == TRACKER_COMMENT;
-
-	if (!making || !last)
-		return session->doubt || session->made;
-	if (last->kind == REPLY_ANSWER)
-		return last->status >= 500 || last->status < 300;
-	return last->kind != REPLY_UNREACHABLE;
-}
-
+/* A failed attempt to create something is in doubt unless it is known to have made nothing. */
 enum step tracker_step(struct attempt *attempt, const struct reply *last)
 {
 	struct session *session = attempt->state;
+	enum tracker_ask asked;
 	enum step step;
+	bool doubt;
 
 	if (!last) {
 		attempt->state = session = arena_alloc(attempt->arena, sizeof *session);
@@ -679,28 +629,18 @@ enum step tracker_step(struct attempt *attempt, const struct reply *last)
 			.doubt = attempt->maybe_delivered != MAYBE_DELIVERED_NO};
 	}
 	step = last ? read_answer(session, last) : begin(session);
+	asked = session->request.ask;
+	doubt = session->doubt || session->made;
+	if (last && (asked == TRACKER_CREATE || asked == TRACKER_COMMENT))
+		doubt = last->kind == REPLY_ANSWER ? last->status >= 500 || last->status < 300
+						   : last->kind != REPLY_UNREACHABLE;
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
-	if (step == STEP_FAILED && !attempt->follow_up && in_doubt(session, last)) {
+	if (step == STEP_FAILED && !attempt->follow_up && doubt) {
 		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
 		if (attempt->retry && attempt->retry_after < lag_of(session))
 			attempt->retry_after = lag_of(session);
 	}
 	return step;
-}
-
-/* A zero-width space ends mentions, references and addresses in plain text. */
-static void put_title(struct buf *out, const char *text, size_t bytes)
-{
-	struct buf whole = {0};
-
-	for (; *text; text++) {
-		buf_char(&whole, *text);
-		if (strchr("@#!&~%$", *text) || strncmp(text, ":/", 2) == 0)
-			buf_text(&whole, "\xe2\x80\x8b");
-	}
-	if (whole.length > 0)
-		buf_json_string(out, whole.data, utf8_cut(whole.data, bytes));
-	buf_free(&whole);
 }
 
 static const char *commit_of(const struct message *message)
@@ -717,28 +657,36 @@ static const char *commit_of(const struct message *message)
 	return commit;
 }
 
+/* A zero-width space ends mentions, references and addresses in the title, which is plain text. */
 void tracker_render(
 	const struct tracker *tracker, const struct message *message, struct buf *payload)
 {
-	struct buf text = {0};
-	const char *commit = commit_of(message);
+	struct buf text = {0}, title = {0};
 
 	body_title(&text, message);
 	if (message->count == 1 && message->items[0].members == 0) {
 		buf_text(&text, ": ");
 		buf_clean(&text, message->items[0].metric, NAME_CHARS);
 	}
+	if (text.length == 0)
+		buf_text(&text, "hunter-c");
+	for (const char *at = text.data; *at; at++) {
+		buf_char(&title, *at);
+		if (strchr("@#!&~%$", *at) || strncmp(at, ":/", 2) == 0)
+			buf_text(&title, "\xe2\x80\x8b");
+	}
 	buf_text(payload, "{\"title\":");
-	put_title(payload, text.length > 0 ? text.data : "hunter-c", tracker->title);
+	buf_json_string(payload, title.data, utf8_cut(title.data, tracker->title));
 	buf_clear(&text);
 	body_fit(&text, message, tracker->style, tracker->text - MARK_BYTES);
 	buf_text(payload, ",\"text\":");
 	buf_json_string(payload, text.data, text.length);
 	buf_text(payload, ",\"commit\":");
-	buf_json_text(payload, commit);
+	buf_json_text(payload, commit_of(message));
 	if ((MESSAGES_OF_CHANGES & 1u << message->kind) == 0)
 		buf_text(payload, ",\"note\":true");
 	buf_char(payload, '}');
+	buf_free(&title);
 	buf_free(&text);
 }
 
@@ -764,10 +712,13 @@ const char *tracker_id(struct arena *arena, const json_t *value)
 	return text && *text && !strpbrk(text, " /?#%") ? arena_strdup(arena, text) : NULL;
 }
 
-json_t *tracker_array(const struct strings *texts)
+json_t *tracker_array(const struct tracker_request *request, const struct strings *texts)
 {
-	json_t *array = json_array();
+	json_t *array;
 
+	if (request->ask != TRACKER_CREATE || request->bare || texts->count == 0)
+		return NULL;
+	array = json_array();
 	for (size_t i = 0; i < texts->count; i++)
 		json_array_append_new(array, json_string(texts->items[i]));
 	return array;

@@ -117,8 +117,9 @@ struct tracker {
 	/* Optional: ms until TRACKER_LIST finds a new issue. */
 	int64_t (*lag)(const void *options);
 	bool moves; /* the state of an issue changes by TRACKER_MOVE */
-	/* The array of an answer, or NULL; and an item of it, or of an answer that is one. */
+	/* Optional: the array of an answer that is none itself. */
 	const json_t *(*list)(const json_t *answer, enum tracker_ask ask);
+	/* An item of it, or of an answer that is one. */
 	bool (*item)(const json_t *value, enum tracker_ask ask, struct arena *arena,
 		struct tracker_item *out);
 };
@@ -140,7 +141,7 @@ enum {
 /* The number, or text, as text in the arena; NULL if it is neither. */
 const char *tracker_id(struct arena *arena, const json_t *value);
 
-/* An array of the texts. */
-json_t *tracker_array(const struct strings *texts);
+/* An array of labels or assignees for a new issue; NULL for any other request, or without any. */
+json_t *tracker_array(const struct tracker_request *request, const struct strings *texts);
 
 #endif

@@ -92,6 +92,13 @@ bool secret_same(const void *a, const void *b, size_t length)
 	return differs == 0;
 }
 
+bool secret_pick(struct arena *arena, const char *given, const char *option, const char *path,
+	const char **secret, struct error *error)
+{
+	*secret = given;
+	return given || !path || secret_read(arena, option, path, secret, error);
+}
+
 size_t secret_length(const char *secret)
 {
 	size_t length = strlen(secret);

@@ -22,6 +22,10 @@ void secret_forbid_dumps(void);
 bool secret_read(struct arena *arena, const char *option, const char *path, const char **secret,
 	struct error *error) MUST_USE;
 
+/* The secret that is given, else that of its file, if there is one. */
+bool secret_pick(struct arena *arena, const char *given, const char *option, const char *path,
+	const char **secret, struct error *error) MUST_USE;
+
 /* Compares bytes in constant time. */
 bool secret_same(const void *a, const void *b, size_t length);
 

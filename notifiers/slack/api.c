@@ -42,7 +42,7 @@ static const char *const thread[] = {"thread_not_found", "invalid_thread_ts",
 	"cannot_reply_to_message", "restricted_action_thread_locked",
 	"restricted_action_non_threadable_channel", NULL};
 
-enum slack_reason slack_reason(const char *word)
+static enum slack_reason reason_of(const char *word)
 {
 	static const struct {
 		enum slack_reason reason;
@@ -57,17 +57,74 @@ enum slack_reason slack_reason(const char *word)
 	return SLACK_UNKNOWN;
 }
 
-const char *slack_words(struct arena *arena, const json_t *answer, const struct reply *reply)
+/* A body that is one code; "" for any other. */
+static const char *code_of(struct arena *arena, const struct reply *reply)
 {
-	const char *error = json_string_value(json_object_get(answer, "error"));
-	const char *needed = json_string_value(json_object_get(answer, "needed"));
+	size_t length = strspn(reply->body, "abcdefghijklmnopqrstuvwxyz0123456789_");
+	const char *rest = reply->body + length;
 
-	if (!error)
-		return slack_alien;
-	error = secret_cut(arena, error, WORD_MOST, &reply->secrets);
-	return needed && *needed ? arena_printf(arena, "%s: %s", error,
-					   secret_cut(arena, needed, WORD_MOST, &reply->secrets))
-				 : error;
+	return length > WORD_MOST || rest[strspn(rest, "\r\n")]
+		       ? ""
+		       : arena_strndup(arena, reply->body, length);
+}
+
+/* {"ok": true, ...}, {"ok": false, "error": "missing_scope", "needed": "reactions:read"} */
+static void read_json(struct arena *arena, const struct reply *reply, struct slack_answer *answer)
+{
+	json_t *json = json_loadb(reply->body, reply->length, 0, NULL);
+	const json_t *ok = json_object_get(json, "ok");
+	const char *error = json_string_value(json_object_get(json, "error"));
+	const char *needed = json_string_value(json_object_get(json, "needed"));
+
+	if (json_is_true(ok)) {
+		answer->reason = SLACK_DONE;
+		answer->json = json;
+		return;
+	}
+	if (json_is_false(ok) && error) {
+		answer->reason = reason_of(error);
+		answer->error = secret_cut(arena, error, WORD_MOST, &reply->secrets);
+		answer->words =
+			needed && *needed
+				? arena_printf(arena, "%s: %s", answer->error,
+					  secret_cut(arena, needed, WORD_MOST, &reply->secrets))
+				: answer->error;
+	}
+	json_decref(json);
+}
+
+struct slack_answer slack_read(struct arena *arena, const struct reply *reply, bool webhook)
+{
+	struct slack_answer answer = {.reason = SLACK_UNKNOWN, .error = "", .words = slack_alien};
+	int status = reply->status;
+	const char *code;
+
+	if (reply->kind != REPLY_ANSWER) {
+		if (reply->kind == REPLY_UNREACHABLE)
+			answer.reason = SLACK_TEMPORARY;
+		answer.words = reply->problem ? arena_strdup(arena, reply->problem) : "no answer";
+		return answer;
+	}
+	if (status == 200 && !webhook) {
+		read_json(arena, reply, &answer);
+		return answer;
+	}
+	code = code_of(arena, reply);
+	if (status == 200) {
+		if (strcmp(code, "ok") == 0)
+			answer.reason = SLACK_DONE;
+		else if (*code)
+			answer.words = code;
+		return answer;
+	}
+	answer.words = arena_printf(arena, "HTTP status %d%s%s", status, *code ? ": " : "", code);
+	if (status == 429)
+		answer.reason = SLACK_TEMPORARY;
+	else if (status == 400)
+		answer.reason = reason_of(code);
+	else if (status >= 300 && status < 500 && status != 408)
+		answer.reason = SLACK_CONFIG;
+	return answer;
 }
 
 enum step slack_fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what)
@@ -76,6 +133,13 @@ enum step slack_fail(struct attempt *attempt, bool retry, enum error_kind kind, 
 	error_set(attempt->error, kind, "slack%s%s: %s", *attempt->destination ? " " : "",
 		attempt->destination, what);
 	return STEP_FAILED;
+}
+
+enum step slack_refused(struct attempt *attempt, const struct slack_answer *answer)
+{
+	return slack_fail(attempt,
+		answer->reason == SLACK_UNKNOWN || answer->reason == SLACK_TEMPORARY,
+		answer->reason == SLACK_CONFIG ? ERROR_USAGE : ERROR_DATA, answer->words);
 }
 
 enum step slack_call(struct attempt *attempt, const char *method, const char *body)
@@ -93,7 +157,7 @@ enum step slack_call(struct attempt *attempt, const char *method, const char *bo
 		.body_length = body ? strlen(body) : 0};
 	if (!slack_by_bot(options))
 		return slack_fail(attempt, false, ERROR_USAGE, "bot_token is missing");
-	if (!slack_secret(attempt->arena, options->bot_token, "bot_token_file",
+	if (!secret_pick(attempt->arena, options->bot_token, "bot_token_file",
 		    options->bot_token_file, &attempt->next->bearer, &problem))
 		return slack_fail(attempt, false, ERROR_USAGE, problem.text);
 	return STEP_TRANSFER;

@@ -9,6 +9,7 @@
 #include "notifiers/notifier.h"
 
 enum slack_reason {
+	SLACK_DONE,
 	SLACK_UNKNOWN,   /* Slack has a problem, or the code is unknown: it may have been done */
 	SLACK_TEMPORARY, /* it was not done; a retry may help */
 	SLACK_CONFIG,    /* token, scope, channel or api_url has to be changed */
@@ -17,16 +18,26 @@ enum slack_reason {
 	SLACK_THREAD, /* the thread cannot be read or replied to; the channel may be */
 };
 
-/* The class of an error code. */
-enum slack_reason slack_reason(const char *word);
-
 extern const char slack_alien[]; /* the text of an answer that is not Slack's */
 
-/* The error of an answer, with the scope that it needs: "missing_scope: reactions:read". */
-const char *slack_words(struct arena *arena, const json_t *answer, const struct reply *reply);
+/* What became of a request. */
+struct slack_answer {
+	enum slack_reason reason;
+	const char *error; /* Slack's code, or "" */
+	const char *words; /* of an error, with the scope that it needs: "missing_scope:
+			      reactions:read" */
+	json_t *json;      /* of SLACK_DONE, but for a webhook; to be released */
+};
+
+/* Reads a reply, or that there is none. Nothing but Slack's codes is shown: an error page may
+ * repeat the request's address, and a webhook's address is a secret. */
+struct slack_answer slack_read(struct arena *arena, const struct reply *reply, bool webhook);
 
 /* STEP_FAILED with the error "slack #perf: what". */
 enum step slack_fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what);
+
+/* The same with the answer's words, by its reason. */
+enum step slack_refused(struct attempt *attempt, const struct slack_answer *answer);
 
 /* Sets the next request to a call of a method, by the bot's token; with a body it is a POST of
  * JSON. STEP_FAILED if the token cannot be read. */

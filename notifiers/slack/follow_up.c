@@ -36,12 +36,6 @@ struct state {
 	bool plain; /* ... and these: the text alone */
 };
 
-static enum step fail_for_good(struct attempt *attempt, const char *what)
-{
-	attempt->follow_up->gone = true;
-	return slack_fail(attempt, false, ERROR_DATA, what);
-}
-
 /* The person's name; a user of Slack as a mention, which Slack shows as a name. */
 static void person(struct buf *out, const char *name)
 {
@@ -55,17 +49,12 @@ static void person(struct buf *out, const char *name)
 		slack_escaped(out, name, PERSON_MOST);
 }
 
-/* A page's address, which must not end the link early. */
-static bool is_page(const char *link)
-{
-	return strlen(link) <= LINK_MOST && !transfer_url_problem(link) &&
-	       !link[strcspn(link, "<>|\" \t\r\n")];
-}
-
-/* ":eyes: *acknowledged* (2 of 5) by ann, owner bob, until <date>: looking (link)" */
+/* ":eyes: *acknowledged* (2 of 5) by ann, owner bob, until <date>: looking (link)". The link is a
+ * page's address, which must not end it early. */
 static void triage_line(struct buf *out, const struct slack_options *options,
 	const struct triage *triage, size_t count, size_t all)
 {
+	const char *link = triage->link ? triage->link : "";
 	size_t length;
 	const char *emoji = slack_emoji_of(options, triage->state, &length);
 
@@ -93,62 +82,57 @@ static void triage_line(struct buf *out, const struct slack_options *options,
 		buf_text(out, ": ");
 		slack_escaped(out, triage->note, NOTE_MOST);
 	}
-	if (triage->link && is_page(triage->link))
-		buf_printf(out, " <%s|link>", triage->link);
+	if (strlen(link) <= LINK_MOST && !transfer_url_problem(link) &&
+		!link[strcspn(link, "<>|\" \t\r\n")])
+		buf_printf(out, " <%s|link>", link);
 }
 
-static bool has_moved(const struct announced_change *change)
+/* How changes stand that have a line. */
+enum standing { RECOVERED, WITHDRAWN, MOVED };
+
+static bool stands(const struct announced_change *change, enum standing standing)
 {
-	return change->state == ANNOUNCED_STANDS && change->told != change->item.time;
+	switch (standing) {
+	case RECOVERED: return change->state == ANNOUNCED_RECOVERED;
+	case WITHDRAWN: return change->state == ANNOUNCED_WITHDRAWN;
+	case MOVED: return change->state == ANNOUNCED_STANDS && change->told != change->item.time;
+	}
+	return false;
 }
 
-static bool was_withdrawn(const struct announced_change *change)
+/* "*recovered* (1 of 3): db.read p99 +24%"; names them only if it is not all of them, or if they
+ * have moved, with the time. */
+static void standing_line(
+	struct buf *out, const struct follow_up *follow_up, enum standing standing)
 {
-	return change->state == ANNOUNCED_WITHDRAWN;
-}
+	static const char *const heads[] = {[RECOVERED] = ":large_green_circle: *recovered*",
+		[WITHDRAWN] = "*no longer found*",
+		[MOVED] = "*moved*"};
+	size_t count = 0, named = 0;
 
-static bool has_recovered(const struct announced_change *change)
-{
-	return change->state == ANNOUNCED_RECOVERED;
-}
-
-static void name_some(struct buf *out, const struct follow_up *follow_up,
-	bool (*is)(const struct announced_change *change), bool times)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < follow_up->count; i++) {
+	for (size_t i = 0; i < follow_up->count; i++)
+		count += stands(&follow_up->changes[i], standing);
+	if (count == 0)
+		return;
+	buf_printf(out, "%s%s", out->length > 0 ? "\n" : "", heads[standing]);
+	if (count < follow_up->count)
+		buf_printf(out, " (%zu of %zu)", count, follow_up->count);
+	else if (standing != MOVED)
+		return;
+	for (size_t i = 0; i < follow_up->count && named < NAMED_MOST; i++) {
 		const struct announced_change *change = &follow_up->changes[i];
 
-		if (!is(change) || count++ >= NAMED_MOST)
+		if (!stands(change, standing))
 			continue;
-		buf_text(out, count == 1 ? ": " : ", ");
+		buf_text(out, named++ == 0 ? ": " : ", ");
 		slack_short_line(out, &change->item);
-		if (times) {
+		if (standing == MOVED) {
 			buf_text(out, " to ");
 			slack_date(out, change->item.time, TEXT_MINUTE);
 		}
 	}
 	if (count > NAMED_MOST)
 		buf_printf(out, " and %zu more", count - NAMED_MOST);
-}
-
-/* "*recovered* (1 of 3): db.read p99 +24%"; names them only if it is not all of them, or if they
- * have moved, with the time. */
-static void standing_line(struct buf *out, const struct follow_up *follow_up, const char *head,
-	bool (*is)(const struct announced_change *change))
-{
-	size_t count = 0, before = out->length;
-
-	for (size_t i = 0; i < follow_up->count; i++)
-		count += is(&follow_up->changes[i]);
-	if (count == 0)
-		return;
-	buf_printf(out, "%s%s", before > 0 ? "\n" : "", head);
-	if (count < follow_up->count)
-		buf_printf(out, " (%zu of %zu)", count, follow_up->count);
-	if (count < follow_up->count || is == has_moved)
-		name_some(out, follow_up, is, is == has_moved);
 }
 
 /* ":mag: p99 +24%: first bad: 4f2c91a (97%), ..."; a bisection is of one change. */
@@ -185,7 +169,7 @@ static void joined_line(struct buf *out, const struct follow_up *follow_up)
 	if (count == 0)
 		return;
 	for (size_t i = 0; i < follow_up->count; i++) {
-		if (was_withdrawn(&follow_up->changes[i]))
+		if (stands(&follow_up->changes[i], WITHDRAWN))
 			continue;
 		worst = worse(worst, &follow_up->changes[i].item);
 		count++;
@@ -207,14 +191,6 @@ static bool same(const struct triage *a, const struct triage *b)
 	       a->until == b->until && same_text(a->person, b->person) &&
 	       same_text(a->owner, b->owner) && same_text(a->note, b->note) &&
 	       same_text(a->link, b->link);
-}
-
-static bool is_triaged(const struct follow_up *follow_up)
-{
-	for (size_t i = 0; i < follow_up->count; i++)
-		if (follow_up->changes[i].triage.version > 0)
-			return true;
-	return false;
 }
 
 /* A line for all changes with the same triage. */
@@ -271,13 +247,6 @@ static size_t text_within(json_t *value)
 	return bytes;
 }
 
-static void add_block(json_t *message, const struct buf *line)
-{
-	json_array_append_new(json_object_get(message, "blocks"),
-		json_pack("{s:s, s:[{s:s, s:s%, s:b}]}", "type", "context", "elements", "type",
-			"mrkdwn", "text", line->data, line->length, "verbatim", 1));
-}
-
 static void add_text(json_t *message, const struct buf *line)
 {
 	const char *text = json_string_value(json_object_get(message, "text"));
@@ -296,18 +265,20 @@ static void add_text(json_t *message, const struct buf *line)
 static void write_lines(struct buf *out, const struct attempt *attempt)
 {
 	const struct follow_up *follow_up = attempt->follow_up;
+	bool triaged = false;
 	struct buf part = {0};
 
 	joined_line(out, follow_up);
-	standing_line(out, follow_up, ":large_green_circle: *recovered*", has_recovered);
-	standing_line(out, follow_up, "*no longer found*", was_withdrawn);
-	standing_line(out, follow_up, "*moved*", has_moved);
+	for (enum standing standing = RECOVERED; standing <= MOVED; standing++)
+		standing_line(out, follow_up, standing);
 	culprit_lines(out, follow_up);
 	if (out->length > SLACK_TRIAGE) {
 		buf_clear(out);
 		buf_text(out, "*these changes were updated*");
 	}
-	if (is_triaged(follow_up))
+	for (size_t i = 0; i < follow_up->count; i++)
+		triaged |= follow_up->changes[i].triage.version > 0;
+	if (triaged)
 		triage_lines(&part, attempt->options, follow_up);
 	if (out->length > 0 && part.length > 0 && out->length + part.length < SLACK_TRIAGE)
 		buf_char(out, '\n');
@@ -337,7 +308,10 @@ static const char *amended(struct attempt *attempt, const struct buf *line)
 		if (state->plain)
 			add_text(message, line);
 		else if (line->length > 0)
-			add_block(message, line);
+			json_array_append_new(
+				blocks, json_pack("{s:s, s:[{s:s, s:s%, s:b}]}", "type", "context",
+						"elements", "type", "mrkdwn", "text", line->data,
+						line->length, "verbatim", 1));
 		json_object_set_new(message, "channel", json_string(state->receipt.channel));
 		json_object_set_new(message, "ts", json_string(state->receipt.stamp));
 		text = json_dumps(message, JSON_COMPACT);
@@ -368,84 +342,64 @@ static enum step ask(struct attempt *attempt)
 	}
 	body = amended(attempt, &out);
 	buf_free(&out);
-	return body ? slack_call(attempt, "chat.update", body)
-		    : fail_for_good(attempt, "no room in the message for the update");
+	if (body)
+		return slack_call(attempt, "chat.update", body);
+	attempt->follow_up->gone = true;
+	return slack_fail(attempt, false, ERROR_DATA, "no room in the message for the update");
 }
 
-static enum step first_step(struct attempt *attempt)
-{
-	struct state *state = arena_alloc(attempt->arena, sizeof *state);
-
-	attempt->state = state;
-	state->receipt = slack_receipt_read(attempt->arena, attempt->receipt);
-	if (!slack_by_bot(attempt->options))
-		return slack_fail(attempt, false, ERROR_USAGE, "bot_token is missing");
-	if (!state->receipt.stamp || !state->receipt.channel)
-		return fail_for_good(attempt, "the message has no destination in its receipt");
-	return ask(attempt);
-}
-
-static enum step refused(struct attempt *attempt, const json_t *answer, const struct reply *reply)
+/* The message is gone, or can never be edited, unless a retry or another configuration may help. */
+static enum step refused(struct attempt *attempt, const struct slack_answer *answer)
 {
 	struct state *state = attempt->state;
-	const char *reason = json_string_value(json_object_get(answer, "error"));
-	const char *words = slack_words(attempt->arena, answer, reply);
+	struct follow_up *follow_up = attempt->follow_up;
 
-	if (!json_is_false(json_object_get(answer, "ok")) || !reason)
-		return slack_fail(attempt, true, ERROR_DATA, slack_alien);
-	switch (slack_reason(reason)) {
-	case SLACK_UNKNOWN:
-	case SLACK_TEMPORARY: return slack_fail(attempt, true, ERROR_DATA, words);
-	case SLACK_CONFIG: return slack_fail(attempt, false, ERROR_USAGE, words);
-	case SLACK_BLOCKS:
-		if (!state->plain && attempt->follow_up->kind == FOLLOW_UP_AMEND) {
-			const char *body = slack_body(attempt->arena, attempt->payload, 0);
+	if (answer->reason == SLACK_BLOCKS && !state->plain && follow_up->kind == FOLLOW_UP_AMEND) {
+		const char *body = slack_body(attempt->arena, attempt->payload, 0);
 
-			state->plain = state->bare || !slack_without_charts(attempt->arena, body);
-			state->bare = true;
-			return ask(attempt);
-		}
-		break;
-	case SLACK_THREAD:
-	case SLACK_PERMANENT: break;
+		state->plain = state->bare || !slack_without_charts(attempt->arena, body);
+		state->bare = true;
+		return ask(attempt);
 	}
-	attempt->follow_up->deleted = strcmp(reason, "message_not_found") == 0;
-	return fail_for_good(attempt, words);
+	follow_up->gone = answer->reason >= SLACK_PERMANENT;
+	follow_up->deleted = strcmp(answer->error, "message_not_found") == 0;
+	return slack_refused(attempt, answer);
 }
 
 /* {"ok": true, "message": {"reactions": [{"name": "eyes", "users": ["U1"], "count": 1}]}} */
 static enum step taken(struct attempt *attempt, const struct reply *reply)
 {
-	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
-	const json_t *message = json_object_get(answer, "message");
+	struct slack_answer answer = slack_read(attempt->arena, reply, false);
+	const json_t *message = json_object_get(answer.json, "message");
 	enum step step = STEP_DONE;
 
-	if (!json_is_true(json_object_get(answer, "ok")))
-		step = refused(attempt, answer, reply);
-	else if (attempt->follow_up->kind == FOLLOW_UP_READ && !json_is_object(message))
+	if (answer.reason != SLACK_DONE)
+		return refused(attempt, &answer);
+	if (attempt->follow_up->kind == FOLLOW_UP_READ && !json_is_object(message)) {
 		step = slack_fail(attempt, true, ERROR_DATA, slack_alien);
-	else if (attempt->follow_up->kind == FOLLOW_UP_READ) {
+	} else if (attempt->follow_up->kind == FOLLOW_UP_READ) {
 		attempt->follow_up->origin =
 			arena_printf(attempt->arena, "Slack %s", attempt->destination);
 		slack_reactions_take(attempt->options, message, attempt->now, attempt->arena,
 			attempt->follow_up);
 	}
-	json_decref(answer);
+	json_decref(answer.json);
 	return step;
 }
 
 enum step slack_follow_up(struct attempt *attempt, const struct reply *last)
 {
-	bool passes;
+	struct state *state;
 
-	if (!last)
-		return first_step(attempt);
-	if (last->kind != REPLY_ANSWER)
-		return slack_fail(
-			attempt, true, ERROR_DATA, last->problem ? last->problem : "no answer");
-	if (last->status == 200)
+	if (last)
 		return taken(attempt, last);
-	passes = last->status == 408 || last->status == 429 || last->status >= 500;
-	return slack_fail(attempt, passes, passes ? ERROR_DATA : ERROR_USAGE,
-		arena_printf(attempt->arena, "HTTP status %d", last->status));
+	attempt->state = state = arena_alloc(attempt->arena, sizeof *state);
+	state->receipt = slack_receipt_read(attempt->arena, attempt->receipt);
+	if (!slack_by_bot(attempt->options))
+		return slack_fail(attempt, false, ERROR_USAGE, "bot_token is missing");
+	if (state->receipt.stamp && state->receipt.channel)
+		return ask(attempt);
+	attempt->follow_up->gone = true;
+	return slack_fail(
+		attempt, false, ERROR_DATA, "the message has no destination in its receipt");
 }

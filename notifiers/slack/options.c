@@ -123,15 +123,6 @@ const char *slack_emoji_of(
 	return NULL;
 }
 
-bool slack_secret(struct arena *arena, const char *value, const char *option, const char *path,
-	const char **out, struct error *error)
-{
-	if (!value)
-		return secret_read(arena, option, path, out, error);
-	*out = value;
-	return true;
-}
-
 static bool check_triagers(const struct slack_options *options, struct error *error)
 {
 	static const char id[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";

@@ -26,10 +26,6 @@ extern const struct field slack_fields[];
 bool slack_by_bot(const struct slack_options *options);
 bool slack_by_webhook(const struct slack_options *options);
 
-/* The secret, or the content of its file, in the arena; `option` names the file in an error. */
-bool slack_secret(struct arena *arena, const char *value, const char *option, const char *path,
-	const char **out, struct error *error) MUST_USE;
-
 /* Whether the user's reactions count. */
 bool slack_triager(const struct slack_options *options, const char *user);
 

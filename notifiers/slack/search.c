@@ -48,8 +48,7 @@ static void ask(struct slack_search *search, const char *cursor)
 		buf_text(&out, "&cursor=");
 		transfer_encode(&out, cursor);
 	}
-	search->question = arena_strndup(search->arena, out.data, out.length);
-	buf_free(&out);
+	search->question = buf_keep(&out, search->arena);
 }
 
 void slack_search_begin(struct slack_search *search)
@@ -83,26 +82,17 @@ static enum slack_found absent(struct slack_search *search)
 	return SEARCH_ON;
 }
 
-static enum slack_found refused(
-	struct slack_search *search, const struct reply *reply, const json_t *answer)
+static enum slack_found refused(struct slack_search *search, const struct slack_answer *answer)
 {
-	const char *reason = text_of(answer, "error");
-	const char *words = slack_words(search->arena, answer, reply);
-
-	switch (slack_reason(reason)) {
-	case SLACK_UNKNOWN:
-	case SLACK_TEMPORARY: return give_up(search, SEARCH_LATER, words);
-	case SLACK_THREAD: return absent(search);
-	case SLACK_CONFIG:
-	case SLACK_PERMANENT:
-	case SLACK_BLOCKS: break;
-	}
-	if (strcmp(reason, "missing_scope") == 0 && !search->id && !search->public_only) {
-		search->public_only = true;
-		ask(search, NULL);
-		return SEARCH_ON;
-	}
-	return give_up(search, SEARCH_DENIED, words);
+	if (answer->reason == SLACK_UNKNOWN || answer->reason == SLACK_TEMPORARY)
+		return give_up(search, SEARCH_LATER, answer->words);
+	if (answer->reason == SLACK_THREAD)
+		return absent(search);
+	if (strcmp(answer->error, "missing_scope") != 0 || search->id || search->public_only)
+		return give_up(search, SEARCH_DENIED, answer->words);
+	search->public_only = true;
+	ask(search, NULL);
+	return SEARCH_ON;
 }
 
 static enum slack_found next_page(
@@ -137,14 +127,6 @@ static enum slack_found take_channels(struct slack_search *search, const json_t 
 	return next_page(search, answer, SEARCH_DENIED);
 }
 
-/* Optional for messages of one part. */
-static json_int_t part_of(const json_t *payload)
-{
-	const json_t *part = json_object_get(payload, "part");
-
-	return part ? json_integer_value(part) : 1;
-}
-
 static enum slack_found take_messages(struct slack_search *search, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "messages");
@@ -154,9 +136,11 @@ static enum slack_found take_messages(struct slack_search *search, const json_t 
 		const json_t *message = json_array_get(list, i);
 		const json_t *metadata = json_object_get(message, "metadata");
 		const json_t *payload = json_object_get(metadata, "event_payload");
+		const json_t *part = json_object_get(payload, "part");
 
+		/* The part is optional for messages of one. */
 		if (strcmp(text_of(payload, "key"), search->key) != 0 ||
-			part_of(payload) != (json_int_t)search->part)
+			(part ? json_integer_value(part) : 1) != (json_int_t)search->part)
 			continue;
 		search->stamp = arena_strdup(search->arena, text_of(message, "ts"));
 		if (search->thread_read)
@@ -170,22 +154,13 @@ static enum slack_found take_messages(struct slack_search *search, const json_t 
 
 enum slack_found slack_search_take(struct slack_search *search, const struct reply *reply)
 {
+	struct slack_answer answer = slack_read(search->arena, reply, false);
 	enum slack_found found;
-	json_t *answer;
 
-	if (reply->kind != REPLY_ANSWER)
-		return give_up(search, SEARCH_LATER, reply->problem ? reply->problem : "no answer");
-	if (reply->status != 200)
-		return give_up(search,
-			reply->status == 408 || reply->status == 429 || reply->status >= 500
-				? SEARCH_LATER
-				: SEARCH_DENIED,
-			arena_printf(search->arena, "HTTP status %d", reply->status));
-	answer = json_loadb(reply->body, reply->length, 0, NULL);
-	if (!json_is_true(json_object_get(answer, "ok")))
-		found = refused(search, reply, answer);
-	else
-		found = search->id ? take_messages(search, answer) : take_channels(search, answer);
-	json_decref(answer);
+	if (answer.reason != SLACK_DONE)
+		return refused(search, &answer);
+	found = search->id ? take_messages(search, answer.json)
+			   : take_channels(search, answer.json);
+	json_decref(answer.json);
 	return found;
 }

@@ -27,16 +27,16 @@
 #include "agent/base/buf.h"
 #include "agent/base/secret.h"
 #include "agent/base/transfer.h"
-#include "agent/base/utf8.h"
+#include "agent/model/json_put.h"
 #include "notifiers/slack/api.h"
 #include "notifiers/slack/follow_up.h"
 #include "notifiers/slack/options.h"
 #include "notifiers/slack/receipt.h"
 #include "notifiers/slack/render.h"
 #include "notifiers/slack/search.h"
-#include "notifiers/slack/upload.h"
 
-enum { REASON_MOST = 60, SPACING_MS = 1100 };
+/* REQUEST_MS: of each of the three of a picture, so that later messages hardly wait. */
+enum { SPACING_MS = 1100, REQUEST_MS = 5000, TITLE = 200 };
 
 struct state {
 	const char *body;             /* of this round */
@@ -48,14 +48,19 @@ struct state {
 	bool looking;                 /* a search is in progress */
 	bool unresolved; /* the search was denied: an earlier attempt may have arrived */
 	struct slack_search search;
-	bool uploading; /* all is posted; its picture follows */
-	struct slack_upload upload;
+	/*
+	 * The upload of the picture once all is posted: Slack returns an address, receives the
+	 * bytes there, and is given the thread.
+	 */
+	enum { UPLOAD_NOT, UPLOAD_ASK, UPLOAD_SEND, UPLOAD_COMPLETE } upload;
+	struct illustration picture;
+	struct endpoint bare_endpoint; /* of the place that Slack names: gets no credentials */
+	const char *file, *title;      /* the picture's id and title */
 };
 
 static bool destinations(
 	const void *context, struct arena *arena, struct strings *out, struct error *error)
 {
-	static const char *const webhook[] = {""};
 	const struct slack_options *options = context;
 
 	(void)arena;
@@ -63,11 +68,8 @@ static bool destinations(
 		error->kind = ERROR_USAGE;
 		return error_prefix(error, "slack: ");
 	}
-	if (slack_by_webhook(options)) {
-		*out = (struct strings){.items = webhook, .count = 1};
-		return true;
-	}
-	*out = options->channels;
+	if (!slack_by_webhook(options))
+		*out = options->channels;
 	return true;
 }
 
@@ -89,27 +91,12 @@ static bool render(const struct message *message, const void *options, const cha
 	return true;
 }
 
-static enum step fail_temporarily(struct attempt *attempt, const char *what)
-{
-	return slack_fail(attempt, true, ERROR_DATA, what);
-}
-
-/* Like fail_temporarily, but the message may have arrived. */
+/* A temporary failure after which the message may have arrived. */
 static enum step fail_in_doubt(struct attempt *attempt, const char *what)
 {
 	attempt->maybe_delivered =
 		slack_by_bot(attempt->options) ? MAYBE_DELIVERED_CHECK : MAYBE_DELIVERED_BLIND;
-	return fail_temporarily(attempt, what);
-}
-
-static enum step fail_by_config(struct attempt *attempt, const char *what)
-{
-	return slack_fail(attempt, false, ERROR_USAGE, what);
-}
-
-static enum step fail_permanently(struct attempt *attempt, const char *what)
-{
-	return slack_fail(attempt, false, ERROR_DATA, what);
+	return slack_fail(attempt, true, ERROR_DATA, what);
 }
 
 /* The post as a reply in the thread, or, without one, as a message of its own, which is not shown
@@ -119,7 +106,6 @@ static const char *in_thread(struct arena *arena, const char *body, const char *
 	static const char shown[] = ",\"reply_broadcast\":true";
 	const char *loud = thread ? NULL : strstr(body, shown);
 	struct buf out = {0};
-	const char *whole;
 
 	if (loud)
 		return arena_printf(
@@ -129,27 +115,27 @@ static const char *in_thread(struct arena *arena, const char *body, const char *
 	buf_text(&out, "{\"thread_ts\":");
 	buf_json_text(&out, thread);
 	buf_printf(&out, ",%s", body + 1);
-	whole = arena_strndup(arena, out.data, out.length);
-	buf_free(&out);
-	return whole;
+	return buf_keep(&out, arena);
 }
 
 static enum step post(struct attempt *attempt)
 {
 	const struct slack_options *options = attempt->options;
 	const struct state *state = attempt->state;
-	bool webhook = slack_by_webhook(options);
 	struct error problem;
 	enum step step = slack_call(
 		attempt, "chat.postMessage", in_thread(attempt->arena, state->body, state->thread));
 
-	if (!webhook && step == STEP_FAILED)
+	if (slack_by_webhook(options)) {
+		if (!secret_pick(attempt->arena, options->webhook_url, "webhook_url_file",
+			    options->webhook_url_file, &attempt->next->url, &problem))
+			return slack_fail(attempt, false, ERROR_USAGE, problem.text);
+		if (transfer_url_problem(attempt->next->url))
+			return slack_fail(
+				attempt, false, ERROR_USAGE, "webhook_url is not an https address");
+	} else if (step == STEP_FAILED) {
 		return step;
-	if (webhook && !slack_secret(attempt->arena, options->webhook_url, "webhook_url_file",
-			       options->webhook_url_file, &attempt->next->url, &problem))
-		return fail_by_config(attempt, problem.text);
-	if (webhook && transfer_url_problem(attempt->next->url))
-		return fail_by_config(attempt, "webhook_url is not an https address");
+	}
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 	return STEP_TRANSFER;
 }
@@ -167,37 +153,96 @@ static enum step without_picture(struct attempt *attempt, const char *reason)
 {
 	attempt->notice = arena_printf(attempt->arena, "slack %s: messages have no picture (%s)",
 		attempt->destination, reason);
+	attempt->retry_after = -1;
 	return STEP_DONE;
+}
+
+static enum step call_for_picture(struct attempt *attempt, const char *method, const char *body)
+{
+	enum step step = slack_call(attempt, method, body);
+
+	attempt->next->timeout = REQUEST_MS;
+	attempt->retry_after = -1;
+	return step == STEP_FAILED ? without_picture(attempt, attempt->error->text) : step;
 }
 
 /* The round after the last post. */
 static enum step begin_upload(struct attempt *attempt)
 {
 	struct state *state = attempt->state;
-	struct slack_upload *upload = &state->upload;
+	struct buf query = {0}, title = {0};
 	struct error error;
 
 	if (!has_picture(attempt) || !state->receipt.stamp || !state->receipt.channel ||
 		state->part != slack_body_count(attempt->payload) + 1)
 		return STEP_DONE;
-	if (!attempt->draw(attempt, &upload->picture, &error))
+	if (!attempt->draw(attempt, &state->picture, &error))
 		return without_picture(attempt, error.text);
-	upload->thread = state->receipt.thread;
-	upload->channel = state->receipt.channel;
-	state->uploading = true;
-	return slack_upload_begin(upload, attempt) == STEP_TRANSFER
-		       ? STEP_TRANSFER
-		       : without_picture(attempt, attempt->error->text);
+	buf_clean(&title, state->picture.title ? state->picture.title : "change", TITLE);
+	state->title = buf_keep(&title, attempt->arena);
+	buf_printf(&query, "files.getUploadURLExternal?filename=change.png&length=%zu&alt_txt=",
+		state->picture.length);
+	transfer_encode(&query, state->title);
+	state->upload = UPLOAD_ASK;
+	return call_for_picture(attempt, buf_keep(&query, attempt->arena), NULL);
+}
+
+/* To where Slack wants it: over TLS, unless its API is not. */
+static enum step send_picture(struct attempt *attempt, const char *url, const char *file)
+{
+	static const struct pair png[] = {{"Content-Type", "image/png"}};
+	const struct slack_options *options = attempt->options;
+	struct state *state = attempt->state;
+	struct endpoint *bare = &state->bare_endpoint;
+
+	if (!url || !file || transfer_url_problem(url) ||
+		(strncmp(url, "https://", 8) != 0 && strncmp(options->api_url, "http://", 7) != 0))
+		return without_picture(attempt, slack_alien);
+	state->file = file;
+	*bare = options->endpoint;
+	bare->headers = (struct pairs){0};
+	bare->username = bare->password = bare->password_file = NULL;
+	bare->bearer_token = bare->bearer_token_file = NULL;
+	state->upload = UPLOAD_SEND;
+	attempt->retry_after = -1;
+	*attempt->next = (struct transfer){.kind = TRANSFER_HTTP,
+		.endpoint = bare,
+		.method = "POST",
+		.url = url,
+		.headers = {png, 1},
+		.body = state->picture.bytes,
+		.body_length = state->picture.length,
+		.timeout = REQUEST_MS};
+	return STEP_TRANSFER;
 }
 
 static enum step uploaded(struct attempt *attempt, const struct reply *reply)
 {
+	struct arena *arena = attempt->arena;
 	struct state *state = attempt->state;
-	const char *reason = "";
-	enum step step = slack_upload_take(&state->upload, attempt, reply, &reason);
+	struct slack_answer answer;
+	const char *url, *file;
+	struct buf body = {0};
 
-	attempt->retry_after = -1;
-	return step == STEP_FAILED ? without_picture(attempt, reason) : step;
+	if (state->upload == UPLOAD_SEND && reply->kind == REPLY_ANSWER && reply->status == 200) {
+		buf_text(&body, "{\"files\":[{\"id\":");
+		buf_json_text(&body, state->file);
+		json_put_text(&body, "title", state->title);
+		buf_text(&body, "}]");
+		json_put_text(&body, "channel_id", state->receipt.channel);
+		json_put_text(&body, "thread_ts", state->receipt.thread);
+		buf_char(&body, '}');
+		state->upload = UPLOAD_COMPLETE;
+		return call_for_picture(
+			attempt, "files.completeUploadExternal", buf_keep(&body, arena));
+	}
+	answer = slack_read(arena, reply, false);
+	if (answer.reason != SLACK_DONE)
+		return without_picture(attempt, answer.words);
+	url = arena_strdup(arena, json_string_value(json_object_get(answer.json, "upload_url")));
+	file = arena_strdup(arena, json_string_value(json_object_get(answer.json, "file_id")));
+	json_decref(answer.json);
+	return state->upload == UPLOAD_ASK ? send_picture(attempt, url, file) : STEP_DONE;
 }
 
 static enum step first_step(struct attempt *attempt)
@@ -293,102 +338,35 @@ static bool simpler(struct attempt *attempt, enum slack_reason reason)
 	return true;
 }
 
-static enum step refused(struct attempt *attempt, const char *word)
+/* {"ok": true, "channel": "C1", "ts": "1503435956.000247"} */
+static enum step take_post(struct attempt *attempt, const struct reply *reply)
 {
-	enum slack_reason reason = slack_reason(word);
+	struct arena *arena = attempt->arena;
+	struct slack_answer answer = slack_read(arena, reply, slack_by_webhook(attempt->options));
+	const char *stamp, *channel;
 
-	switch (reason) {
-	case SLACK_UNKNOWN: break;
-	case SLACK_TEMPORARY: return fail_temporarily(attempt, word);
-	case SLACK_CONFIG: return fail_by_config(attempt, word);
-	case SLACK_PERMANENT: return fail_permanently(attempt, word);
-	case SLACK_BLOCKS:
-	case SLACK_THREAD:
-		return simpler(attempt, reason) ? post(attempt) : fail_permanently(attempt, word);
-	}
-	return fail_in_doubt(attempt, word);
-}
-
-/*
- * Slack's error code in a body. Anything else is not shown: an error page may repeat the request's
- * address, and a webhook's address is a secret.
- */
-static const char *reason_word(struct attempt *attempt, const struct reply *reply)
-{
-	size_t length = strspn(reply->body, "abcdefghijklmnopqrstuvwxyz0123456789_");
-	const char *rest = reply->body + length;
-
-	if (length == 0 || length > REASON_MOST || rest[strspn(rest, "\r\n")])
-		return slack_alien;
-	return arena_strndup(attempt->arena, reply->body, length);
-}
-
-/* {"ok": true, "channel": "C1", "ts": "1503435956.000247"} or {"ok": false, "error": "..."} */
-static enum step api_answer(struct attempt *attempt, const struct reply *reply)
-{
-	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
-	json_t *ok = json_object_get(answer, "ok");
-	const char *stamp = json_string_value(json_object_get(answer, "ts"));
-	const char *channel = json_string_value(json_object_get(answer, "channel"));
-	const char *reason = json_string_value(json_object_get(answer, "error"));
-	enum step step;
-
-	if (json_is_true(ok) && (stamp || slack_body_count(attempt->payload) == 1)) {
-		step = posted(attempt, arena_strdup(attempt->arena, stamp),
-			arena_strdup(attempt->arena, channel));
-	} else if (json_is_false(ok) && reason) {
-		step = refused(
-			attempt, secret_cut(attempt->arena, reason, REASON_MOST, &reply->secrets));
-	} else {
-		step = fail_in_doubt(attempt, slack_alien);
-	}
-	json_decref(answer);
-	return step;
-}
-
-static enum step http_error(struct attempt *attempt, const struct reply *reply)
-{
-	const char *words = reason_word(attempt, reply);
-	const char *what = arena_printf(attempt->arena, "HTTP status %d: %s", reply->status, words);
-
-	if (reply->status == 429)
-		return fail_temporarily(attempt, "too many messages (HTTP status 429)");
-	if (reply->status >= 500 || reply->status == 408 || reply->status < 300)
-		return fail_in_doubt(attempt, what);
-	if (reply->status == 400)
-		return refused(attempt, words);
-	return fail_by_config(attempt, what);
-}
-
-static enum step proceed(struct attempt *attempt, const struct reply *last)
-{
-	const struct state *state;
-
-	if (!last)
-		return first_step(attempt);
-	state = attempt->state;
-	if (state->uploading)
-		return uploaded(attempt, last);
-	if (state->looking)
-		return looked(attempt, last);
-	if (last->kind == REPLY_UNREACHABLE)
-		return fail_temporarily(attempt, last->problem ? last->problem : "not reachable");
-	if (last->kind != REPLY_ANSWER)
-		return fail_in_doubt(attempt, last->problem ? last->problem : "no answer");
-	if (last->status != 200)
-		return http_error(attempt, last);
-	if (slack_by_bot(attempt->options))
-		return api_answer(attempt, last);
-	if (strcmp(reason_word(attempt, last), "ok") == 0)
-		return posted(attempt, NULL, NULL);
-	return fail_in_doubt(attempt, reason_word(attempt, last));
+	if (answer.reason == SLACK_UNKNOWN)
+		return fail_in_doubt(attempt, answer.words);
+	if (answer.reason != SLACK_DONE)
+		return simpler(attempt, answer.reason) ? post(attempt)
+						       : slack_refused(attempt, &answer);
+	stamp = arena_strdup(arena, json_string_value(json_object_get(answer.json, "ts")));
+	channel = arena_strdup(arena, json_string_value(json_object_get(answer.json, "channel")));
+	json_decref(answer.json);
+	return stamp || slack_body_count(attempt->payload) == 1
+		       ? posted(attempt, stamp, channel)
+		       : fail_in_doubt(attempt, slack_alien);
 }
 
 static enum step step(struct attempt *attempt, const struct reply *last)
 {
-	enum step step = proceed(attempt, last);
 	const struct state *state = attempt->state;
+	enum step step = !last            ? first_step(attempt)
+			 : state->upload  ? uploaded(attempt, last)
+			 : state->looking ? looked(attempt, last)
+					  : take_post(attempt, last);
 
+	state = attempt->state;
 	if (step == STEP_FAILED && state->unresolved)
 		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
 	return step;
