@@ -134,41 +134,29 @@ static void label_name(struct buf *out, const char *name, size_t length)
 		buf_char(out, is_label_char(name[i], false) ? name[i] : '_');
 }
 
-/* `taken` holds ",name," of each. */
-static bool is_taken(struct buf *taken, const char *name)
-{
-	struct buf word = {0};
-	bool found;
-
-	buf_printf(&word, ",%s,", name);
-	found = taken->length > 0 && strstr(taken->data, word.data);
-	if (!found)
-		buf_append(taken, word.data, word.length);
-	buf_free(&word);
-	return found;
-}
-
-/* The labels in the name of a series. */
+/* The labels in the name of a series, each once, and none of `more`; `labels` is where all begin.
+ */
 static void put_series_labels(
-	struct buf *out, const struct announcement *item, const struct pairs *more)
+	struct buf *out, size_t labels, const struct announcement *item, const struct pairs *more)
 {
 	const char *at = item->members > 0 ? NULL : label_set(item->metric);
-	struct buf taken = {0};
 	struct label_text label;
 
-	for (size_t i = 0; i < more->count; i++)
-		(void)is_taken(&taken, more->items[i].key);
 	while (at && label_next(&at, &label)) {
-		struct buf name = {0}, value = {0};
+		struct buf name = {0}, key = {0}, value = {0};
+		bool taken;
 
 		label_name(&name, label.key, label.key_length);
-		if (label_value(item->metric, label.key, label.key_length, &value) &&
-			!is_taken(&taken, name.data))
+		buf_printf(&key, "\"%s\":", name.data);
+		taken = strstr(out->data + labels, key.data);
+		for (size_t i = 0; i < more->count; i++)
+			taken = taken || strcmp(more->items[i].key, name.data) == 0;
+		if (!taken && label_value(item->metric, label.key, label.key_length, &value))
 			http_json_text(out, name.data, value.data, LABEL_MOST);
 		buf_free(&name);
+		buf_free(&key);
 		buf_free(&value);
 	}
-	buf_free(&taken);
 }
 
 static void put_own_labels(struct buf *out, const struct alertmanager_options *options)
@@ -184,7 +172,7 @@ static void put_labels(struct buf *out, const struct announcement *item,
 	const struct alertmanager_options *options)
 {
 	int verdict = announcement_verdict(item);
-	size_t name = strcspn(item->metric, "{");
+	size_t name = strcspn(item->metric, "{"), begin = out->length;
 	const char *at = label_set(item->metric);
 	struct label_text label;
 	struct buf text = {0};
@@ -204,7 +192,7 @@ static void put_labels(struct buf *out, const struct announcement *item,
 	http_json_lines(out, "change", &text);
 	http_json_text(out, "environment", item->environment, LABEL_MOST);
 	http_json_text(out, "owner", item->owner, LABEL_MOST);
-	put_series_labels(out, item, &options->labels);
+	put_series_labels(out, begin, item, &options->labels);
 	put_own_labels(out, options);
 }
 
@@ -296,22 +284,22 @@ static void render_test(
 	buf_text(out, "}}\n");
 }
 
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
+static bool render(const struct draft *draft)
 {
+	struct buf *out = draft->payload;
+	const struct message *message = draft->message;
 	const struct announcement **items = memory_new(message->count, sizeof *items);
 	size_t count = message->count < ALERTS_MAX ? message->count : ALERTS_MAX;
 
-	(void)destination, (void)error;
 	if (message->kind == MESSAGE_TEST)
-		render_test(payload, message, options);
+		render_test(out, message, draft->options);
 	message_select(message, count, items);
 	for (size_t i = 0; i < count; i++) {
 		struct message alone = {.kind = MESSAGE_NEW, .items = items[i], .count = 1};
 
-		put_labels(payload, items[i], options);
-		put_rest(payload, &alone, message->count - count);
-		buf_text(payload, "}}\n");
+		put_labels(out, items[i], draft->options);
+		put_rest(out, &alone, message->count - count);
+		buf_text(out, "}}\n");
 	}
 	free(items);
 	return true;
@@ -351,7 +339,7 @@ static bool read_alert(
 	const struct follow_up *follow_up = attempt->follow_up;
 	json_t *alert = json_loadb(line, length, 0, NULL);
 	const json_t *labels = json_object_get(alert, "labels");
-	const char *id = json_string_value(json_object_get(labels, "change"));
+	const char *id = json_text(labels, "change");
 	char *text = labels ? json_dumps(labels, JSON_COMPACT) : NULL;
 
 	*out = (struct sent_alert){.labels = arena_strdup(attempt->arena, text)};

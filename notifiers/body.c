@@ -396,19 +396,16 @@ void body_title(struct buf *out, const struct message *message)
 	}
 }
 
-enum body_mark body_mood(const struct message *message)
+unsigned body_color(const struct message *message)
 {
+	enum { GOOD = 0x1a7f37, BAD = 0xd1242f, NEITHER = 0x57606a };
 	struct tally tally = message_tally(message);
+	bool recovered = message->kind == MESSAGE_RECOVERED ||
+			 (message->notice && message->notice->recovered);
 
-	if (message->kind == MESSAGE_RECOVERED)
-		return BODY_GOOD;
-	if (message->notice)
-		return message->notice->recovered        ? BODY_GOOD
-		       : message->kind == MESSAGE_NOTICE ? BODY_BAD
-							 : BODY_STRONG;
-	return tally.regressions > 0    ? BODY_WORSE
-	       : tally.improvements > 0 ? BODY_BETTER
-					: BODY_STRONG;
+	if (recovered || message->notice)
+		return recovered ? GOOD : message->kind == MESSAGE_NOTICE ? BAD : NEITHER;
+	return tally.regressions > 0 ? BAD : tally.improvements > 0 ? GOOD : NEITHER;
 }
 
 void text_triage(struct buf *out, const struct triage *triage)

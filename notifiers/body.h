@@ -39,8 +39,8 @@ void body_write(struct buf *out, const struct message *message, const struct bod
 void body_fit(struct buf *out, const struct message *message, const struct body_style *style,
 	size_t bytes);
 
-/* The message's overall tone, such as for a colour; BODY_STRONG: neither good nor bad. */
-enum body_mark body_mood(const struct message *message);
+/* The colour of the message's overall tone, 0xrrggbb. */
+unsigned body_color(const struct message *message);
 
 /* A message about the current state of an earlier one's changes, with those that are over or
  * triaged marked. In the arena; borrows the changes. */

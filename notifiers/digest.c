@@ -150,20 +150,6 @@ static size_t set_apart(const struct announcement **items, size_t count)
 	return kept;
 }
 
-/* Whether the items are exactly one crowd. */
-static bool are_one(const struct announcement *const *items, size_t count)
-{
-	struct spread spread;
-
-	if (count < CROWD_LEAST || alike(items, count) < count)
-		return false;
-	spread = spread_of(items, count);
-	for (size_t i = 0; i < count; i++)
-		if (is_apart(items[i], &spread))
-			return false;
-	return true;
-}
-
 /* "new" only if all are. */
 static void set_sizes(struct change *change, const struct announcement *const *items, size_t count)
 {
@@ -403,8 +389,7 @@ static bool differ(const struct announcement *const *items, size_t count)
 	return false;
 }
 
-/* The text to show with the test's name: nothing for a single series, which keeps its name, or a
- * single crowd, which lists its labels. */
+/* The text to show with the test's name: nothing for a single series, which keeps its name. */
 static struct common common_of(
 	struct arena *arena, const struct announcement *const *items, size_t count)
 {
@@ -412,7 +397,7 @@ static struct common common_of(
 	struct buf text = {0};
 	struct labels *labels;
 
-	if (!differ(items, count) || are_one(items, count))
+	if (!differ(items, count))
 		return common;
 	labels = labels_of(arena, items, count);
 	common.labels = labels_common(labels, arena, 1, &common.count);
@@ -446,37 +431,41 @@ static const struct announcement *first_of(const struct announcement *const *ite
 	return first;
 }
 
-/* Adds all changes of one test. Recoveries have no line for their test. */
+/* Adds all changes of one test. Recoveries have no line for their test, nor has a single crowd,
+ * which lists its labels. */
 static void add_test(struct lines *lines, const struct announcement **items, size_t count,
 	enum message_kind kind)
 {
+	size_t *crowds = memory_new(count, sizeof *crowds); /* that begin there */
 	struct common common = {0};
 
-	if (kind != MESSAGE_RECOVERED)
+	for (size_t at = 0, next; at < count; at = next) {
+		next = at + alike(items + at, count - at);
+		if (next - at >= CROWD_LEAST)
+			crowds[at] = set_apart(items + at, next - at);
+	}
+	if (kind != MESSAGE_RECOVERED && crowds[0] < count)
 		common = common_of(lines->arena, items, count);
 	lines->shorter = lines->shorter || common.count > 0;
-	for (size_t at = 0, next; at < count; at = next) {
-		size_t crowd;
+	for (size_t at = 0; at < count;) {
+		struct line *line = &lines->items[lines->count++];
 
-		next = at + alike(items + at, count - at);
-		crowd = next - at >= CROWD_LEAST ? set_apart(items + at, next - at) : 0;
-		if (crowd >= CROWD_LEAST) {
-			lines->items[lines->count++] = (struct line){first_of(items + at, crowd),
-				crowd_of(lines->arena, items + at, crowd, &common)};
+		if (crowds[at] >= CROWD_LEAST) {
+			*line = (struct line){first_of(items + at, crowds[at]),
+				crowd_of(lines->arena, items + at, crowds[at], &common)};
 			lines->shorter = true;
-			at += crowd;
+			at += crowds[at];
+			continue;
 		}
-		for (; at < next; at++) {
-			struct line *line = &lines->items[lines->count++];
-
-			*line = (struct line){items[at], *items[at]};
-			if (common.count == 0)
-				continue;
-			line->item.common = common.text;
-			line->item.metric = cut(
-				lines->arena, line->item.metric, common.labels, common.count, true);
-		}
+		*line = (struct line){items[at], *items[at]};
+		at++;
+		if (common.count == 0)
+			continue;
+		line->item.common = common.text;
+		line->item.metric =
+			cut(lines->arena, line->item.metric, common.labels, common.count, true);
 	}
+	free(crowds);
 }
 
 static int compare_lines(const void *a, const void *b)

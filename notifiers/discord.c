@@ -14,24 +14,17 @@
 /* Documented: 4,096 characters of a description. Discord allows a webhook 5 messages in 2 s. */
 enum { DESCRIPTION = 4000, SPACING_MS = 1000, LONGEST_WAIT_S = 86400 };
 
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
+static bool render(const struct draft *draft)
 {
-	static const int colors[BODY_MARKS] = {[BODY_STRONG] = 0x57606a,
-		[BODY_WORSE] = 0xd1242f,
-		[BODY_BETTER] = 0x1a7f37,
-		[BODY_BAD] = 0xd1242f,
-		[BODY_GOOD] = 0x1a7f37};
 	struct buf body = {0};
 
-	(void)options, (void)destination, (void)error;
-	body_fit(&body, message, &body_markdown, DESCRIPTION);
-	buf_printf(payload,
-		"{\"allowed_mentions\":{\"parse\":[]},\"embeds\":[{\"color\":%d,"
+	body_fit(&body, draft->message, &body_markdown, DESCRIPTION);
+	buf_printf(draft->payload,
+		"{\"allowed_mentions\":{\"parse\":[]},\"embeds\":[{\"color\":%u,"
 		"\"description\":",
-		colors[body_mood(message)]);
-	buf_json_string(payload, body.data, body.length);
-	buf_text(payload, "}]}");
+		body_color(draft->message));
+	buf_json_string(draft->payload, body.data, body.length);
+	buf_text(draft->payload, "}]}");
 	buf_free(&body);
 	return true;
 }

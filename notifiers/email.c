@@ -127,19 +127,6 @@ static bool check_address(const char *option, const char *text, struct error *er
 			       option, text);
 }
 
-static bool check_url(const struct email_options *options, struct error *error)
-{
-	const char *url = options->endpoint.url;
-
-	if (!url || !*url)
-		return error_set(error, ERROR_USAGE, "\"url\" is missing");
-	if (transfer_mail_url_problem(url))
-		return error_set(error, ERROR_USAGE, "url: %s", transfer_mail_url_problem(url));
-	if (strncasecmp(url, "smtps://", 8) == 0 && options->tls == TLS_NONE)
-		return error_set(error, ERROR_USAGE, "tls: none contradicts smtps:// in url");
-	return true;
-}
-
 /* Refuses headers that every mail has; a Bcc would be visible to all. */
 static bool check_headers(const struct pairs *headers, struct error *error)
 {
@@ -158,8 +145,15 @@ static bool check_headers(const struct pairs *headers, struct error *error)
 static bool check(const void *context, struct error *error)
 {
 	const struct email_options *options = context;
+	const char *url = options->endpoint.url;
 
-	if (!check_url(options, error) || !check_headers(&options->endpoint.headers, error))
+	if (!url || !*url)
+		return error_set(error, ERROR_USAGE, "\"url\" is missing");
+	if (transfer_mail_url_problem(url))
+		return error_set(error, ERROR_USAGE, "url: %s", transfer_mail_url_problem(url));
+	if (strncasecmp(url, "smtps://", 8) == 0 && options->tls == TLS_NONE)
+		return error_set(error, ERROR_USAGE, "tls: none contradicts smtps:// in url");
+	if (!check_headers(&options->endpoint.headers, error))
 		return false;
 	if (!options->from)
 		return error_set(error, ERROR_USAGE, "\"from\" is missing");
@@ -175,49 +169,37 @@ static bool check(const void *context, struct error *error)
 	       (!options->reply_to || check_address("reply_to", options->reply_to, error));
 }
 
-/* The title after the prefix, in at most SUBJECT characters. */
-static void write_subject(
-	struct buf *out, const struct message *message, const struct email_options *options)
+/* The stored payload: {"event": "new", "subject": ..., "text": ..., "html": ...}. The subject is
+ * the title after the prefix. */
+static bool render(const struct draft *draft)
 {
-	struct buf title = {0};
+	const struct email_options *options = draft->options;
+	const struct message *message = draft->message;
+	struct buf *out = draft->payload;
+	struct buf title = {0}, subject = {0}, text = {0}, html = {0};
 
 	if (options->subject_prefix && *options->subject_prefix)
 		buf_printf(&title, "%s ", options->subject_prefix);
 	body_title(&title, message);
-	buf_clean(out, title.data ? title.data : "", SUBJECT);
-	buf_free(&title);
-}
-
-static void write_html(struct buf *out, const struct message *message, const char *subject)
-{
-	buf_text(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		      "<meta name=\"color-scheme\" content=\"light dark\">\n"
-		      "<meta name=\"supported-color-schemes\" content=\"light dark\">\n"
-		      "<style>:root { color-scheme: light dark }</style>\n<title>");
-	body_html.escape(out, subject, strlen(subject));
-	buf_text(out, "</title>\n</head>\n"
-		      "<body style=\"font-family: sans-serif; line-height: 1.4\">\n");
-	body_fit(out, message, &body_html, BODY);
-	buf_text(out, "</body>\n</html>\n");
-}
-
-/* The stored payload: {"event": "new", "subject": ..., "text": ..., "html": ...}. */
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
-{
-	struct buf subject = {0}, text = {0}, html = {0};
-
-	(void)destination, (void)error;
-	write_subject(&subject, message, options);
+	buf_clean(&subject, title.data ? title.data : "", SUBJECT);
 	body_fit(&text, message, &body_plain, BODY);
-	write_html(&html, message, subject.data ? subject.data : "");
-	buf_printf(payload, "{\"event\":\"%s\",\"subject\":", message_kind_names[message->kind]);
-	buf_json_string(payload, subject.data ? subject.data : "", subject.length);
-	buf_text(payload, ",\"text\":");
-	buf_json_string(payload, text.data ? text.data : "", text.length);
-	buf_text(payload, ",\"html\":");
-	buf_json_string(payload, html.data, html.length);
-	buf_char(payload, '}');
+	buf_text(&html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+			"<meta name=\"color-scheme\" content=\"light dark\">\n"
+			"<meta name=\"supported-color-schemes\" content=\"light dark\">\n"
+			"<style>:root { color-scheme: light dark }</style>\n<title>");
+	buf_markup(&html, subject.data, subject.length);
+	buf_text(&html, "</title>\n</head>\n"
+			"<body style=\"font-family: sans-serif; line-height: 1.4\">\n");
+	body_fit(&html, message, &body_html, BODY);
+	buf_text(&html, "</body>\n</html>\n");
+	buf_printf(out, "{\"event\":\"%s\",\"subject\":", message_kind_names[message->kind]);
+	buf_json_string(out, subject.data, subject.length);
+	buf_text(out, ",\"text\":");
+	buf_json_string(out, text.data, text.length);
+	buf_text(out, ",\"html\":");
+	buf_json_string(out, html.data, html.length);
+	buf_char(out, '}');
+	buf_free(&title);
 	buf_free(&subject);
 	buf_free(&text);
 	buf_free(&html);
@@ -241,21 +223,20 @@ static const char *encoded(struct arena *arena, const char *text)
 	struct buf out = {0};
 
 	while (left > 0) {
-		size_t length = utf8_length(text, left);
-		bool good = length == 1 && isalnum((unsigned char)*text);
+		size_t length = utf8_length(text, left), width;
+		bool kept = *text == ' ' || (length == 1 && isalnum((unsigned char)*text));
 
 		length = length == 0 ? 1 : length;
-		if (used == 0 || used + (good || *text == ' ' ? 1 : 3 * length) + sizeof tail - 1 >
-					 ENCODED) {
+		width = kept ? 1 : 3 * length;
+		if (used == 0 || used + width + sizeof tail - 1 > ENCODED) {
 			buf_printf(&out, "%s%s", used == 0 ? "" : "?= ", head);
 			used = sizeof head - 1;
 		}
-		used += good || *text == ' ' ? 1 : 3 * length;
-		for (size_t i = 0; i < length; i++)
-			if (good || *text == ' ')
-				buf_char(&out, *text == ' ' ? '_' : *text);
-			else
-				buf_printf(&out, "=%02X", (unsigned)(unsigned char)text[i]);
+		used += width;
+		if (kept)
+			buf_char(&out, *text == ' ' ? '_' : *text);
+		for (size_t i = 0; i < length && !kept; i++)
+			buf_printf(&out, "=%02X", (unsigned)(unsigned char)text[i]);
 		text += length;
 		left -= length;
 	}
@@ -297,18 +278,16 @@ static const char *mailboxes(struct arena *arena, const struct strings *list)
 	return buf_keep(&out, arena);
 }
 
-/* "Mon, 23 Nov 2026 05:58:18 +0000" */
+/* "Mon, 23 Nov 2026 05:58:18 +0000": the program has no locale but C. */
 static const char *date(struct arena *arena, int64_t time)
 {
-	static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-	static const char *const months[] = {
-		"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 	time_t seconds = (time_t)(time / 1000);
 	struct tm tm = {0};
+	char text[64];
 
 	gmtime_r(&seconds, &tm);
-	return arena_printf(arena, "%s, %02d %s %04d %02d:%02d:%02d +0000", days[tm.tm_wday],
-		tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
+	strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S +0000", &tm);
+	return arena_strdup(arena, text);
 }
 
 static const char *domain_of(struct arena *arena, const char *address)
@@ -364,49 +343,22 @@ static struct pairs headers_of(
 	return (struct pairs){headers, count};
 }
 
-/* Whether the receipt lists the address as put off; one without a list is for all. */
-static bool is_due(const char *receipt, const char *bare)
-{
-	size_t length = strlen(bare);
-	const char *at = receipt ? strchr(receipt, ' ') : NULL;
-
-	if (!at)
-		return true;
-	while ((at = strstr(at, bare))) {
-		if (at[-1] == ' ' && (at[length] == ' ' || at[length] == '\0'))
-			return true;
-		at++;
-	}
-	return false;
-}
-
+/* All, or those that the receipt lists as put off. */
 static struct strings recipients(const struct attempt *attempt)
 {
 	const struct email_options *options = attempt->options;
 	const char **items = arena_array(attempt->arena, options->to.count, sizeof *items);
+	const char *due = attempt->receipt ? strchr(attempt->receipt, ' ') : NULL;
 	size_t count = 0;
 
 	for (size_t i = 0; i < options->to.count; i++) {
 		const char *bare = address_read(attempt->arena, options->to.items[i]).bare;
 
-		if (is_due(attempt->receipt, bare))
+		if (!due || strstr(arena_printf(attempt->arena, "%s ", due),
+				    arena_printf(attempt->arena, " %s ", bare)))
 			items[count++] = bare;
 	}
 	return (struct strings){items, count};
-}
-
-static bool wants_tls(const struct email_options *options)
-{
-	if (options->tls == TLS_AUTO)
-		return !transfer_url_is_local(options->endpoint.url);
-	return options->tls == TLS_REQUIRED;
-}
-
-static const char *text_at(struct arena *arena, const json_t *payload, const char *name)
-{
-	const char *text = json_string_value(json_object_get(payload, name));
-
-	return arena_strdup(arena, text ? text : "");
 }
 
 static enum step finished(struct attempt *attempt)
@@ -468,28 +420,29 @@ static void illustrate(struct attempt *attempt, const char *event, struct mail *
 static enum step send(struct attempt *attempt)
 {
 	const struct email_options *options = attempt->options;
+	const char *url = options->endpoint.url;
 	struct arena *arena = attempt->arena;
 	json_t *payload = json_loads(attempt->payload, 0, NULL);
+	const char *event = json_keep(arena, payload, "event");
+	const char *subject = json_keep(arena, payload, "subject");
 	struct mail *mail = arena_alloc(arena, sizeof *mail);
 
-	if (!payload)
-		return notifier_fail(attempt, false, ERROR_DATA, "the stored message is damaged");
 	*mail = (struct mail){.from = address_read(arena, options->from).bare,
 		.to = recipients(attempt),
-		.headers = headers_of(attempt, text_at(arena, payload, "event"),
-			text_at(arena, payload, "subject")),
-		.text = text_at(arena, payload, "text"),
-		.html = text_at(arena, payload, "html"),
-		.starttls = wants_tls(options)};
-	illustrate(attempt, text_at(arena, payload, "event"), mail);
+		.text = json_keep(arena, payload, "text"),
+		.html = json_keep(arena, payload, "html"),
+		.starttls = options->tls == TLS_REQUIRED ||
+			    (options->tls == TLS_AUTO && !transfer_url_is_local(url))};
 	json_decref(payload);
+	if (!event || !subject || !mail->text || !mail->html)
+		return notifier_fail(attempt, false, ERROR_DATA, "the stored message is damaged");
+	mail->headers = headers_of(attempt, event, subject);
+	illustrate(attempt, event, mail);
 	attempt->state = mail;
 	if (mail->to.count == 0) /* those put off are no longer in `to` */
 		return finished(attempt);
-	*attempt->next = (struct transfer){.kind = TRANSFER_SMTP,
-		.endpoint = &options->endpoint,
-		.url = options->endpoint.url,
-		.mail = mail};
+	*attempt->next = (struct transfer){
+		.kind = TRANSFER_SMTP, .endpoint = &options->endpoint, .url = url, .mail = mail};
 	return STEP_TRANSFER;
 }
 

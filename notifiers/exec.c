@@ -78,11 +78,9 @@ static bool check(const void *context, struct error *error)
 	return check_command(options, error);
 }
 
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
+static bool render(const struct draft *draft)
 {
-	(void)options;
-	return webhook_notifier.render(message, NULL, destination, payload, error);
+	return webhook_notifier.render(draft);
 }
 
 static enum step run(struct attempt *attempt)

@@ -88,12 +88,12 @@ static json_t *body(const struct tracker_request *request, const void *context)
 static bool item(
 	const json_t *value, enum tracker_ask ask, struct arena *arena, struct tracker_item *out)
 {
-	const char *state = json_string_value(json_object_get(value, "state"));
+	const char *state = json_text(value, "state");
 	bool comment = ask == TRACKER_COMMENTS || ask == TRACKER_COMMENT;
 	const char *name = ask == TRACKER_COMMIT ? "sha" : comment ? "id" : "number";
 
 	out->id = tracker_id(arena, json_object_get(value, name));
-	out->text = arena_strdup(arena, json_string_value(json_object_get(value, "body")));
+	out->text = json_keep(arena, value, "body");
 	out->closed = state && strcmp(state, "closed") == 0;
 	return out->id && !json_object_get(value, "pull_request");
 }
@@ -115,14 +115,6 @@ static const struct tracker github = {.calls = calls,
 	.page = PAGE,
 	.item = item};
 
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
-{
-	(void)options, (void)destination, (void)error;
-	tracker_render(&github, message, payload);
-	return true;
-}
-
 const struct notifier github_notifier = {
 	.plugin = {.name = "github",
 		.summary = "an issue of GitHub for each message, or a comment on the commit",
@@ -133,7 +125,7 @@ const struct notifier github_notifier = {
 	.spacing = TRACKER_SPACING,
 	.events = TRACKER_EVENTS,
 	.defaults = MESSAGES_OF_CHANGES,
-	.render = render,
+	.render = tracker_render,
 	.step = tracker_step,
 	.shape = &github,
 	.amends = notifier_amends,

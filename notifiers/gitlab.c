@@ -95,7 +95,7 @@ static json_t *body(const struct tracker_request *request, const void *context)
 static bool item(
 	const json_t *value, enum tracker_ask ask, struct arena *arena, struct tracker_item *out)
 {
-	const char *state = json_string_value(json_object_get(value, "state"));
+	const char *state = json_text(value, "state");
 	bool comment = ask == TRACKER_COMMENTS || ask == TRACKER_COMMENT;
 	const json_t *note = json_array_get(json_object_get(value, "notes"), 0);
 	const json_t *text = json_object_get(note ? note : value, comment ? "body" : "description");
@@ -124,14 +124,6 @@ static const struct tracker gitlab = {.calls = calls,
 	.page = PAGE,
 	.item = item};
 
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
-{
-	(void)options, (void)destination, (void)error;
-	tracker_render(&gitlab, message, payload);
-	return true;
-}
-
 const struct notifier gitlab_notifier = {
 	.plugin = {.name = "gitlab",
 		.summary = "an issue of GitLab for each message, or a comment on the commit",
@@ -142,7 +134,7 @@ const struct notifier gitlab_notifier = {
 	.spacing = TRACKER_SPACING,
 	.events = TRACKER_EVENTS,
 	.defaults = MESSAGES_OF_CHANGES,
-	.render = render,
+	.render = tracker_render,
 	.step = tracker_step,
 	.shape = &gitlab,
 	.amends = notifier_amends,

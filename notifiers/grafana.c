@@ -148,25 +148,25 @@ static void put_message(struct buf *out, const struct grafana_options *options,
 	free(items);
 }
 
-static bool render(const struct message *message, const void *context, const char *destination,
-	struct buf *payload, struct error *error)
+static bool render(const struct draft *draft)
 {
-	const struct grafana_options *options = context;
+	struct buf *out = draft->payload;
+	const struct message *message = draft->message;
+	const struct grafana_options *options = draft->options;
 	const struct tag tags[] = {{"", options->tag}, {"", "test"}, {"message:", message->key}};
 
-	(void)destination, (void)error;
 	if (message->kind != MESSAGE_TEST) {
-		put_message(payload, options, message, NULL);
+		put_message(out, options, message, NULL);
 		return true;
 	}
 	/* A test annotation, deleted right after it was created. */
-	buf_text(payload, "{\"test\":true,");
-	put_key_tags(payload, message->key);
-	buf_printf(payload, ",\"annotations\":[{\"time\":%" PRId64 ",\"tags\":",
+	buf_text(out, "{\"test\":true,");
+	put_key_tags(out, message->key);
+	buf_printf(out, ",\"annotations\":[{\"time\":%" PRId64 ",\"tags\":",
 		message->notice ? message->notice->time : 0);
-	put_tags(payload, tags, sizeof tags / sizeof *tags, &(struct strings){0});
-	put_text(payload, message);
-	buf_text(payload, "}]}");
+	put_tags(out, tags, sizeof tags / sizeof *tags, &(struct strings){0});
+	put_text(out, message);
+	buf_text(out, "}]}");
 	return true;
 }
 
@@ -223,7 +223,7 @@ struct work {
 static bool read_note(struct arena *arena, const json_t *from, struct note *note)
 {
 	const json_t *time = json_object_get(from, "time"), *tags = json_object_get(from, "tags");
-	const char *text = json_string_value(json_object_get(from, "text"));
+	const char *text = json_text(from, "text");
 	const char **items = arena_array(arena, json_array_size(tags), sizeof *items);
 	size_t count = 0;
 

@@ -12,6 +12,16 @@
 
 enum { WORDS_MOST = 200 };
 
+const char *json_text(const json_t *object, const char *name)
+{
+	return json_string_value(json_object_get(object, name));
+}
+
+const char *json_keep(struct arena *arena, const json_t *object, const char *name)
+{
+	return arena_strdup(arena, json_text(object, name));
+}
+
 bool http_json_passes(int status)
 {
 	return status == 408 || status == 425 || status == 429 || status >= 500;

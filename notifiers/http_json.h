@@ -9,6 +9,8 @@
 #ifndef NOTIFIERS_HTTP_JSON_H
 #define NOTIFIERS_HTTP_JSON_H
 
+#include <jansson.h>
+
 #include "notifiers/notifier.h"
 
 struct http_json {
@@ -40,6 +42,10 @@ enum step http_json_step(struct attempt *attempt, const struct reply *last);
  * are borrowed. */
 struct transfer http_json_request(struct attempt *attempt, const struct endpoint *endpoint,
 	const char *method, const char *url, const char *body, struct pairs headers);
+
+/* The text of an object's member, or NULL; and a copy in the arena. */
+const char *json_text(const json_t *object, const char *name);
+const char *json_keep(struct arena *arena, const json_t *object, const char *name);
 
 /* Members of a payload, unless they are empty: text from outside, cleaned and cut; and text of our
  * own, which may have several lines, and is freed. */

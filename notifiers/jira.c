@@ -155,8 +155,7 @@ static bool item(
 	const json_t *fields = json_object_get(value, "fields");
 	const json_t *status = ask == TRACKER_WAYS ? json_object_get(value, "to")
 						   : json_object_get(fields, "status");
-	const char *category = json_string_value(
-		json_object_get(json_object_get(status, "statusCategory"), "key"));
+	const char *category = json_text(json_object_get(status, "statusCategory"), "key");
 	bool inner = ask == TRACKER_COMMENTS || ask == TRACKER_COMMENT || ask == TRACKER_WAYS;
 	const json_t *text =
 		inner ? json_object_get(value, "body") : json_object_get(fields, "description");
@@ -183,14 +182,6 @@ static const struct tracker jira = {.calls = calls,
 	.list = list,
 	.item = item};
 
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
-{
-	(void)options, (void)destination, (void)error;
-	tracker_render(&jira, message, payload);
-	return true;
-}
-
 const struct notifier jira_notifier = {
 	.plugin = {.name = "jira",
 		.summary = "an issue of Jira for each message",
@@ -201,7 +192,7 @@ const struct notifier jira_notifier = {
 	.spacing = TRACKER_SPACING,
 	.events = TRACKER_EVENTS,
 	.defaults = MESSAGES_OF_CHANGES,
-	.render = render,
+	.render = tracker_render,
 	.step = tracker_step,
 	.shape = &jira,
 	.amends = notifier_amends,

@@ -11,7 +11,7 @@
 #include "notifiers/http_json.h"
 
 /* Servers before 7.0 take 7,600 characters of attachments as JSON; a post has 16,383. */
-enum { TEXT = 6000, SPACING_MS = 200 };
+enum { TEXT = 6000, OPTION_MOST = 2000, SPACING_MS = 200 };
 
 struct mattermost_options {
 	struct channel_options common;
@@ -30,36 +30,25 @@ static const struct field mattermost_fields[] = {
 	{0},
 };
 
-static void member(struct buf *out, const char *name, const char *text)
+static bool render(const struct draft *draft)
 {
-	if (!text)
-		return;
-	buf_printf(out, ",\"%s\":", name);
-	buf_json_text(out, text);
-}
-
-static bool render(const struct message *message, const void *context, const char *destination,
-	struct buf *payload, struct error *error)
-{
-	static const char *const colors[BODY_MARKS] = {
-		"#57606a", "#d1242f", "#1a7f37", "#d1242f", "#1a7f37"};
-	const struct mattermost_options *options = context;
+	struct buf *out = draft->payload;
+	const struct mattermost_options *options = draft->options;
 	struct buf text = {0};
 
-	(void)destination, (void)error;
-	buf_printf(payload,
-		"{\"attachments\":[{\"color\":\"%s\",\"fallback\":", colors[body_mood(message)]);
-	body_title(&text, message);
-	buf_json_string(payload, text.data, text.length);
+	buf_printf(out,
+		"{\"attachments\":[{\"color\":\"#%06x\",\"fallback\":", body_color(draft->message));
+	body_title(&text, draft->message);
+	buf_json_string(out, text.data, text.length);
 	buf_clear(&text);
-	body_fit(&text, message, &body_markdown, TEXT);
-	buf_text(payload, ",\"text\":");
-	buf_json_string(payload, text.data, text.length);
-	buf_text(payload, "}]");
-	member(payload, "channel", options->channel);
-	member(payload, "username", options->username);
-	member(payload, "icon_url", options->icon_url);
-	buf_char(payload, '}');
+	body_fit(&text, draft->message, &body_markdown, TEXT);
+	buf_text(out, ",\"text\":");
+	buf_json_string(out, text.data, text.length);
+	buf_text(out, "}]");
+	http_json_text(out, "channel", options->channel, OPTION_MOST);
+	http_json_text(out, "username", options->username, OPTION_MOST);
+	http_json_text(out, "icon_url", options->icon_url, OPTION_MOST);
+	buf_char(out, '}');
 	buf_free(&text);
 	return true;
 }
@@ -69,7 +58,7 @@ static bool render(const struct message *message, const void *context, const cha
 static enum step refusal(struct attempt *attempt, const struct reply *reply)
 {
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
-	const char *id = json_string_value(json_object_get(answer, "id"));
+	const char *id = json_text(answer, "id");
 	const char *what = !id || (reply->status != 400 && reply->status != 501) ? NULL
 			   : strstr(id, ".invalid.")                             ? "no such webhook"
 			   : strstr(id, ".disabled.") ? "the server allows no incoming webhooks"

@@ -64,19 +64,18 @@ static void put_blocks(struct buf *out, const struct buf *body)
 	buf_append(out, at, (size_t)(end - at));
 }
 
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
+static bool render(const struct draft *draft)
 {
 	struct buf body = {0};
 
-	(void)options, (void)destination, (void)error;
-	body_fit(&body, message, &card, CARD);
-	buf_text(payload, "{\"type\":\"message\",\"attachments\":[{\"contentType\":"
-			  "\"application/vnd.microsoft.card.adaptive\",\"content\":{\"type\":"
-			  "\"AdaptiveCard\",\"version\":\"1.4\",\"body\":[");
+	body_fit(&body, draft->message, &card, CARD);
+	buf_text(draft->payload,
+		"{\"type\":\"message\",\"attachments\":[{\"contentType\":"
+		"\"application/vnd.microsoft.card.adaptive\",\"content\":{\"type\":"
+		"\"AdaptiveCard\",\"version\":\"1.4\",\"body\":[");
 	if (body.length > 0)
-		put_blocks(payload, &body);
-	buf_text(payload, "]}}]}");
+		put_blocks(draft->payload, &body);
+	buf_text(draft->payload, "]}}]}");
 	buf_free(&body);
 	return true;
 }
@@ -86,8 +85,7 @@ static bool render(const struct message *message, const void *options, const cha
 static enum step refusal(struct attempt *attempt, const struct reply *reply)
 {
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
-	const char *code =
-		json_string_value(json_object_get(json_object_get(answer, "error"), "code"));
+	const char *code = json_text(json_object_get(answer, "error"), "code");
 	bool off = code && strncmp(code, "Workflow", 8) == 0 && reply->status == 400;
 
 	json_decref(answer);

@@ -35,6 +35,13 @@ bool notifier_destinations(const struct notifier *notifier, const void *options,
 	return !notifier->destinations || notifier->destinations(options, arena, out, error);
 }
 
+bool notifier_render(const struct notifier *notifier, const struct message *message,
+	const void *options, const char *destination, struct buf *payload, struct error *error)
+{
+	return notifier->render(
+		&(struct draft){notifier, message, options, destination, payload, error});
+}
+
 enum step notifier_step(const struct notifier *notifier, struct attempt *attempt,
 	const struct reply *last, struct transfer *next, struct error *error)
 {

@@ -57,6 +57,16 @@ struct illustration {
 	const char *title;      /* "db.read p99" */
 };
 
+/* A message that is to be rendered for a destination, as the payload. */
+struct draft {
+	const struct notifier *notifier;
+	const struct message *message;
+	const void *options;
+	const char *destination;
+	struct buf *payload;
+	struct error *error;
+};
+
 struct attempt {
 	/* Set by notifier_step: where the step puts its next request, or its error. */
 	const struct notifier *notifier;
@@ -113,8 +123,7 @@ struct notifier {
 		const void *options, struct arena *arena, struct strings *out, struct error *error);
 	/* Optional: whether destinations that the options do not name can be used. */
 	bool (*accepts_destination)(const void *options, struct error *error);
-	bool (*render)(const struct message *message, const void *options, const char *destination,
-		struct buf *payload, struct error *error);
+	bool (*render)(const struct draft *draft);
 	enum step (*step)(struct attempt *attempt, const struct reply *last);
 	const void *shape; /* of notifiers that share a step: struct http_json, struct tracker */
 	/*
@@ -139,6 +148,10 @@ const struct notifier *notifier_find(const char *name);
 
 bool notifier_destinations(const struct notifier *notifier, const void *options,
 	struct arena *arena, struct strings *out, struct error *error) MUST_USE;
+
+bool notifier_render(const struct notifier *notifier, const struct message *message,
+	const void *options, const char *destination, struct buf *payload,
+	struct error *error) MUST_USE;
 
 /* A step of the attempt, whose outputs it resets. */
 enum step notifier_step(const struct notifier *notifier, struct attempt *attempt,

@@ -74,44 +74,36 @@ static void put_key(struct buf *out, const struct message *message)
 		(unsigned long long)hash);
 }
 
-static void put_link(struct buf *out, size_t *count, const char *url, const char *name,
-	const struct announcement *item)
-{
-	struct buf href = {0}, text = {0};
-
-	if (!url)
-		return;
-	buf_text(&href, "{\"href\":");
-	buf_json_text(&href, url); /* with its closing quotation mark */
-	if (*count == LINKS_MOST || (*count > 0 && strstr(out->data, href.data))) {
-		buf_free(&href);
-		return;
-	}
-	buf_printf(out, "%s%s", (*count)++ > 0 ? "," : "", href.data);
-	buf_free(&href);
-	buf_printf(&text, "%s of ", name);
-	buf_clean(&text, item->test, NAME_MOST);
-	http_json_lines(out, "text", &text);
-	buf_char(out, '}');
-}
-
 static void put_links(struct buf *out, const struct announcement *const *items, size_t count)
 {
-	struct buf links = {0};
-	size_t links_count = 0;
+	struct buf links = {0}, href = {0}, text = {0};
+	size_t shown = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct announcement *item = items[i];
+		const struct pair pages[] = {{"runbook", item->runbook}, {"details", item->page},
+			{"dashboard", item->dashboard}, {"suspects", item->compare_url},
+			{"commit", item->commit_url}};
 
-		put_link(&links, &links_count, item->runbook, "runbook", item);
-		put_link(&links, &links_count, item->page, "details", item);
-		put_link(&links, &links_count, item->dashboard, "dashboard", item);
-		put_link(&links, &links_count, item->compare_url, "suspects", item);
-		put_link(&links, &links_count, item->commit_url, "commit", item);
+		for (size_t k = 0; k < sizeof pages / sizeof *pages && shown < LINKS_MOST; k++) {
+			if (!pages[k].value)
+				continue;
+			buf_clear(&href);
+			buf_text(&href, "{\"href\":");
+			buf_json_text(&href, pages[k].value); /* with its closing quotation mark */
+			if (shown > 0 && strstr(links.data, href.data))
+				continue;
+			buf_printf(&links, "%s%s", shown++ > 0 ? "," : "", href.data);
+			buf_printf(&text, "%s of ", pages[k].key);
+			buf_clean(&text, item->test, NAME_MOST);
+			http_json_lines(&links, "text", &text);
+			buf_char(&links, '}');
+		}
 	}
-	if (links_count > 0)
+	if (shown > 0)
 		buf_printf(out, ",\"links\":[%s]", links.data);
 	buf_free(&links);
+	buf_free(&href);
 }
 
 static void put_change(struct buf *out, const struct announcement *item)
@@ -185,11 +177,9 @@ static void put_event(struct buf *out, const struct message *message, const char
 	free(items);
 }
 
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
+static bool render(const struct draft *draft)
 {
-	(void)destination, (void)error;
-	put_event(payload, message, NULL, options);
+	put_event(draft->payload, draft->message, NULL, draft->options);
 	return true;
 }
 
@@ -305,7 +295,7 @@ static bool request(struct attempt *attempt)
 	const struct pagerduty_options *options = attempt->options;
 	struct state *state = arena_alloc(attempt->arena, sizeof *state);
 	json_t *event = json_loads(attempt->payload, 0, NULL);
-	const char *key = json_string_value(json_object_get(event, "dedup_key"));
+	const char *key = json_text(event, "dedup_key");
 
 	attempt->state = state;
 	state->key = arena_strdup(attempt->arena, key ? key : "");

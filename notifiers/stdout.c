@@ -33,11 +33,9 @@ static const struct field stdout_fields[] = {
 	{0},
 };
 
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
+static bool render(const struct draft *draft)
 {
-	(void)options, (void)destination, (void)error;
-	body_write(payload, message, &body_terminal, LINES_MOST);
+	body_write(draft->payload, draft->message, &body_terminal, LINES_MOST);
 	return true;
 }
 

@@ -3,6 +3,7 @@
  * the chain starts again and first looks for what may exist; every write can be repeated.
  */
 #include "notifiers/tracker.h"
+#include "notifiers/http_json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -222,10 +223,9 @@ static enum step begin_message(struct session *session)
 	int64_t since = attempt->now - attempt->made;
 	json_t *payload = json_loads(attempt->payload ? attempt->payload : "", 0, NULL);
 
-	session->title = arena_strdup(arena, json_string_value(json_object_get(payload, "title")));
-	session->text = arena_strdup(arena, json_string_value(json_object_get(payload, "text")));
-	session->commit =
-		arena_strdup(arena, json_string_value(json_object_get(payload, "commit")));
+	session->title = json_keep(arena, payload, "title");
+	session->text = json_keep(arena, payload, "text");
+	session->commit = json_keep(arena, payload, "commit");
 	session->note = json_is_true(json_object_get(payload, "note"));
 	json_decref(payload);
 	if (!session->title || !session->text)
@@ -658,9 +658,11 @@ static const char *commit_of(const struct message *message)
 }
 
 /* A zero-width space ends mentions, references and addresses in the title, which is plain text. */
-void tracker_render(
-	const struct tracker *tracker, const struct message *message, struct buf *payload)
+bool tracker_render(const struct draft *draft)
 {
+	const struct tracker *tracker = draft->notifier->shape;
+	const struct message *message = draft->message;
+	struct buf *payload = draft->payload;
 	struct buf text = {0}, title = {0};
 
 	body_title(&text, message);
@@ -688,6 +690,7 @@ void tracker_render(
 	buf_char(payload, '}');
 	buf_free(&title);
 	buf_free(&text);
+	return true;
 }
 
 bool tracker_check(const struct tracker_options *options, bool needs_token, struct error *error)

@@ -129,8 +129,7 @@ bool tracker_check(
 	const struct tracker_options *options, bool needs_token, struct error *error) MUST_USE;
 
 /* For `render`, and for `step`, of notifiers whose `shape` is a struct tracker. */
-void tracker_render(
-	const struct tracker *tracker, const struct message *message, struct buf *payload);
+bool tracker_render(const struct draft *draft);
 enum step tracker_step(struct attempt *attempt, const struct reply *last);
 
 enum {

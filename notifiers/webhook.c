@@ -136,15 +136,6 @@ static void render_changes(struct buf *out, const struct message *message)
 	buf_free(&summary);
 }
 
-static void render_notice(struct buf *out, const struct notice *notice)
-{
-	text_member(out, "summary", notice->text);
-	text_member(out, "subject", notice->subject);
-	json_put_time(out, "since", notice->time);
-	json_put_moment(out, "ended", notice->ended);
-	json_put_bool(out, "recovered", notice->recovered);
-}
-
 static void render_sections(struct buf *out, const struct message *message)
 {
 	json_key(out, "sections");
@@ -162,9 +153,10 @@ static void render_sections(struct buf *out, const struct message *message)
 	buf_char(out, ']');
 }
 
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
+static bool render(const struct draft *draft)
 {
+	struct buf *out = draft->payload;
+	const struct message *message = draft->message;
 	static const char *const kinds[MESSAGE_KINDS] = {[MESSAGE_NEW] = "changes",
 		[MESSAGE_UPDATED] = "changes",
 		[MESSAGE_RECOVERED] = "recovered",
@@ -176,24 +168,28 @@ static bool render(const struct message *message, const void *options, const cha
 		[MESSAGE_HEARTBEAT] = "notice",
 		[MESSAGE_TEST] = "test"};
 
-	(void)options, (void)destination, (void)error;
-	buf_char(payload, '{');
-	json_put_count(payload, "version", VERSION);
-	json_put_text(payload, "kind",
+	buf_char(out, '{');
+	json_put_count(out, "version", VERSION);
+	json_put_text(out, "kind",
 		message->notice && message->kind == MESSAGE_UPDATED ? "updated"
 								    : kinds[message->kind]);
-	text_member(payload, "key", message->key);
-	if (message->notice)
-		render_notice(payload, message->notice);
+	text_member(out, "key", message->key);
+	if (message->notice) {
+		text_member(out, "summary", message->notice->text);
+		text_member(out, "subject", message->notice->subject);
+		json_put_time(out, "since", message->notice->time);
+		json_put_moment(out, "ended", message->notice->ended);
+		json_put_bool(out, "recovered", message->notice->recovered);
+	}
 	if (message->notice && message->count > 0) {
-		text_member(payload, "continues", message->thread);
-		render_list(payload, message);
+		text_member(out, "continues", message->thread);
+		render_list(out, message);
 	}
 	if (!message->notice)
-		render_changes(payload, message);
+		render_changes(out, message);
 	if (message->kind == MESSAGE_DIGEST)
-		render_sections(payload, message);
-	buf_char(payload, '}');
+		render_sections(out, message);
+	buf_char(out, '}');
 	return true;
 }
 

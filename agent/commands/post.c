@@ -79,9 +79,8 @@ void post_send(struct post *post, const struct message *message)
 	sum = hash_add(sum, post->destination, strlen(post->destination) + 1);
 	sum = hash_add(sum, &post->now, sizeof post->now);
 	post->key = keyed.key = arena_printf(post->arena, "%016" PRIx64, sum);
-	if (notifier_find(post->receiver->notifier->name)
-			->render(&keyed, post->receiver->options, post->destination, &payload,
-				&error)) {
+	if (notifier_render(notifier_find(post->receiver->notifier->name), &keyed,
+		    post->receiver->options, post->destination, &payload, &error)) {
 		post->payload = arena_strndup(post->arena, payload.data, payload.length);
 		carry(post);
 	} else {

@@ -61,14 +61,6 @@ void announcement_range(const struct announcement *item, const char **before, co
 	*after = attribution_to(&item->suspects);
 }
 
-static bool is_suspect(const struct attribution *suspects, const char *name)
-{
-	for (size_t i = 0; i < suspects->listed; i++)
-		if (order_same(deployment_name(&suspects->list[i]), name))
-			return true;
-	return false;
-}
-
 /* Where points are windows, the window with the beginning of the new level does not tell the first
  * bad commit. */
 static const char *likely_suspect(const struct announcement *item)
@@ -76,10 +68,12 @@ static const char *likely_suspect(const struct announcement *item)
 	const struct attribution *suspects = &item->suspects;
 	const char *likely = item->commit_after ? item->commit_after : item->version_after;
 
-	if (suspects->timed || suspects->count < 2 || !is_suspect(suspects, likely) ||
-		order_same(likely, attribution_to(suspects)))
+	if (suspects->timed || suspects->count < 2 || order_same(likely, attribution_to(suspects)))
 		return NULL;
-	return likely;
+	for (size_t i = 0; i < suspects->listed; i++)
+		if (order_same(deployment_name(&suspects->list[i]), likely))
+			return likely;
+	return NULL;
 }
 
 const char *announcement_likely(const struct announcement *item)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/dict.h"
 #include "agent/base/hash.h"
 #include "agent/base/order.h"
 #include "agent/model/series.h"
@@ -73,15 +74,6 @@ static void add(struct list *list, const struct deployment *deployment)
 }
 
 /* A build that was running before the first point is not a deployment. */
-static bool is_within(
-	const struct deployment *deployment, const struct span *span, const struct axis *axis)
-{
-	if (deployment->after == INT64_MIN)
-		return deployment->time > axis->times[span->good];
-	return deployment->time > span->from &&
-	       (deployment->after < span->until || deployment->time <= span->until);
-}
-
 static void find_timed(const struct axis *axis, const struct span *span, struct list *list,
 	struct deployment *last)
 {
@@ -89,10 +81,15 @@ static void find_timed(const struct axis *axis, const struct span *span, struct 
 
 	for (size_t i = 0; i < all->count; i++) {
 		const struct deployment *deployment = &all->items[i];
+		int64_t time = deployment->time;
+		bool within = deployment->after == INT64_MIN
+				      ? time > axis->times[span->good]
+				      : time > span->from && (deployment->after < span->until ||
+								     time <= span->until);
 
-		if (is_within(deployment, span, axis))
+		if (within)
 			add(list, deployment);
-		else if (list->count == 0 && deployment->time <= span->until)
+		else if (list->count == 0 && time <= span->until)
 			*last = *deployment;
 	}
 }
@@ -227,70 +224,44 @@ struct attribution attribution_of(
 	return attribution_copy(arena, &found);
 }
 
-/* A member's suspect. */
-struct vote {
-	const struct deployment *deployment;
-	size_t member, place; /* in its list */
-};
-
-/* By build, the nearest member first. */
-static int compare_votes(const void *a, const void *b)
-{
-	const struct vote *x = a, *y = b;
-	int order = strcmp(deployment_name(x->deployment), deployment_name(y->deployment));
-
-	if (order)
-		return order;
-	if (x->member != y->member)
-		return x->member < y->member ? -1 : 1;
-	return (x->place > y->place) - (x->place < y->place);
-}
-
-static struct vote *list_votes(
-	struct arena *arena, const struct attribution *members, size_t count, size_t *n)
-{
-	struct vote *votes;
-	size_t room = 0;
-
-	for (size_t i = 0; i < count; i++)
-		room += members[i].listed;
-	votes = arena_array(arena, room, sizeof *votes);
-	*n = 0;
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < members[i].listed; k++)
-			if (deployment_name(&members[i].list[k]))
-				votes[(*n)++] = (struct vote){&members[i].list[k], i, k};
-	if (*n > 0)
-		qsort(votes, *n, sizeof *votes, compare_votes);
-	return votes;
-}
-
-/* A build and the number of members that suspect it. */
+/* A build that members suspect: as the nearest of them has it, with its place in the list, and by
+ * how many members. */
 struct elected {
-	struct vote vote; /* the nearest member's */
-	size_t members;
+	const struct deployment *deployment;
+	size_t member, place, last, members;
 };
-
-static size_t count_votes(const struct vote *votes, size_t n, struct elected *out)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		bool first = i == 0 || !same_build(votes[i - 1].deployment, votes[i].deployment);
-
-		if (first)
-			out[count++] = (struct elected){votes[i], 0};
-		out[count - 1].members += first || votes[i - 1].member != votes[i].member;
-	}
-	return count;
-}
 
 static int compare_elected(const void *a, const void *b)
 {
-	const struct elected *x = a, *y = b;
-	int64_t left = x->vote.deployment->time, right = y->vote.deployment->time;
+	const struct deployment *left = ((const struct elected *)a)->deployment;
+	const struct deployment *right = ((const struct elected *)b)->deployment;
 
-	return left != right ? (left < right ? -1 : 1) : compare_votes(&x->vote, &y->vote);
+	if (left->time != right->time)
+		return left->time < right->time ? -1 : 1;
+	return strcmp(deployment_name(left), deployment_name(right));
+}
+
+/* Returns the number of builds; room is for all that are listed. */
+static size_t count_votes(
+	struct arena *arena, const struct attribution *members, size_t count, struct elected *out)
+{
+	struct name_index names = {.dict.arena = arena};
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < members[i].listed; k++) {
+			const struct deployment *deployment = &members[i].list[k];
+			const char *name = deployment_name(deployment);
+			size_t at = name ? name_index_add(&names, name, strlen(name)) : found;
+
+			if (!name)
+				continue;
+			if (at == found)
+				out[found++] = (struct elected){deployment, i, k, i, 1};
+			out[at].members += out[at].last != i;
+			out[at].last = i;
+		}
+	return found;
 }
 
 /* Keeps the builds that nearly as many members suspect as the most suspected one; all builds if
@@ -309,53 +280,43 @@ static size_t keep_most(struct elected *all, size_t count, size_t known)
 	return kept;
 }
 
-/* The members that suspect one of these, given that most share those that all do. */
-static size_t count_members(const struct attribution *members, size_t count,
-	const struct elected *elected, size_t n, size_t known)
-{
-	size_t least_of_them = known, any = 0;
-
-	for (size_t i = 0; i < n; i++)
-		least_of_them = least(least_of_them, elected[i].members);
-	if (2 * least_of_them >= known)
-		return least_of_them;
-	for (size_t i = 0; i < count; i++)
-		any += members[i].listed > 0;
-	return any;
-}
-
+/* The share is of the members that suspect one of the common builds, given that most share those
+ * that all do. */
 struct attribution attribution_common(
 	struct arena *arena, const struct attribution *members, size_t count)
 {
 	struct attribution common = {.last = {.time = INT64_MIN}};
-	size_t n, kept, known = 0;
-	struct vote *votes = list_votes(arena, members, count, &n);
-	struct elected *elected = arena_array(arena, n, sizeof *elected);
+	size_t room = 0, kept, known = 0, any = 0, fewest;
+	struct elected *elected;
 	struct list list = {.count = 0};
-	const struct attribution *first, *last;
+	const struct attribution *first;
 
-	for (size_t i = count; i-- > 0;)
+	for (size_t i = count; i-- > 0;) {
+		room += members[i].listed;
+		any += members[i].listed > 0;
 		if (members[i].known) {
 			common = members[i];
 			known++;
 		}
-	kept = keep_most(elected, count_votes(votes, n, elected), known);
+	}
+	elected = arena_array(arena, room, sizeof *elected);
+	kept = keep_most(elected, count_votes(arena, members, count, elected), known);
 	if (known == 0 || kept == 0) {
 		common.list = NULL;
 		common.count = common.listed = 0;
 		return attribution_copy(arena, &common);
 	}
-	first = &members[elected[0].vote.member];
-	last = &members[elected[kept - 1].vote.member];
+	first = &members[elected[0].member];
+	fewest = known;
 	for (size_t i = 0; i < kept; i++) {
-		add(&list, elected[i].vote.deployment);
-		common.timed = common.timed && members[elected[i].vote.member].timed;
+		add(&list, elected[i].deployment);
+		common.timed = common.timed && members[elected[i].member].timed;
+		fewest = least(fewest, elected[i].members);
 	}
-	common.last =
-		elected[0].vote.place > 0 ? first->list[elected[0].vote.place - 1] : first->last;
+	common.last = elected[0].place > 0 ? first->list[elected[0].place - 1] : first->last;
 	common.since = first->since;
-	common.until = last->until;
-	common.share = (double)count_members(members, count, elected, kept, known) / (double)known;
+	common.until = members[elected[kept - 1].member].until;
+	common.share = (double)(2 * fewest >= known ? fewest : any) / (double)known;
 	common.list = list.items;
 	common.count = list.count;
 	common.listed = least(list.count, ATTRIBUTION_LISTED);
@@ -412,22 +373,17 @@ uint64_t attribution_hash(const struct attribution *attribution, uint64_t hash)
 	return hash_text(hash, deployment_name(&attribution->last));
 }
 
-static bool is_listed(const struct attribution *attribution, const struct deployment *deployment)
-{
-	for (size_t i = 0; i < attribution->listed; i++)
-		if (same_build(&attribution->list[i], deployment))
-			return true;
-	return false;
-}
-
 /* If there are more than are listed, those in the middle are unknown. */
 bool attribution_gained(const struct attribution *now, const struct attribution *before)
 {
 	for (size_t i = 0; i < now->listed && before->count <= before->listed; i++) {
 		const struct deployment *deployment = &now->list[i];
+		size_t at = 0;
 
+		while (at < before->listed && !same_build(&before->list[at], deployment))
+			at++;
 		if (deployment->time > before->since && deployment->time <= before->until &&
-			!is_listed(before, deployment))
+			at == before->listed)
 			return true;
 	}
 	return false;

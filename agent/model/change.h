@@ -40,39 +40,12 @@ struct change {
 	size_t cause_from, cause_to;      /* 99% set of places, used for attribution */
 };
 
-/* The numbers of a change with their names in files and documents, in this order. */
-enum { CHANGE_MEANS = 6, CHANGE_LEVELS = 5 };
-
-static const char *const change_mean_names[CHANGE_MEANS] = {"forward_change_percent", "magnitude",
-	"mean_before", "mean_after", "stddev_before", "stddev_after"};
-static const char *const change_level_names[CHANGE_LEVELS] = {
-	"level_before", "level_after", "size", "size_low", "size_high"};
-
 /* The new level's difference, in percent of the old level; 0 if that is 0. */
 static inline double change_percent(const struct change *change)
 {
 	if (change->mean_before == 0)
 		return 0;
 	return 100.0 * (change->mean_after / change->mean_before - 1.0);
-}
-
-static inline void change_means(const struct change *change, double out[CHANGE_MEANS])
-{
-	out[0] = change_percent(change);
-	out[1] = change->magnitude;
-	out[2] = change->mean_before;
-	out[3] = change->mean_after;
-	out[4] = change->stddev_before;
-	out[5] = change->stddev_after;
-}
-
-static inline void change_levels(const struct change *change, double out[CHANGE_LEVELS])
-{
-	out[0] = change->level_before;
-	out[1] = change->level_after;
-	out[2] = change->size;
-	out[3] = change->size_low;
-	out[4] = change->size_high;
 }
 
 /* Shifts everything that is counted in points; clamps at the first point. */

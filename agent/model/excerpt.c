@@ -50,15 +50,6 @@ static void put_double(struct writer *out, double value)
 	put_bits(out, bits, DOUBLE_BYTES);
 }
 
-static void put_fraction(struct writer *out, double value)
-{
-	float fraction = (float)value;
-	uint32_t bits;
-
-	memcpy(&bits, &fraction, sizeof bits);
-	put_bits(out, bits, FRACTION_BYTES);
-}
-
 struct taker {
 	const unsigned char *at;
 	size_t left;
@@ -108,15 +99,6 @@ static double take_double(struct taker *in)
 	return value;
 }
 
-static double take_fraction(struct taker *in)
-{
-	uint32_t bits = (uint32_t)take_bits(in, FRACTION_BYTES);
-	float fraction;
-
-	memcpy(&fraction, &bits, sizeof fraction);
-	return (double)fraction;
-}
-
 struct points {
 	int64_t times[EXCERPT_MOST];
 	double values[EXCERPT_MOST];
@@ -129,15 +111,10 @@ static bool is_shown(int64_t time, double value)
 }
 
 /* Distances between values must be finite, too. */
-static double bounded(double value)
-{
-	return fmax(-DBL_MAX / 4, fmin(DBL_MAX / 4, value));
-}
-
 static void add(struct points *out, int64_t time, double value)
 {
 	out->times[out->n] = time;
-	out->values[out->n++] = bounded(value);
+	out->values[out->n++] = fmax(-DBL_MAX / 4, fmin(DBL_MAX / 4, value));
 }
 
 /* The lowest and the highest of each of EXCERPT_SIDE equal parts. */
@@ -161,17 +138,6 @@ static void thin(struct points *out, const int64_t *times, const double *values,
 	}
 }
 
-static void choose(struct points *out, const int64_t *times, const double *values, size_t n)
-{
-	if (n > EXCERPT_MOST) {
-		thin(out, times, values, n);
-		return;
-	}
-	for (size_t i = 0; i < n; i++)
-		if (is_shown(times[i], values[i]))
-			add(out, times[i], values[i]);
-}
-
 static void write_points(struct writer *out, const struct points *points)
 {
 	double base = points->values[0], reach = 0;
@@ -189,8 +155,13 @@ static void write_points(struct writer *out, const struct points *points)
 	}
 	put_double(out, base);
 	put_double(out, reach);
-	for (size_t i = 1; i < points->n; i++)
-		put_fraction(out, reach > 0 ? (points->values[i] - base) / reach : 0);
+	for (size_t i = 1; i < points->n; i++) {
+		float fraction = (float)(reach > 0 ? (points->values[i] - base) / reach : 0);
+		uint32_t bits;
+
+		memcpy(&bits, &fraction, sizeof bits);
+		put_bits(out, bits, FRACTION_BYTES);
+	}
 }
 
 struct packed_excerpt excerpt_pack(struct arena *arena, const int64_t *times, const double *values,
@@ -202,8 +173,12 @@ struct packed_excerpt excerpt_pack(struct arena *arena, const int64_t *times, co
 	struct writer out = {.length = 0};
 	unsigned char *bytes;
 
-	if (from < to)
-		choose(&points, times + from, values + from, to - from);
+	if (from < to && to - from > EXCERPT_MOST)
+		thin(&points, times + from, values + from, to - from);
+	else
+		for (size_t i = from; i < to; i++)
+			if (is_shown(times[i], values[i]))
+				add(&points, times[i], values[i]);
 	if (points.n == 0)
 		return (struct packed_excerpt){0};
 	write_points(&out, &points);
@@ -232,7 +207,11 @@ static bool read_points(struct taker *in, int64_t *times, double *values, size_t
 	base = take_double(in);
 	reach = take_double(in);
 	for (size_t i = 0; i < n; i++) {
-		values[i] = i > 0 ? base + reach * take_fraction(in) : base;
+		uint32_t bits = i > 0 ? (uint32_t)take_bits(in, FRACTION_BYTES) : 0;
+		float fraction;
+
+		memcpy(&fraction, &bits, sizeof fraction);
+		values[i] = base + reach * (double)fraction;
 		if (!isfinite(values[i]))
 			return false;
 	}

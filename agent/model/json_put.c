@@ -115,22 +115,23 @@ void json_put_strings(struct buf *out, const char *key, const struct strings *va
 
 void json_put_means(struct buf *out, const struct change *change)
 {
-	double means[CHANGE_MEANS];
-
-	change_means(change, means);
-	for (size_t i = 0; i < CHANGE_MEANS; i++)
-		json_put_number(out, change_mean_names[i], means[i]);
-	buf_printf(out, ", \"count_before\": %zu, \"count_after\": %zu", change->count_before,
-		change->count_after);
+	json_put_number(out, "forward_change_percent", change_percent(change));
+	json_put_number(out, "magnitude", change->magnitude);
+	json_put_number(out, "mean_before", change->mean_before);
+	json_put_number(out, "mean_after", change->mean_after);
+	json_put_number(out, "stddev_before", change->stddev_before);
+	json_put_number(out, "stddev_after", change->stddev_after);
+	json_put_count(out, "count_before", change->count_before);
+	json_put_count(out, "count_after", change->count_after);
 	json_put_number(out, "pvalue", change->pvalue);
 }
 
 void json_put_levels(struct buf *out, const struct change *change)
 {
-	double levels[CHANGE_LEVELS];
-
 	json_put_text(out, "kind", change_kind_names[change->kind]);
-	change_levels(change, levels);
-	for (size_t i = 0; i < CHANGE_LEVELS; i++)
-		json_put_number(out, change_level_names[i], levels[i]);
+	json_put_number(out, "level_before", change->level_before);
+	json_put_number(out, "level_after", change->level_after);
+	json_put_number(out, "size", change->size);
+	json_put_number(out, "size_low", change->size_low);
+	json_put_number(out, "size_high", change->size_high);
 }

@@ -17,21 +17,15 @@ enum { MOST_LABELS = 32, MOST_PARTS = 8, LONGEST = 300 };
 #define LEAST_SHARE 0.5
 #define LEAST_LIFT 0.05
 
-struct label {
-	const char *text;
-	size_t number, overall;
-};
-
 /* The labels of one series: numbers[first .. first + count). */
 struct span {
 	size_t first, count;
 };
 
 struct labels {
-	struct arena *arena;
-	struct dict dict; /* text -> struct label */
-	struct label **all;
-	size_t label_count, label_capacity;
+	struct name_index names; /* the labels, by number */
+	size_t *overall;         /* how many series have each */
+	size_t overall_capacity;
 	size_t *numbers;
 	size_t number_count, number_capacity;
 	struct span *series;
@@ -44,7 +38,7 @@ struct labels *labels_new(struct arena *arena)
 {
 	struct labels *labels = memory_new(1, sizeof *labels);
 
-	*labels = (struct labels){.arena = arena, .dict = {.arena = arena}};
+	*labels = (struct labels){.names.dict.arena = arena};
 	return labels;
 }
 
@@ -52,28 +46,11 @@ void labels_free(struct labels *labels)
 {
 	if (!labels)
 		return;
-	free(labels->all);
+	free(labels->overall);
 	free(labels->numbers);
 	free(labels->series);
 	buf_free(&labels->text);
 	free(labels);
-}
-
-static size_t number_of(struct labels *labels, const char *text)
-{
-	const struct label *known = dict_get(&labels->dict, text);
-	struct label *label;
-
-	if (known)
-		return known->number;
-	label = arena_alloc(labels->arena, sizeof *label);
-	*label = (struct label){
-		.text = arena_strdup(labels->arena, text), .number = labels->label_count};
-	labels->all = memory_grow(
-		labels->all, &labels->label_capacity, labels->label_count + 1, sizeof *labels->all);
-	labels->all[labels->label_count++] = label;
-	*dict_place(&labels->dict, label->text) = label;
-	return label->number;
 }
 
 static void add_series(struct labels *labels)
@@ -88,18 +65,23 @@ static void add_series(struct labels *labels)
 static void put_text(struct labels *labels)
 {
 	struct span *span = &labels->series[labels->series_count - 1];
-	size_t number;
+	size_t known = labels->names.count, number;
 
 	if (span->count == MOST_LABELS)
 		return;
-	number = number_of(labels, labels->text.data);
+	number = name_index_add(&labels->names, labels->text.data, labels->text.length);
+	if (number == known) {
+		labels->overall = memory_grow(labels->overall, &labels->overall_capacity, known + 1,
+			sizeof *labels->overall);
+		labels->overall[number] = 0;
+	}
 	for (size_t i = 0; i < span->count; i++)
 		if (labels->numbers[span->first + i] == number)
 			return;
 	labels->numbers = memory_grow(labels->numbers, &labels->number_capacity,
 		labels->number_count + 1, sizeof *labels->numbers);
 	labels->numbers[labels->number_count++] = number;
-	labels->all[number]->overall++;
+	labels->overall[number]++;
 	span->count++;
 }
 
@@ -132,23 +114,12 @@ static void put_parts(struct labels *labels, const char *kind, const char *path,
 	}
 }
 
-static void put_label_set(struct labels *labels, const char *at)
-{
-	struct label_text label;
-	char key[LONGEST];
-
-	while (at && label_next(&at, &label)) {
-		size_t length = label.key_length;
-
-		snprintf(key, sizeof key, "%.*s", (int)(length < LONGEST ? length : LONGEST),
-			label.key);
-		put(labels, key, label.value, label.value_length);
-	}
-}
-
 static void add(struct labels *labels, const char *test, const char *identity, bool where)
 {
 	size_t length = strcspn(identity, "{");
+	const char *at = label_set(identity);
+	struct label_text label;
+	char key[LONGEST];
 
 	labels->where = where;
 	add_series(labels);
@@ -156,7 +127,11 @@ static void add(struct labels *labels, const char *test, const char *identity, b
 	put_parts(labels, "test", test, strlen(test));
 	put(labels, "metric", identity, length);
 	put_parts(labels, "path", identity, length);
-	put_label_set(labels, label_set(identity));
+	while (at && label_next(&at, &label)) {
+		length = label.key_length < LONGEST ? label.key_length : LONGEST;
+		snprintf(key, sizeof key, "%.*s", (int)length, label.key);
+		put(labels, key, label.value, label.value_length);
+	}
 }
 
 void labels_add(struct labels *labels, const char *test, const char *identity)
@@ -170,13 +145,6 @@ void labels_add_where(struct labels *labels, const char *test, const char *ident
 }
 
 /* The name of a metric is a common label only if all of its series changed. */
-static bool is_rare(const struct label *label, double most)
-{
-	bool metric = strncmp(label->text, "metric=", strlen("metric=")) == 0;
-
-	return (double)label->overall <= (metric ? 0 : most);
-}
-
 struct strings labels_rare(struct labels *labels, struct arena *arena, const char *test,
 	const char *identity, double share)
 {
@@ -189,11 +157,12 @@ struct strings labels_rare(struct labels *labels, struct arena *arena, const cha
 	span = &labels->series[--labels->series_count];
 	items = arena_array(arena, span->count, sizeof *items);
 	for (size_t i = 0; i < span->count; i++) {
-		struct label *label = labels->all[labels->numbers[span->first + i]];
+		size_t number = labels->numbers[span->first + i];
+		const char *text = labels->names.items[number];
+		bool metric = strncmp(text, "metric=", strlen("metric=")) == 0;
 
-		label->overall--;
-		if (is_rare(label, most))
-			items[rare.count++] = label->text;
+		if ((double)--labels->overall[number] <= (metric ? 0 : most))
+			items[rare.count++] = text;
 	}
 	labels->number_count = span->first;
 	rare.items = items;
@@ -360,8 +329,8 @@ static int compare_telling(const void *a, const void *b)
 const struct label_share *labels_shared(const struct labels *labels, struct arena *arena,
 	const size_t *members, size_t count, size_t most, size_t *found)
 {
-	size_t *counts = memory_new(labels->label_count, sizeof *counts);
-	struct label_share *shared = memory_new(labels->label_count, sizeof *shared), *kept;
+	size_t *counts = memory_new(labels->names.count, sizeof *counts);
+	struct label_share *shared = memory_new(labels->names.count, sizeof *shared), *kept;
 
 	*found = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -370,13 +339,13 @@ const struct label_share *labels_shared(const struct labels *labels, struct aren
 		for (size_t j = 0; j < span->count; j++)
 			counts[labels->numbers[span->first + j]]++;
 	}
-	for (size_t i = 0; i < labels->label_count; i++) {
+	for (size_t i = 0; i < labels->names.count; i++) {
 		double share = (double)counts[i] / (double)count;
-		double overall = (double)labels->all[i]->overall / (double)labels->series_count;
+		double overall = (double)labels->overall[i] / (double)labels->series_count;
 
 		if (share >= LEAST_SHARE && share - overall >= LEAST_LIFT)
 			shared[(*found)++] =
-				(struct label_share){labels->all[i]->text, share, overall};
+				(struct label_share){labels->names.items[i], share, overall};
 	}
 	free(counts);
 	qsort(shared, *found, sizeof *shared, compare_telling);
@@ -387,20 +356,10 @@ const struct label_share *labels_shared(const struct labels *labels, struct aren
 	return kept;
 }
 
-static int compare_share(const void *a, const void *b)
-{
-	const struct label_share *left = a, *right = b;
-
-	if (left->share != right->share)
-		return left->share > right->share ? -1 : 1;
-	return strcmp(left->text, right->text);
-}
-
 /* Combines two patterns: "*.eu.*" and "*.*.x" give "*.eu.x". */
 static const char *overlay(struct arena *arena, const char *a, const char *b)
 {
 	struct buf out = {0};
-	const char *text;
 
 	for (size_t i = 0, length_a, length_b;; i++) {
 		const char *left = part_of(a, i, &length_a), *right = part_of(b, i, &length_b);
@@ -408,12 +367,9 @@ static const char *overlay(struct arena *arena, const char *a, const char *b)
 
 		buf_append(&out, first ? left : right, first ? length_a : length_b);
 		if (!left[length_a] || !right[length_b])
-			break;
+			return buf_keep(&out, arena);
 		buf_char(&out, '.');
 	}
-	text = arena_strndup(arena, out.data, out.length);
-	buf_free(&out);
-	return text;
 }
 
 /* Merges the path parts that all series have into one pattern. */
@@ -438,17 +394,16 @@ static size_t join_paths(struct arena *arena, struct label_share *common, size_t
 const struct label_share *labels_common(
 	const struct labels *labels, struct arena *arena, double least, size_t *found)
 {
-	struct label_share *common = arena_array(arena, labels->label_count, sizeof *common);
+	struct label_share *common = arena_array(arena, labels->names.count, sizeof *common);
 
 	*found = 0;
-	for (size_t i = 0; i < labels->label_count; i++) {
-		double share = (double)labels->all[i]->overall / (double)labels->series_count;
+	for (size_t i = 0; i < labels->names.count; i++) {
+		double share = (double)labels->overall[i] / (double)labels->series_count;
 
 		if (share >= least)
-			common[(*found)++] =
-				(struct label_share){labels->all[i]->text, share, share};
+			common[(*found)++] = (struct label_share){labels->names.items[i], share, 0};
 	}
-	qsort(common, *found, sizeof *common, compare_share);
+	qsort(common, *found, sizeof *common, compare_telling);
 	*found = join_paths(arena, common, *found);
 	return common;
 }

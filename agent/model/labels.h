@@ -18,8 +18,8 @@
 
 struct labels;
 
-/* A label that members share: "region=eu", with the share of the members and of all series that
- * have it. */
+/* A label that members share: "region=eu", with the share of the members that have it; and that of
+ * all series, 0 if all are members. */
 struct label_share {
 	const char *text;
 	double share, overall;

@@ -2,11 +2,11 @@
  * Operations on whole datasets: sorting points and keeping a range of them.
  *
  * An axis is shared by many series, so a change of the axis applies to all of them. Points are
- * sorted through an array of positions (a bottom-up merge sort, hence stable), which is then
- * applied to one column after the other.
+ * sorted through an array of their places, which is then applied to one column after the other.
  */
 #include "agent/model/series.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/arena.h"
@@ -47,66 +47,49 @@ static bool is_sorted(const struct axis *axis)
 	return true;
 }
 
-/* Merges the sorted halves [from, middle) and [middle, to) of `in` into `out`. */
-static void merge(
-	const int64_t *times, const size_t *in, size_t *out, size_t from, size_t middle, size_t to)
-{
-	size_t left = from, right = middle;
+/* A point and where it was. */
+struct place {
+	int64_t time;
+	size_t at;
+};
 
-	for (size_t i = from; i < to; i++)
-		if (left < middle && (right >= to || times[in[left]] <= times[in[right]]))
-			out[i] = in[left++];
-		else
-			out[i] = in[right++];
-}
-
-/* The positions of the points in order of time. Both arrays hold n items; one of them is
- * returned. */
-static size_t *sorted_positions(const int64_t *times, size_t n, size_t *positions, size_t *other)
-{
-	for (size_t i = 0; i < n; i++)
-		positions[i] = i;
-	for (size_t width = 1; width < n; width *= 2) {
-		for (size_t from = 0; from < n; from += 2 * width) {
-			size_t middle = n - from > width ? from + width : n;
-			size_t to = n - from > 2 * width ? from + 2 * width : n;
-
-			merge(times, positions, other, from, middle, to);
-		}
-		size_t *swap = positions;
-		positions = other;
-		other = swap;
-	}
-	return positions;
-}
-
-/* column[i] becomes what column[positions[i]] was; `room` holds n items. All columns have items of
- * eight bytes. */
-static void apply(void *column, const size_t *positions, size_t n, void *room)
+/* column[i] becomes what it was at places[i]; `room` holds n items. All columns have items of eight
+ * bytes. */
+static void apply(void *column, const struct place *places, size_t n, void *room)
 {
 	const char *from = column;
 	char *to = room;
 
 	for (size_t i = 0; i < n; i++)
-		memcpy(to + 8 * i, from + 8 * positions[i], 8);
+		memcpy(to + 8 * i, from + 8 * places[i].at, 8);
 	memcpy(column, room, 8 * n);
 }
 
 _Static_assert(sizeof(double) == 8 && sizeof(char *) == 8, "columns of eight bytes");
 
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *left = a, *right = b;
+
+	if (left->time != right->time)
+		return left->time < right->time ? -1 : 1;
+	return (left->at > right->at) - (left->at < right->at);
+}
+
 static void sort_axis(struct dataset *data, struct axis *axis, struct arena *scratch)
 {
-	size_t *one = arena_array(scratch, axis->n, sizeof *one);
-	size_t *two = arena_array(scratch, axis->n, sizeof *two);
-	size_t *positions = sorted_positions(axis->times, axis->n, one, two);
-	void *room = positions == one ? two : one;
+	struct place *places = arena_array(scratch, axis->n, sizeof *places);
+	void *room = arena_array(scratch, axis->n, 8);
 
-	apply(axis->times, positions, axis->n, room);
+	for (size_t i = 0; i < axis->n; i++)
+		places[i] = (struct place){axis->times[i], i};
+	qsort(places, axis->n, sizeof *places, compare_places);
+	apply(axis->times, places, axis->n, room);
 	for (size_t i = 0; i < axis->column_count; i++)
-		apply(axis->columns[i].values, positions, axis->n, room);
+		apply(axis->columns[i].values, places, axis->n, room);
 	for (size_t i = 0; i < data->count; i++)
 		if (data->series[i].axis == axis)
-			apply(data->series[i].values, positions, axis->n, room);
+			apply(data->series[i].values, places, axis->n, room);
 }
 
 bool dataset_sort(struct dataset *data, struct arena *scratch)

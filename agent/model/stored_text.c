@@ -186,14 +186,6 @@ static bool read_object(struct scan *scan, struct arena *arena, const struct pla
 	return !scan->problem && (seen & all) == all;
 }
 
-static bool read_attribute(struct scan *scan, struct arena *arena, struct attribute *out)
-{
-	const struct place places[] = {
-		{.out = &out->name}, {.out = &out->before}, {.out = &out->after}};
-
-	return read_array(scan, arena, places, 3) && out->name;
-}
-
 /* True if the row describes the basis. */
 static bool read_basis(const struct attribute *row, struct announcement *item)
 {
@@ -210,14 +202,18 @@ static bool read_basis(const struct attribute *row, struct announcement *item)
 
 static bool read_attributes(struct scan *scan, struct arena *arena, struct announcement *item)
 {
-	struct attribute found[RECORD_ATTRIBUTES + 1], *attributes;
+	struct attribute found[RECORD_ATTRIBUTES + 2], *attributes;
 	size_t count = 0;
 	bool first = true;
 
 	if (!scan_open(scan, '['))
 		return false;
 	for (; scan_item(scan); first = false) {
-		if (count > RECORD_ATTRIBUTES || !read_attribute(scan, arena, &found[count]))
+		struct attribute *row = &found[count];
+		const struct place places[] = {
+			{.out = &row->name}, {.out = &row->before}, {.out = &row->after}};
+
+		if (count > RECORD_ATTRIBUTES || !read_array(scan, arena, places, 3) || !row->name)
 			return false;
 		count += !first || !read_basis(&found[count], item);
 	}

@@ -73,8 +73,8 @@ static bool add_delivery(const struct publisher *publisher, const struct recipie
 	bool written;
 
 	keyed.key = key_of(arena, to, content->hash);
-	written = notifier_find(to->receiver->notifier->name)
-			  ->render(&keyed, to->receiver->options, to->destination, &payload, error);
+	written = notifier_render(notifier_find(to->receiver->notifier->name), &keyed,
+		to->receiver->options, to->destination, &payload, error);
 	if (written) {
 		out->items = arena_grow(arena, out->items, out->count, sizeof *out->items);
 		out->items[out->count++] = (struct delivery){.key = keyed.key,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/base/secret.h"
+#include "notifiers/http_json.h"
 #include "notifiers/slack/options.h"
 
 enum { WORD_MOST = 60 };
@@ -73,8 +74,8 @@ static void read_json(struct arena *arena, const struct reply *reply, struct sla
 {
 	json_t *json = json_loadb(reply->body, reply->length, 0, NULL);
 	const json_t *ok = json_object_get(json, "ok");
-	const char *error = json_string_value(json_object_get(json, "error"));
-	const char *needed = json_string_value(json_object_get(json, "needed"));
+	const char *error = json_text(json, "error");
+	const char *needed = json_text(json, "needed");
 
 	if (json_is_true(ok)) {
 		answer->reason = SLACK_DONE;

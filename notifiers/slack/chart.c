@@ -47,31 +47,15 @@ static bool choose(struct chart *chart, const struct excerpt *excerpt)
 	return true;
 }
 
-enum form { FORM_DAY, FORM_TIME, FORM_DAY_AND_TIME, FORM_WITH_YEAR, FORM_SECONDS, FORM_ALL, FORMS };
-
-static bool write_time(char *out, size_t size, enum form form, const struct tm *parts)
-{
-	switch (form) {
-	case FORM_DAY: return strftime(out, size, "%Y-%m-%d", parts) > 0;
-	case FORM_TIME: return strftime(out, size, "%H:%M", parts) > 0;
-	case FORM_DAY_AND_TIME: return strftime(out, size, "%m-%d %H:%M", parts) > 0;
-	case FORM_WITH_YEAR: return strftime(out, size, "%Y-%m-%d %H:%M", parts) > 0;
-	case FORM_SECONDS: return strftime(out, size, "%m-%d %H:%M:%S", parts) > 0;
-	case FORM_ALL: return strftime(out, size, "%Y-%m-%d %H:%M:%S", parts) > 0;
-	case FORMS: break;
-	}
-	return false;
-}
-
 /* False if two points would have the same. */
-static bool write_labels(struct chart *chart, enum form form)
+static bool write_labels(struct chart *chart, const char *form)
 {
 	for (size_t i = 0; i < chart->n; i++) {
 		time_t seconds = (time_t)(chart->times[i] / 1000 - (chart->times[i] % 1000 < 0));
 		struct tm parts;
 
 		if (!gmtime_r(&seconds, &parts) ||
-			!write_time(chart->labels[i], sizeof chart->labels[i], form, &parts))
+			strftime(chart->labels[i], sizeof chart->labels[i], form, &parts) == 0)
 			return false;
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(chart->labels[i], chart->labels[k]) == 0)
@@ -83,15 +67,14 @@ static bool write_labels(struct chart *chart, enum form form)
 /* The shortest that name each point once. */
 static void label(struct chart *chart)
 {
+	static const char *const forms[] = {"%Y-%m-%d", "%H:%M", "%m-%d %H:%M", "%Y-%m-%d %H:%M",
+		"%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S"};
 	bool days = true, one_day = chart->times[chart->n - 1] - chart->times[0] < DAY;
 
 	for (size_t i = 0; i < chart->n; i++)
 		days &= chart->times[i] % DAY == 0;
-	for (enum form form = days      ? FORM_DAY
-			      : one_day ? FORM_TIME
-					: FORM_DAY_AND_TIME;
-		form < FORMS; form++)
-		if (write_labels(chart, form))
+	for (size_t i = days ? 0 : one_day ? 1 : 2; i < sizeof forms / sizeof *forms; i++)
+		if (write_labels(chart, forms[i]))
 			return;
 	for (size_t i = 0; i < chart->n; i++)
 		snprintf(chart->labels[i], sizeof chart->labels[i], "%zu", i + 1);
@@ -184,11 +167,6 @@ static void put_axes(struct chart *chart, struct buf *out)
 	buf_char(out, '}');
 }
 
-static bool has_levels(const struct announcement *item)
-{
-	return isfinite(item->change.level_before) && isfinite(item->change.level_after);
-}
-
 size_t slack_chart(struct buf *out, const struct announcement *item)
 {
 	struct arena *scratch = arena_new();
@@ -201,7 +179,7 @@ size_t slack_chart(struct buf *out, const struct announcement *item)
 		put_title(&chart, out);
 		buf_text(out, ",\"chart\":{\"type\":\"line\",\"series\":[");
 		put_series(&chart, out, "measured", false);
-		if (has_levels(item)) {
+		if (isfinite(item->change.level_before) && isfinite(item->change.level_after)) {
 			buf_char(out, ',');
 			put_series(&chart, out, "level", true);
 		}

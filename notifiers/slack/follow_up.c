@@ -12,6 +12,7 @@
 #include "agent/base/buf.h"
 #include "agent/base/secret.h"
 #include "agent/base/utf8.h"
+#include "notifiers/http_json.h"
 #include "notifiers/slack/api.h"
 #include "notifiers/slack/lines.h"
 #include "notifiers/slack/options.h"
@@ -249,7 +250,7 @@ static size_t text_within(json_t *value)
 
 static void add_text(json_t *message, const struct buf *line)
 {
-	const char *text = json_string_value(json_object_get(message, "text"));
+	const char *text = json_text(message, "text");
 	struct buf whole = {0};
 
 	text = text ? text : "";
@@ -293,7 +294,7 @@ static const char *amended(struct attempt *attempt, const struct buf *line)
 {
 	const struct state *state = attempt->state;
 	const char *posted = slack_body(attempt->arena, attempt->payload, 0);
-	const char *bare = state->bare ? slack_without_charts(attempt->arena, posted) : NULL;
+	const char *bare = state->bare ? slack_simpler(attempt->arena, posted, true) : NULL;
 	json_t *message = json_loads(bare ? bare : posted, 0, NULL);
 	json_t *blocks = json_object_get(message, "blocks");
 	const char *body = NULL;
@@ -357,7 +358,7 @@ static enum step refused(struct attempt *attempt, const struct slack_answer *ans
 	if (answer->reason == SLACK_BLOCKS && !state->plain && follow_up->kind == FOLLOW_UP_AMEND) {
 		const char *body = slack_body(attempt->arena, attempt->payload, 0);
 
-		state->plain = state->bare || !slack_without_charts(attempt->arena, body);
+		state->plain = state->bare || !slack_simpler(attempt->arena, body, true);
 		state->bare = true;
 		return ask(attempt);
 	}

@@ -1,4 +1,5 @@
 #include "notifiers/slack/reactions.h"
+#include "notifiers/http_json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,76 +89,43 @@ static bool is_word(const char *text)
 	return length > 0 && length <= WORD_MOST && !strpbrk(text, " @");
 }
 
-/* Emoji whose users are not all listed: unlisted reactions may be present. */
-static void keep_unlisted(struct reactions *seen, const char *emoji)
-{
-	for (size_t i = 0; i < seen->count; i++)
-		if (strcmp(seen->items[i].emoji, emoji) == 0)
-			mark(seen, &seen->items[i]);
-}
-
-/* A triager's reaction to the message; the strings are the answer's. */
-typedef void visitor(struct reactions *seen, const char *emoji, const char *user, void *context);
-
-static void visit_triagers(struct reactions *seen, const struct slack_options *options,
-	const json_t *message, visitor *visit, void *context)
+/* Marks the triagers' known reactions to the message that are present; or, with an arena, adds new
+ * ones, and returns the last of these. */
+static struct reaction *visit(struct reactions *seen, const struct slack_options *options,
+	const json_t *message, struct arena *arena)
 {
 	const json_t *list = json_object_get(message, "reactions");
+	struct reaction *latest = NULL, *known;
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *entry = json_array_get(list, i);
 		const json_t *users = json_object_get(entry, "users");
-		const char *emoji = json_string_value(json_object_get(entry, "name"));
+		const char *emoji = json_text(entry, "name");
 		enum triage_state state;
 
 		if (!is_word(emoji) || !slack_reaction_state(options, emoji, &state))
 			continue;
+		/* Not all users are listed: unlisted reactions may be present. */
 		if (json_integer_value(json_object_get(entry, "count")) >
 			(json_int_t)json_array_size(users))
-			keep_unlisted(seen, emoji);
+			for (size_t k = 0; k < seen->count; k++)
+				if (strcmp(seen->items[k].emoji, emoji) == 0)
+					mark(seen, &seen->items[k]);
 		for (size_t k = 0; k < json_array_size(users); k++) {
 			const char *user = json_string_value(json_array_get(users, k));
 
-			if (is_word(user) && !strchr(user, ':') && slack_triager(options, user))
-				visit(seen, emoji, user, context);
+			if (!is_word(user) || strchr(user, ':') || !slack_triager(options, user))
+				continue;
+			known = find(seen, emoji, user);
+			if (!arena && known)
+				mark(seen, known);
+			if (!arena || known || seen->there == SLACK_REACTIONS)
+				continue;
+			latest = add(seen, arena_strdup(arena, emoji), arena_strdup(arena, user));
+			mark(seen, latest);
 		}
 	}
-}
-
-static void mark_known(struct reactions *seen, const char *emoji, const char *user, void *context)
-{
-	struct reaction *known = find(seen, emoji, user);
-
-	(void)context;
-	if (known)
-		mark(seen, known);
-}
-
-struct news {
-	struct arena *arena;
-	struct reaction *latest;
-};
-
-static void add_new(struct reactions *seen, const char *emoji, const char *user, void *context)
-{
-	struct news *news = context;
-
-	if (seen->there == SLACK_REACTIONS || find(seen, emoji, user))
-		return;
-	news->latest = add(seen, arena_strdup(news->arena, emoji), arena_strdup(news->arena, user));
-	mark(seen, news->latest);
-}
-
-/* Marks which known reactions are present, and adds the new ones; returns the last of these, or
- * NULL. */
-static struct reaction *compare(struct reactions *seen, const struct slack_options *options,
-	const json_t *message, struct arena *arena)
-{
-	struct news news = {.arena = arena};
-
-	visit_triagers(seen, options, message, mark_known, NULL);
-	visit_triagers(seen, options, message, add_new, &news);
-	return news.latest;
+	return latest;
 }
 
 static struct reaction *counting(struct reactions *seen)
@@ -168,15 +136,6 @@ static struct reaction *counting(struct reactions *seen)
 	return NULL;
 }
 
-/* Whether all changes still have the reaction's triage. */
-static bool holds(const struct reaction *reaction, const struct follow_up *follow_up)
-{
-	for (size_t i = 0; i < follow_up->count; i++)
-		if (follow_up->changes[i].triage.time != reaction->time)
-			return false;
-	return true;
-}
-
 static enum triage_state state_of(
 	const struct slack_options *options, const struct reaction *reaction)
 {
@@ -185,15 +144,18 @@ static enum triage_state state_of(
 	return slack_reaction_state(options, reaction->emoji, &state) ? state : 0;
 }
 
-/* A new reaction: it counts from now on, unless all changes have its state already. */
+/* A new reaction: it counts from now on, unless all changes have its state already, by the one that
+ * counts. */
 static void apply_reaction(const struct slack_options *options, struct reactions *seen,
 	struct reaction *latest, int64_t now, struct follow_up *follow_up)
 {
 	struct reaction *before = counting(seen);
 	enum triage_state state = state_of(options, latest);
+	bool holds = before && before->there && state_of(options, before) == state;
 
-	if (before && before->there && state_of(options, before) == state &&
-		holds(before, follow_up))
+	for (size_t i = 0; i < follow_up->count && holds; i++)
+		holds = follow_up->changes[i].triage.time == before->time;
+	if (holds)
 		return;
 	for (size_t i = 0; i < seen->count && !follow_up->overrides; i++) {
 		enum triage_state other = state_of(options, &seen->items[i]);
@@ -238,7 +200,8 @@ void slack_reactions_take(const struct slack_options *options, const json_t *mes
 	struct reaction *latest;
 
 	read_notes(seen, arena, follow_up->taken);
-	latest = compare(seen, options, message, arena);
+	(void)visit(seen, options, message, NULL);
+	latest = visit(seen, options, message, arena);
 	if (latest)
 		apply_reaction(options, seen, latest, now, follow_up);
 	else

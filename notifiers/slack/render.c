@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "notifiers/digest.h"
+#include "notifiers/http_json.h"
 #include "notifiers/slack/chart.h"
 #include "notifiers/slack/follow_up.h"
 #include "notifiers/slack/lines.h"
@@ -358,47 +359,23 @@ static void fallback_text(struct buf *out, const struct rendering *rendering)
 	buf_free(&line);
 }
 
-/* Writes the ids of an item's changes, at most `room`; returns how many. */
-static size_t put_ids(struct buf *out, const struct announcement *item, size_t room, bool first)
-{
-	size_t count = item->folded ? item->members : 1;
-
-	count = count < room ? count : room;
-	for (size_t i = 0; i < count; i++)
-		buf_printf(out, "%s%lld", first && i == 0 ? "" : ",",
-			(long long)(item->folded ? item->folded[i]->id : item->id));
-	return count;
-}
-
-/* The delivery's key, the post's number and the changes' ids, by which a post can be found
- * again. */
-static void metadata(struct buf *out, const struct message *message, const struct post *post)
+/* Writes the body with the blocks. The delivery's key, the post's number and the changes' ids are
+ * its metadata, by which a post can be found again. */
+static void write_body(struct rendering *rendering, const struct post *post, const struct buf *text)
 {
 	static const char *const types[MESSAGE_KINDS] = {[MESSAGE_NEW] = "changes",
 		[MESSAGE_UPDATED] = "changes",
 		[MESSAGE_RECOVERED] = "recovered"};
-	const char *type = types[message->kind] ? types[message->kind] : "notice";
-	size_t named = 0;
-
-	buf_printf(out,
-		",\"metadata\":{\"event_type\":\"hunter_c_%s\",\"event_payload\":{\"key\":", type);
-	buf_json_text(out, message->key);
-	buf_printf(out, ",\"part\":%zu,\"changes\":[", post->number + 1);
-	for (size_t i = 0; i < post->count && named < METADATA_CHANGES; i++)
-		named += put_ids(out, post->items[i], METADATA_CHANGES - named, named == 0);
-	buf_text(out, "]}}");
-}
-
-/* Writes the body with the blocks. */
-static void write_body(struct rendering *rendering, const struct post *post, const struct buf *text)
-{
+	const struct message *message = rendering->message;
+	const char *type = types[message->kind];
 	struct buf *out = rendering->payload;
+	size_t named = 0;
 
 	buf_text(out, post->number > 0 ? "\n{" : "{");
 	if (rendering->channel) {
 		buf_text(out, "\"channel\":");
 		buf_json_text(out, rendering->channel);
-		if (post->number == 0 && rendering->message->loud)
+		if (post->number == 0 && message->loud)
 			buf_text(out, ",\"reply_broadcast\":true");
 		buf_text(out,
 			",\"parse\":\"none\","); /* do not turn host names in `text` into links */
@@ -408,8 +385,22 @@ static void write_body(struct rendering *rendering, const struct post *post, con
 	buf_text(out, ",\"unfurl_links\":false,\"unfurl_media\":false,\"blocks\":[");
 	buf_append(out, rendering->blocks.json.data, rendering->blocks.json.length);
 	buf_char(out, ']');
-	if (rendering->channel)
-		metadata(out, rendering->message, post);
+	if (rendering->channel) {
+		buf_printf(out,
+			",\"metadata\":{\"event_type\":\"hunter_c_%s\",\"event_payload\":{\"key\":",
+			type ? type : "notice");
+		buf_json_text(out, message->key);
+		buf_printf(out, ",\"part\":%zu,\"changes\":[", post->number + 1);
+		for (size_t i = 0; i < post->count; i++) {
+			const struct announcement *item = post->items[i];
+			size_t count = item->folded ? item->members : 1;
+
+			for (size_t k = 0; k < count && named < METADATA_CHANGES; k++)
+				buf_printf(out, "%s%lld", named++ > 0 ? "," : "",
+					(long long)(item->folded ? item->folded[k]->id : item->id));
+		}
+		buf_text(out, "]}}");
+	}
 	buf_char(out, '}');
 }
 
@@ -611,42 +602,24 @@ size_t slack_body_count(const char *payload)
 	return count;
 }
 
-/* Takes the charts out of the blocks; false: it has none. */
-static bool drop_charts(json_t *blocks)
+const char *slack_simpler(struct arena *arena, const char *body, bool charts_alone)
 {
-	bool any = false;
+	json_t *message = body ? json_loads(body, 0, NULL) : NULL;
+	json_t *blocks = json_object_get(message, "blocks");
+	bool any = !charts_alone && json_object_del(message, "blocks") == 0;
+	char *text = NULL;
+	const char *copy;
 
-	for (size_t i = json_array_size(blocks); i > 0; i--) {
-		const char *type =
-			json_string_value(json_object_get(json_array_get(blocks, i - 1), "type"));
+	for (size_t i = json_array_size(blocks); charts_alone && i > 0; i--) {
+		const char *type = json_text(json_array_get(blocks, i - 1), "type");
 
 		if (type && strcmp(type, "data_visualization") == 0)
 			any |= json_array_remove(blocks, i - 1) == 0;
 	}
-	return any;
-}
-
-static const char *simpler(struct arena *arena, const char *body, bool charts_alone)
-{
-	json_t *message = body ? json_loads(body, 0, NULL) : NULL;
-	char *text = NULL;
-	const char *copy;
-
-	if (charts_alone ? drop_charts(json_object_get(message, "blocks"))
-			 : json_object_del(message, "blocks") == 0)
+	if (any)
 		text = json_dumps(message, JSON_COMPACT);
 	copy = arena_strdup(arena, text);
 	free(text);
 	json_decref(message);
 	return copy;
-}
-
-const char *slack_without_charts(struct arena *arena, const char *body)
-{
-	return simpler(arena, body, true);
-}
-
-const char *slack_without_blocks(struct arena *arena, const char *body)
-{
-	return simpler(arena, body, false);
 }

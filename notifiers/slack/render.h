@@ -21,10 +21,9 @@ enum { SLACK_POSTS = 10, SLACK_POST_BLOCKS = 50, SLACK_POST_TEXT = 13000 };
 void slack_render(
 	const struct message *message, const char *channel, bool charts, struct buf *payload);
 
-/* A body of a message in a simpler form, in the arena: without its charts, or also without all its
+/* A body of a message in a simpler form, in the arena: without its charts, or without all its
  * blocks. NULL if it is not a message of ours, or has none of these. */
-const char *slack_without_charts(struct arena *arena, const char *body);
-const char *slack_without_blocks(struct arena *arena, const char *body);
+const char *slack_simpler(struct arena *arena, const char *body, bool charts_alone);
 
 /* The body with that number (from 0), in the arena; NULL past the last. */
 const char *slack_body(struct arena *arena, const char *payload, size_t number);

@@ -11,6 +11,7 @@
 
 #include "agent/base/arena.h"
 #include "agent/base/buf.h"
+#include "notifiers/http_json.h"
 #include "notifiers/slack/api.h"
 
 enum { MOST_PAGES = 50 };
@@ -66,7 +67,7 @@ static enum slack_found give_up(
 
 static const char *text_of(const json_t *object, const char *name)
 {
-	const char *text = json_string_value(json_object_get(object, name));
+	const char *text = json_text(object, name);
 
 	return text ? text : "";
 }
@@ -144,8 +145,7 @@ static enum slack_found take_messages(struct slack_search *search, const json_t 
 			continue;
 		search->stamp = arena_strdup(search->arena, text_of(message, "ts"));
 		if (search->thread_read)
-			search->thread = arena_strdup(search->arena,
-				json_string_value(json_object_get(message, "thread_ts")));
+			search->thread = json_keep(search->arena, message, "thread_ts");
 		return SEARCH_FOUND;
 	}
 	found = next_page(search, answer, SEARCH_ABSENT);

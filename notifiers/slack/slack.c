@@ -28,6 +28,7 @@
 #include "agent/base/secret.h"
 #include "agent/base/transfer.h"
 #include "agent/model/json_put.h"
+#include "notifiers/http_json.h"
 #include "notifiers/slack/api.h"
 #include "notifiers/slack/follow_up.h"
 #include "notifiers/slack/options.h"
@@ -80,14 +81,12 @@ static bool accepts_destination(const void *options, struct error *error)
 		       "slack: a bot_token is needed: the channel of a webhook is fixed");
 }
 
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
+static bool render(const struct draft *draft)
 {
-	const struct slack_options *chosen = options;
+	const struct slack_options *chosen = draft->options;
 
-	(void)error;
-	slack_render(message, *destination ? destination : NULL, chosen->picture == SLACK_CHART,
-		payload);
+	slack_render(draft->message, *draft->destination ? draft->destination : NULL,
+		chosen->picture == SLACK_CHART, draft->payload);
 	return true;
 }
 
@@ -239,8 +238,8 @@ static enum step uploaded(struct attempt *attempt, const struct reply *reply)
 	answer = slack_read(arena, reply, false);
 	if (answer.reason != SLACK_DONE)
 		return without_picture(attempt, answer.words);
-	url = arena_strdup(arena, json_string_value(json_object_get(answer.json, "upload_url")));
-	file = arena_strdup(arena, json_string_value(json_object_get(answer.json, "file_id")));
+	url = json_keep(arena, answer.json, "upload_url");
+	file = json_keep(arena, answer.json, "file_id");
 	json_decref(answer.json);
 	return state->upload == UPLOAD_ASK ? send_picture(attempt, url, file) : STEP_DONE;
 }
@@ -326,12 +325,12 @@ static bool simpler(struct attempt *attempt, enum slack_reason reason)
 	}
 	if (reason != SLACK_BLOCKS || state->plain)
 		return false;
-	if (!state->bare && (plain = slack_without_charts(attempt->arena, state->body))) {
+	if (!state->bare && (plain = slack_simpler(attempt->arena, state->body, true))) {
 		state->bare = true;
 		state->body = plain;
 		return true;
 	}
-	if (!(plain = slack_without_blocks(attempt->arena, state->body)))
+	if (!(plain = slack_simpler(attempt->arena, state->body, false)))
 		return false;
 	state->plain = true;
 	state->body = plain;
@@ -350,8 +349,8 @@ static enum step take_post(struct attempt *attempt, const struct reply *reply)
 	if (answer.reason != SLACK_DONE)
 		return simpler(attempt, answer.reason) ? post(attempt)
 						       : slack_refused(attempt, &answer);
-	stamp = arena_strdup(arena, json_string_value(json_object_get(answer.json, "ts")));
-	channel = arena_strdup(arena, json_string_value(json_object_get(answer.json, "channel")));
+	stamp = json_keep(arena, answer.json, "ts");
+	channel = json_keep(arena, answer.json, "channel");
 	json_decref(answer.json);
 	return stamp || slack_body_count(attempt->payload) == 1
 		       ? posted(attempt, stamp, channel)

@@ -95,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	attempt.thread = field(arena, &data, &size);
 	attempt.receipt = field(arena, &data, &size);
 	if (email_notifier.plugin.check(options, &error)) {
-		check(email_notifier.render(&message, options, "", &payload, &error));
+		check(notifier_render(&email_notifier, &message, options, "", &payload, &error));
 		attempt.payload = payload.data;
 		play(&attempt, size > 0 ? 200 + 2 * data[0] : 250,
 			size > 1 ? data[1] % (MAIL_CONTENT + 1) : MAIL_CONTENT);

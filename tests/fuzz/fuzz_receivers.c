@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	set_options(arena, options, &notifier->plugin, receivers[which].options);
 	struct message message = {.key = "k-1", .items = &change.item, .count = 1};
 
-	check(notifier->render(&message, options, "", &payload, &error));
+	check(notifier_render(notifier, &message, options, "", &payload, &error));
 	attempt.arena = arena;
 	attempt.options = options;
 	attempt.payload = buf_keep(&payload, arena);

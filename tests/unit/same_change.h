@@ -17,17 +17,20 @@ static inline bool same_doubles(const double *a, const double *b, size_t count)
 
 static inline bool same_change(const struct change *a, const struct change *b)
 {
-	double means[2][CHANGE_MEANS], levels[2][CHANGE_LEVELS];
-	change_means(a, means[0]);
-	change_means(b, means[1]);
-	change_levels(a, levels[0]);
-	change_levels(b, levels[1]);
 	return a->index == b->index && same_doubles(&a->pvalue, &b->pvalue, 1) &&
 	       a->kind == b->kind && a->count_before == b->count_before &&
-	       a->count_after == b->count_after && same_doubles(means[0], means[1], CHANGE_MEANS) &&
-	       same_doubles(levels[0], levels[1], CHANGE_LEVELS) &&
-	       a->place_from == b->place_from && a->place_to == b->place_to &&
-	       a->cause_from == b->cause_from && a->cause_to == b->cause_to;
+	       a->count_after == b->count_after &&
+	       same_doubles(&a->mean_before, &b->mean_before, 1) &&
+	       same_doubles(&a->mean_after, &b->mean_after, 1) &&
+	       same_doubles(&a->stddev_before, &b->stddev_before, 1) &&
+	       same_doubles(&a->stddev_after, &b->stddev_after, 1) &&
+	       same_doubles(&a->magnitude, &b->magnitude, 1) &&
+	       same_doubles(&a->level_before, &b->level_before, 1) &&
+	       same_doubles(&a->level_after, &b->level_after, 1) &&
+	       same_doubles(&a->size, &b->size, 1) && same_doubles(&a->size_low, &b->size_low, 1) &&
+	       same_doubles(&a->size_high, &b->size_high, 1) && a->place_from == b->place_from &&
+	       a->place_to == b->place_to && a->cause_from == b->cause_from &&
+	       a->cause_to == b->cause_to;
 }
 
 static inline bool same_changes(const struct change *a, const struct change *b, size_t count)

@@ -42,8 +42,8 @@ static void render_all(struct fixture *fixture, const struct announcement *items
 	struct message message = {.key = "k", .items = items, .count = count};
 
 	buf_clear(&fixture->out);
-	assert_true(alertmanager_notifier.render(
-		&message, fixture->options, "", &fixture->out, &fixture->error));
+	assert_true(notifier_render(&alertmanager_notifier, &message, fixture->options, "",
+		&fixture->out, &fixture->error));
 	fixture->attempt.payload =
 		arena_strdup(fixture->arena, fixture->out.data ? fixture->out.data : "");
 }
@@ -387,8 +387,8 @@ static void test_message_of_a_test(void **state)
 	struct message message = {.key = "k", .kind = MESSAGE_TEST, .notice = &notice};
 	json_t *alerts;
 
-	assert_true(alertmanager_notifier.render(
-		&message, fixture->options, "", &fixture->out, &fixture->error));
+	assert_true(notifier_render(&alertmanager_notifier, &message, fixture->options, "",
+		&fixture->out, &fixture->error));
 	fixture->attempt.payload = fixture->out.data;
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	alerts = sent(fixture);

@@ -66,8 +66,8 @@ static json_t *render(struct fixture *fixture, const struct message *message)
 	json_t *document;
 
 	buf_clear(&fixture->out);
-	assert_true(fixture->notifier->render(
-		message, fixture->options, "", &fixture->out, &fixture->error));
+	assert_true(notifier_render(
+		fixture->notifier, message, fixture->options, "", &fixture->out, &fixture->error));
 	document = json_loadb(fixture->out.data, fixture->out.length, JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(document);
 	return document;

@@ -450,7 +450,7 @@ static const char *terminal(struct arena *arena, const struct message *message)
 	struct error error;
 	const char *text;
 
-	assert_true(stdout_notifier.render(message, NULL, "", &out, &error));
+	assert_true(notifier_render(&stdout_notifier, message, NULL, "", &out, &error));
 	for (const char *at = out.data; *at; at++)
 		if (*at == '\033')
 			at = strchr(at, 'm');

@@ -39,12 +39,11 @@ static bool slack_is_mute;
 const struct notifier *__real_notifier_find(const char *name);
 const struct notifier *__wrap_notifier_find(const char *name);
 
-static bool render_some(const struct message *message, const void *options, const char *destination,
-	struct buf *out, struct error *error)
+static bool render_some(const struct draft *draft)
 {
-	if (message->kind == MESSAGE_RECOVERED)
-		return error_set(error, ERROR_USAGE, "recoveries have no words");
-	return slack_notifier.render(message, options, destination, out, error);
+	if (draft->message->kind == MESSAGE_RECOVERED)
+		return error_set(draft->error, ERROR_USAGE, "recoveries have no words");
+	return slack_notifier.render(draft);
 }
 
 const struct notifier *__wrap_notifier_find(const char *name)

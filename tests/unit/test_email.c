@@ -41,7 +41,7 @@ static const char *subject(struct fixture *fixture, const char *text)
 {
 	struct buf payload = {0};
 
-	buf_text(&payload, "{\"subject\":");
+	buf_text(&payload, "{\"event\":\"new\",\"text\":\"\",\"html\":\"\",\"subject\":");
 	buf_json_text(&payload, text);
 	buf_char(&payload, '}');
 	fixture->attempt.payload = buf_keep(&payload, fixture->arena);
@@ -253,8 +253,8 @@ static void test_render(void **state)
 	const struct mail *mail;
 
 	set_option(fixture, "subject_prefix", "[perf]");
-	assert_true(email_notifier.render(
-		&message, fixture->options, "", &fixture->out, &fixture->error));
+	assert_true(notifier_render(
+		&email_notifier, &message, fixture->options, "", &fixture->out, &fixture->error));
 	fixture->attempt.payload = fixture->out.data;
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	mail = fixture->transfer.mail;
@@ -281,8 +281,8 @@ static void test_long_messages(void **state)
 			.direction = -1,
 			.time = MADE + (int64_t)i,
 			.change = {LEVELS(100, 120)}};
-	assert_true(email_notifier.render(
-		&message, fixture->options, "", &fixture->out, &fixture->error));
+	assert_true(notifier_render(
+		&email_notifier, &message, fixture->options, "", &fixture->out, &fixture->error));
 	fixture->attempt.payload = fixture->out.data;
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_in_range(strlen(fixture->transfer.mail->html), 30000, 101000);

@@ -66,11 +66,11 @@ static enum step refuse(struct attempt *attempt, struct error *error)
 }
 
 /* A payload is the number of changes. */
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
+static bool render(const struct draft *draft)
 {
-	(void)options, (void)destination, (void)error;
-	buf_printf(payload, "%zu", message->kind <= MESSAGE_UPDATED ? message->count : 0);
+	const struct message *message = draft->message;
+
+	buf_printf(draft->payload, "%zu", message->kind <= MESSAGE_UPDATED ? message->count : 0);
 	return true;
 }
 

@@ -42,8 +42,8 @@ static void render_into(struct fixture *fixture, const struct announcement *item
 	const struct message message = {.key = "k-1", .items = items, .count = count};
 
 	buf_clear(&fixture->out);
-	assert_true(grafana_notifier.render(
-		&message, fixture->options, "", &fixture->out, &fixture->error));
+	assert_true(notifier_render(
+		&grafana_notifier, &message, fixture->options, "", &fixture->out, &fixture->error));
 	fixture->attempt.payload = arena_strdup(fixture->arena, fixture->out.data);
 }
 
@@ -215,8 +215,8 @@ static void test_test_message(void **state)
 	const struct notice notice = {.subject = "a test", .text = "it works", .time = START};
 	const struct message message = {.key = "k-1", .kind = MESSAGE_TEST, .notice = &notice};
 
-	assert_true(grafana_notifier.render(
-		&message, fixture->options, "", &fixture->out, &fixture->error));
+	assert_true(notifier_render(
+		&grafana_notifier, &message, fixture->options, "", &fixture->out, &fixture->error));
 	fixture->attempt.payload = fixture->out.data;
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_int_equal(answer(fixture, 200, "[]"), STEP_TRANSFER);

@@ -37,11 +37,9 @@ static bool destinations(
 	return true;
 }
 
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
+static bool render(const struct draft *draft)
 {
-	(void)options, (void)destination, (void)error;
-	buf_text(payload, message->notice->text);
+	buf_text(draft->payload, draft->message->notice->text);
 	return true;
 }
 

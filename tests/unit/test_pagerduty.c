@@ -37,8 +37,8 @@ static void render_all(struct fixture *fixture, const struct announcement *items
 	struct message message = {.key = "k", .items = items, .count = count};
 
 	buf_clear(&fixture->out);
-	assert_true(pagerduty_notifier.render(
-		&message, fixture->options, "", &fixture->out, &fixture->error));
+	assert_true(notifier_render(&pagerduty_notifier, &message, fixture->options, "",
+		&fixture->out, &fixture->error));
 	assert_null(strstr(fixture->out.data, KEY));
 	fixture->attempt.payload = arena_strdup(fixture->arena, fixture->out.data);
 }
@@ -201,8 +201,8 @@ static void test_message_of_a_test(void **state)
 	const struct notice notice = {.subject = "hunter-c", .text = "a test", .time = START};
 	struct message message = {.key = "k", .kind = MESSAGE_TEST, .notice = &notice};
 
-	assert_true(pagerduty_notifier.render(
-		&message, fixture->options, "", &fixture->out, &fixture->error));
+	assert_true(notifier_render(&pagerduty_notifier, &message, fixture->options, "",
+		&fixture->out, &fixture->error));
 	fixture->attempt.payload = fixture->out.data;
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_action(fixture, "trigger", "hunter-c test");

@@ -938,7 +938,8 @@ static void test_stdout_text(void **state)
 	struct fixture *fixture = *state;
 	const void *never = plain(fixture);
 
-	assert_true(stdout_notifier.render(&example, never, "", &fixture->out, &fixture->error));
+	assert_true(notifier_render(
+		&stdout_notifier, &example, never, "", &fixture->out, &fixture->error));
 	fixture->attempt.options = never;
 	fixture->attempt.payload = fixture->out.data;
 	assert_int_equal(notifier_step(&stdout_notifier, &fixture->attempt, NULL,
@@ -970,8 +971,8 @@ static void test_stdout_place_size_and_trend(void **state)
 	struct fixture *fixture = *state;
 	const void *never = plain(fixture);
 
-	assert_true(
-		stdout_notifier.render(&description, never, "", &fixture->out, &fixture->error));
+	assert_true(notifier_render(
+		&stdout_notifier, &description, never, "", &fixture->out, &fixture->error));
 	fixture->attempt.options = never;
 	fixture->attempt.payload = fixture->out.data;
 	assert_int_equal(notifier_step(&stdout_notifier, &fixture->attempt, NULL,
@@ -1054,7 +1055,8 @@ static void test_stdout_links_clusters_and_more(void **state)
 		.thread = "k0",
 		.more_of = &item};
 
-	assert_true(stdout_notifier.render(&message, NULL, "", &fixture->out, &fixture->error));
+	assert_true(notifier_render(
+		&stdout_notifier, &message, NULL, "", &fixture->out, &fixture->error));
 	assert_non_null(
 		strstr(fixture->out.data, "more change points of 2021-07-02 00:00:00 +0000"));
 	assert_non_null(strstr(fixture->out.data, "    1336 series "));
@@ -1079,8 +1081,8 @@ static void test_stdout_property_no_escapes(void **state)
 			items[i] = random_item(fixture->arena, &random, 40, names, 4);
 		qsort(items, 5, sizeof *items, compare_times);
 		buf_clear(&fixture->out);
-		assert_true(stdout_notifier.render(
-			&message, never, "", &fixture->out, &fixture->error));
+		assert_true(notifier_render(
+			&stdout_notifier, &message, never, "", &fixture->out, &fixture->error));
 		fixture->attempt.payload = fixture->out.data;
 		notifier_step(&stdout_notifier, &fixture->attempt, NULL, &fixture->transfer,
 			&fixture->error);

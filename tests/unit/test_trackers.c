@@ -484,8 +484,8 @@ static void test_render(void **state)
 	json_t *document;
 	const char *title;
 
-	assert_true(fixture->notifier->render(
-		&message, fixture->options, "", &fixture->out, &fixture->error));
+	assert_true(notifier_render(
+		fixture->notifier, &message, fixture->options, "", &fixture->out, &fixture->error));
 	document = json_loadb(fixture->out.data, fixture->out.length, 0, NULL);
 	title = json_string_value(json_object_get(document, "title"));
 	assert_non_null(strstr(title, "1 regression in checkout: @\xe2\x80\x8b"
