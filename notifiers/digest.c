@@ -379,25 +379,19 @@ static struct announcement crowd_of(struct arena *arena, const struct announceme
 	return crowd;
 }
 
-static bool differ(const struct announcement *const *items, size_t count)
-{
-	if (!strchr(items[0]->metric, '{'))
-		return false; /* a series without labels: nothing is common */
-	for (size_t i = 1; i < count; i++)
-		if (strcmp(items[0]->metric, items[i]->metric) != 0)
-			return true;
-	return false;
-}
-
-/* The text to show with the test's name: nothing for a single series, which keeps its name. */
+/* The text to show with the test's name: nothing for a single series, which keeps its name, and
+ * where the first has no labels, as then none is common. */
 static struct common common_of(
 	struct arena *arena, const struct announcement *const *items, size_t count)
 {
 	struct common common = {0};
+	bool differ = false;
 	struct buf text = {0};
 	struct labels *labels;
 
-	if (!differ(items, count))
+	for (size_t i = 1; i < count && strchr(items[0]->metric, '{'); i++)
+		differ |= strcmp(items[0]->metric, items[i]->metric) != 0;
+	if (!differ)
 		return common;
 	labels = labels_of(arena, items, count);
 	common.labels = labels_common(labels, arena, 1, &common.count);

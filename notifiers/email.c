@@ -94,23 +94,16 @@ static struct address address_read(struct arena *arena, const char *text)
 		arena_strndup(arena, open + 1, length - (size_t)(open - text) - 2)};
 }
 
-static bool is_domain(const char *text)
-{
-	for (const char *at = text; *at; at++)
-		if (!isalnum((unsigned char)*at) && !strchr(".-[]:", *at))
-			return false;
-	return *text != '\0';
-}
-
 /* An unquoted local part and a domain, in ASCII. */
 static bool is_address(const char *text)
 {
 	const char *at = strrchr(text, '@');
 
-	if (!at || at == text || strlen(text) > ADDRESS || !is_domain(at + 1))
+	if (!at || at == text || strlen(text) > ADDRESS || !at[1])
 		return false;
-	for (; text < at; text++)
-		if (!isalnum((unsigned char)*text) && !strchr(".!#$%&'*+-/=?^_`{|}~", *text))
+	for (const char *c = text; *c; c++)
+		if (c != at && !isalnum((unsigned char)*c) &&
+			!strchr(c < at ? ".!#$%&'*+-/=?^_`{|}~" : ".-[]:", *c))
 			return false;
 	return true;
 }

@@ -9,15 +9,11 @@ enum { WORDS = 4 };
 
 struct slack_receipt slack_receipt_read(struct arena *arena, const char *text)
 {
-	const char *words[WORDS] = {0};
+	char *rest = arena_strdup(arena, text ? text : "");
+	const char *words[WORDS];
 
-	for (size_t i = 0; text && *text && i < WORDS; i++) {
-		size_t length = strcspn(text, " ");
-
-		if (length > 0)
-			words[i] = arena_strndup(arena, text, length);
-		text += length + (text[length] == ' ');
-	}
+	for (size_t i = 0; i < WORDS; i++)
+		words[i] = strtok_r(rest, " ", &rest);
 	if (!words[0])
 		return (struct slack_receipt){0};
 	return (struct slack_receipt){.thread = words[0],

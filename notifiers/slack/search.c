@@ -18,13 +18,6 @@ enum { MOST_PAGES = 50 };
 
 #define CLOCKS_APART INT64_C(3600000) /* ms, how far our clock may be ahead of Slack's */
 
-/* An id; names of channels are in lower case. */
-static bool is_id(const char *channel)
-{
-	return *channel && strchr("CDG", *channel) && channel[1] &&
-	       strspn(channel, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == strlen(channel);
-}
-
 static void ask(struct slack_search *search, const char *cursor)
 {
 	bool in_thread = search->thread && !search->thread_read;
@@ -52,9 +45,14 @@ static void ask(struct slack_search *search, const char *cursor)
 	search->question = buf_keep(&out, search->arena);
 }
 
+/* Channels are given by name, in lower case, or by id. */
 void slack_search_begin(struct slack_search *search)
 {
-	search->id = is_id(search->channel) ? search->channel : NULL;
+	const char *channel = search->channel;
+
+	if (*channel && strchr("CDG", *channel) && channel[1] &&
+		!channel[strspn(channel, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")])
+		search->id = channel;
 	ask(search, NULL);
 }
 
