@@ -1,15 +1,10 @@
 // Requests to the agent. Errors are sentences for people, as the agent has them.
 
-export class Problem extends Error {
-	constructor(text, status, answer) {
-		super(text);
-		this.status = status; // 0: the agent could not be reached
-		this.answer = answer; // what came with it, such as the changes of a 409; or null
-	}
-}
+// Status 0: the agent could not be reached. `answer` came with it, such as the changes of a 409; or null.
+const problem = (text, status, answer) => Object.assign(new Error(text), {status, answer});
 
 // `parameters`: an object or URLSearchParams; null and undefined are left out.
-export function query(parameters) {
+function query(parameters) {
 	if (parameters instanceof URLSearchParams)
 		return parameters.toString();
 	const out = new URLSearchParams();
@@ -26,7 +21,7 @@ async function ask(path, options) {
 	} catch (error) {
 		if (error.name === 'AbortError')
 			throw error;
-		throw new Problem('The agent cannot be reached.', 0, null);
+		throw problem('The agent cannot be reached.', 0, null);
 	}
 	let body = null;
 	try {
@@ -36,9 +31,9 @@ async function ask(path, options) {
 			throw error;
 	}
 	if (!answer.ok)
-		throw new Problem(body?.error ?? `The agent answered with status ${answer.status}.`, answer.status, body);
+		throw problem(body?.error ?? `The agent answered with status ${answer.status}.`, answer.status, body);
 	if (body === null)
-		throw new Problem('The agent\'s answer cannot be read.', answer.status, null);
+		throw problem('The agent\'s answer cannot be read.', answer.status, null);
 	return body;
 }
 

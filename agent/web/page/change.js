@@ -95,6 +95,7 @@ function commitCard(story) {
 	const {change, links} = story, suspects = change.suspects;
 	const from = suspects?.from ?? change.commit_before ?? change.version_before;
 	const to = suspects?.to ?? change.commit_after ?? change.version_after;
+	const at = suspects?.list?.findIndex(suspect => suspect.commit === to);
 
 	if (!from && !to)
 		return card('Commit', h('div.large', '–'), h('div.quiet', 'its points name no commit'));
@@ -104,16 +105,10 @@ function commitCard(story) {
 				? h('div.quiet', 'the last one before: ', h('code', short(suspects.last.commit ?? suspects.last.version)), ', ', ago(suspects.last.time))
 				: null);
 	return card(suspects?.count > 1 ? `Commit: ${suspects.count} suspects` : 'Commit',
-		h('div.large', to ? commitLink(to, links.commit && change.commit_after === to ? links.commit : suspectUrl(story, to)) : '–'),
+		h('div.large', to ? commitLink(to, links.commit && change.commit_after === to ? links.commit : links.suspects[at]) : '–'),
 		h('div', from ? ['after ', h('code', {title: plain(from)}, short(from))] : null,
 			links.compare ? [' ', external(links.compare, 'compare')] : null),
 		suspects?.share ? h('div.quiet', `in ${Math.round(100 * suspects.share)}% of the members`) : null);
-}
-
-function suspectUrl(story, commit) {
-	const at = story.change.suspects?.list?.findIndex(suspect => suspect.commit === commit) ?? -1;
-
-	return at >= 0 ? story.links.suspects[at] : null;
 }
 
 function stillCard(story) {

@@ -333,6 +333,7 @@ class Chart {
 
 	take(plot) {
 		this.plot = plot;
+		this.spans = plot.spans || [];
 		this.lines = (plot.lines || []).map((raw, index) => ({raw, index, n: raw.times.length, times: new Float64Array(raw.times),
 			values: Float64Array.from(raw.values, (value) => value ?? NaN), changes: raw.changes || [], unit: raw.unit || plot.unit || null, shown: true}));
 		this.arrange();
@@ -714,7 +715,7 @@ class Chart {
 		const clip = (x) => Math.max(area.x, Math.min(area.x + area.w, x));
 
 		within(context, [area.x, area.y, area.w, area.h + 1], () => {
-			for (const span of this.plot.spans || [])
+			for (const span of this.spans)
 				this.drawSpan(context, area, span, clip(X(this.placeOf(span.from))), clip(X(this.placeOf(span.to))));
 			stroke(context, this.colors.grid, 1, dygraph.layout_.yticks.map((tick) => {
 				const y = sharp(area.y + tick.pos * area.h);
@@ -971,7 +972,7 @@ class Chart {
 			return;
 		const point = pointAt(line, at);
 		const commit = attributeOf(line, 'commit', point);
-		const spans = this.cursor === null || this.options.small ? [] : (this.plot.spans || []).filter((span) => span.from <= (this.over ?? this.cursor) && (this.over ?? this.cursor) <= span.to);
+		const spans = this.cursor === null || this.options.small ? [] : this.spans.filter((span) => span.from <= (this.over ?? this.cursor) && (this.over ?? this.cursor) <= span.to);
 
 		for (const span of spans)
 			this.when.append(element('span', 'chart-span', span.text || span.kind), ' ');
@@ -992,7 +993,7 @@ class Chart {
 
 	pointOf(pin) {
 		const line = this.lines[pin.line];
-		const i = line ? Array.prototype.indexOf.call(line.times, pin.time) : -1;
+		const i = line ? line.times.indexOf(pin.time) : -1;
 
 		if (i < 0)
 			return null;
@@ -1206,7 +1207,7 @@ class Chart {
 
 		this.over = this.timeAt(this.dygraph.toDataXCoord(this.inside(x))); // also where there are no points
 		this.showCursor(best ? best.time : null);
-		if ((this.plot.spans || []).length > 0)
+		if (this.spans.length > 0)
 			this.writeReadout();
 	}
 
@@ -1294,7 +1295,7 @@ class Chart {
 
 	// To what was shown at first; from there to all points.
 	out() {
-		this.moveTo(this.view === null && this.home() ? [...this.extent].map((place) => this.timeAt(place)) : null);
+		this.moveTo(this.view === null && this.home() ? this.extent.map((place) => this.timeAt(place)) : null);
 	}
 
 	showCursor(time) {

@@ -421,15 +421,11 @@ class Inbox {
 			row.link.focus({preventScroll: true});
 			row.element.scrollIntoView({block: 'nearest'});
 		}
-		if (before !== row)
-			this.rememberPlace();
+		if (before !== row) { // browsers limit how often the address may change
+			clearTimeout(this.placing);
+			this.placing = setTimeout(() => this.place(), 250);
+		}
 		this.choosing();
-	}
-
-	// Browsers limit how often the address may change.
-	rememberPlace() {
-		clearTimeout(this.placing);
-		this.placing = setTimeout(() => this.place(), 250);
 	}
 
 	place() {

@@ -16,12 +16,6 @@ const pages = [
 
 const roles = ['anybody', 'viewer', 'triager', 'admin'];
 
-function markNavigation() {
-	for (const link of document.querySelectorAll('header nav a'))
-		if (link.getAttribute('href') === location.pathname)
-			link.setAttribute('aria-current', 'page');
-}
-
 function failed(main, error) {
 	if (error.name === 'AbortError')
 		return;
@@ -32,7 +26,9 @@ function failed(main, error) {
 async function start() {
 	const main = document.getElementById('main');
 	const page = pages.find(([path]) => path.test(location.pathname));
-	markNavigation();
+	for (const link of document.querySelectorAll('header nav a'))
+		if (link.getAttribute('href') === location.pathname)
+			link.setAttribute('aria-current', 'page');
 	if (!page) {
 		replace(main, h('h1', 'There is no such page'), h('p', h('a', {href: '/'}, 'To the inbox')));
 		return;
