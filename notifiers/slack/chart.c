@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/base/utf8.h"
+#include "agent/base/when.h"
 #include "notifiers/text.h"
 
 /* Slack's, in characters, which are never more than bytes. */
@@ -47,16 +47,19 @@ static bool choose(struct chart *chart, const struct excerpt *excerpt)
 	return true;
 }
 
-/* False if two points would have the same. */
-static bool write_labels(struct chart *chart, const char *form)
-{
-	for (size_t i = 0; i < chart->n; i++) {
-		time_t seconds = (time_t)(chart->times[i] / 1000 - (chart->times[i] % 1000 < 0));
-		struct tm parts;
+/* A part of "2026-03-01 06:00:00". */
+struct form {
+	int from, length;
+};
 
-		if (!gmtime_r(&seconds, &parts) ||
-			strftime(chart->labels[i], sizeof chart->labels[i], form, &parts) == 0)
-			return false;
+/* False if two points would have the same. */
+static bool write_labels(struct chart *chart, const struct form *form)
+{
+	char when[WHEN_TEXT];
+
+	for (size_t i = 0; i < chart->n; i++) {
+		snprintf(chart->labels[i], sizeof chart->labels[i], "%.*s", form->length,
+			when_format(chart->times[i], when) + form->from);
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(chart->labels[i], chart->labels[k]) == 0)
 				return false;
@@ -64,17 +67,17 @@ static bool write_labels(struct chart *chart, const char *form)
 	return true;
 }
 
-/* The shortest that name each point once. */
+/* The shortest that name each point once: days, times of a day, or both, and then more of them. */
 static void label(struct chart *chart)
 {
-	static const char *const forms[] = {"%Y-%m-%d", "%H:%M", "%m-%d %H:%M", "%Y-%m-%d %H:%M",
-		"%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S"};
+	static const struct form forms[] = {{0, 10}, {11, 5}, {5, 11}, {0, 16}, {5, 14}, {0, 19}};
 	bool days = true, one_day = chart->times[chart->n - 1] - chart->times[0] < DAY;
+	size_t first = one_day ? 1 : 2;
 
 	for (size_t i = 0; i < chart->n; i++)
 		days &= chart->times[i] % DAY == 0;
-	for (size_t i = days ? 0 : one_day ? 1 : 2; i < sizeof forms / sizeof *forms; i++)
-		if (write_labels(chart, forms[i]))
+	for (size_t i = days ? 0 : first; i < sizeof forms / sizeof *forms; i++)
+		if (write_labels(chart, &forms[i]))
 			return;
 	for (size_t i = 0; i < chart->n; i++)
 		snprintf(chart->labels[i], sizeof chart->labels[i], "%zu", i + 1);
