@@ -7,6 +7,7 @@
 #define DETECTORS_DESCRIBE_H
 
 #include "agent/model/change.h"
+#include "detectors/tried.h"
 
 enum { DESCRIBE_SIDE = 100 }; /* points to either side that are used at most */
 
@@ -29,5 +30,14 @@ void describe_size(struct change *change, const struct levels *levels);
  */
 void describe_step(struct change *change, const double *values, const size_t *places, size_t start,
 	size_t cut, size_t end, int unit);
+
+/*
+ * Keeps those of the changes, in order, that are large: whose level behind them differs by more
+ * than `least` (a share) from the level before them, or from the level of the last large one, so
+ * that several small steps are reported once they add up. Notes the rest in the list, if there is
+ * one. Returns the number of those kept; 0 for `least` keeps all.
+ */
+size_t magnitude_filter(
+	struct change *changes, size_t count, double least, struct tried_list *tried);
 
 #endif

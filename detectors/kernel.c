@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "detectors/describe.h"
 #include "detectors/finite.h"
-#include "detectors/magnitude.h"
 #include "detectors/scratch.h"
 #include "detectors/segments.h"
 #include "detectors/sort.h"

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "detectors/mannwhitney.h"
-#include "detectors/runs.h"
 #include "detectors/scratch.h"
+#include "detectors/segments.h"
 #include "detectors/sort.h"
 #include "detectors/stats.h"
 

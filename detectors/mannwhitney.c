@@ -150,7 +150,8 @@ static struct mannwhitney test(const double *first, size_t n1, const double *sec
 		return (struct mannwhitney){.p = 1};
 	struct ranking ranking = rank(first, n1, second, n2, scratch);
 	struct mannwhitney result = {.u = ranking.u, .p = 1, .flat = ranking.count == 1};
-	size_t larger = n1 > n2 ? n1 : n2, most = ranking.tied > 0 ? EXACT_MOST_TIED : EXACT_MOST;
+	size_t larger = n1 > n2 ? n1 : n2;
+	size_t most = ranking.tied > 0 ? EXACT_MOST_TIED : EXACT_MOST;
 	if (!result.flat)
 		result.p =
 			exact && larger <= most ? exact_p(&ranking, scratch) : normal_p(&ranking);

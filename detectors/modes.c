@@ -8,9 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "detectors/describe.h"
 #include "detectors/finite.h"
-#include "detectors/magnitude.h"
-#include "detectors/runs.h"
 #include "detectors/scratch.h"
 #include "detectors/segments.h"
 #include "detectors/sort.h"
@@ -134,16 +133,16 @@ struct level {
 };
 
 /* Levels in ascending order. */
-struct levels {
+struct mode_levels {
 	struct level items[MODES_MOST];
 	size_t count;
 	double noise;
 };
 
-static struct levels read_levels(
+static struct mode_levels read_levels(
 	const struct modes_partition *partition, const double *sorted, size_t count)
 {
-	struct levels levels = {.count = count};
+	struct mode_levels levels = {.count = count};
 	size_t starts[MODES_MOST];
 	modes_starts(partition, count, starts);
 	for (size_t k = 0; k < count; k++) {
@@ -163,7 +162,7 @@ static double least_distance(double one, double other, double noise, double apar
 
 /* Joins the nearest two neighbouring levels that are too near, until none are. `shift` was
  * subtracted from all values. */
-static void join_levels(struct levels *levels, double noise, double apart, double shift)
+static void join_levels(struct mode_levels *levels, double noise, double apart, double shift)
 {
 	for (;;) {
 		size_t nearest = 0;
@@ -188,9 +187,9 @@ static void join_levels(struct levels *levels, double noise, double apart, doubl
 }
 
 /* The levels; *before are those before near ones were joined. */
-static struct levels find_levels(const double *values, size_t n,
+static struct mode_levels find_levels(const double *values, size_t n,
 	const struct modes_options *options, double shift, struct scratch *scratch,
-	struct levels *before)
+	struct mode_levels *before)
 {
 	double *sorted = scratch_take(scratch, n, sizeof(double));
 	const double normal = 1.4826;
@@ -206,7 +205,8 @@ static struct levels find_levels(const double *values, size_t n,
 	size_t most = n / 4 > 0 ? n / 4 : 1;
 	most = most < (size_t)options->modes ? most : (size_t)options->modes;
 	struct modes_partition *partition = modes_partition(sorted, n, most, scratch);
-	struct levels levels = read_levels(partition, sorted, choose_count(partition, most, noise));
+	struct mode_levels levels =
+		read_levels(partition, sorted, choose_count(partition, most, noise));
 	levels.noise = noise;
 	*before = levels;
 	join_levels(&levels, noise, options->apart, shift);
@@ -222,7 +222,7 @@ struct stay {
 
 #define NONE SIZE_MAX
 
-static size_t level_of(const struct levels *levels, double value)
+static size_t level_of(const struct mode_levels *levels, double value)
 {
 	size_t k = 0;
 	while (k + 1 < levels->count && value > levels->items[k].top)
@@ -232,7 +232,7 @@ static size_t level_of(const struct levels *levels, double value)
 
 /* Writes all stays; returns their number. */
 static size_t list_stays(
-	const double *values, size_t n, const struct levels *levels, struct stay *stays)
+	const double *values, size_t n, const struct mode_levels *levels, struct stay *stays)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -251,7 +251,7 @@ static size_t list_stays(
 
 /* The neighbour whose level is nearer to the mean of the stay's values. */
 static size_t nearer(
-	const struct stay *stays, size_t at, const struct levels *levels, const double *values)
+	const struct stay *stays, size_t at, const struct mode_levels *levels, const double *values)
 {
 	const struct stay *stay = &stays[at];
 	if (stay->before == NONE)
@@ -280,7 +280,7 @@ static void join_next(struct stay *stays, size_t at)
  * longer, so one pass is enough for a length.
  */
 static void absorb(
-	struct stay *stays, size_t length, const struct levels *levels, const double *values)
+	struct stay *stays, size_t length, const struct mode_levels *levels, const double *values)
 {
 	for (size_t at = 0; at != NONE && stays[at].after != NONE;) {
 		if (stays[at].to - stays[at].from != length) {
@@ -300,8 +300,8 @@ static void absorb(
 }
 
 /* Writes the starts of the stays that remain, without the first; returns their number. */
-static size_t find_cuts(const double *values, size_t n, const struct levels *levels, size_t window,
-	struct scratch *scratch, size_t *cuts)
+static size_t find_cuts(const double *values, size_t n, const struct mode_levels *levels,
+	size_t window, struct scratch *scratch, size_t *cuts)
 {
 	struct stay *stays = scratch_take(scratch, n, sizeof(*stays));
 	list_stays(values, n, levels, stays);
@@ -322,13 +322,14 @@ struct modes_trace {
 	const struct segments *segments;
 	const struct runs *runs;
 	const double *scaled;
-	const struct levels *apart, *levels; /* before and after near ones were joined */
+	const struct mode_levels *apart, *levels; /* before and after near ones were joined */
 	double shift;
 	const struct modes_options *options;
 };
 
 /* The end of the stay on one of the levels that begins with run `from`. */
-static size_t stay_end(const struct modes_trace *trace, const struct levels *levels, size_t from)
+static size_t stay_end(
+	const struct modes_trace *trace, const struct mode_levels *levels, size_t from)
 {
 	size_t level = level_of(levels, trace->scaled[from]), to = from + 1;
 
@@ -399,7 +400,7 @@ static size_t modes_detect(const struct samples *samples, const void *options,
 	size_t *cuts = scratch_take(scratch, n, sizeof(size_t));
 	runs_means(&runs, &segments, means);
 	double shift = finite_scale(means, n, scaled).shift;
-	struct levels apart, levels = find_levels(scaled, n, given, shift, scratch, &apart);
+	struct mode_levels apart, levels = find_levels(scaled, n, given, shift, scratch, &apart);
 	size_t count = find_cuts(scaled, n, &levels, (size_t)given->window, scratch, cuts);
 	if (scratch_tried(scratch))
 		note_moves(&(struct modes_trace){&segments, &runs, scaled, &apart, &levels, shift,

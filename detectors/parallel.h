@@ -1,8 +1,5 @@
 /*
- * Splits work into parts that run on the caller's threads.
- *
- * The split depends only on the size of the work, never on the number of threads, so that sums over
- * parts are the same everywhere.
+ * Parts of a computation that run on the caller's threads.
  */
 #ifndef DETECTORS_PARALLEL_H
 #define DETECTORS_PARALLEL_H
@@ -16,13 +13,5 @@ struct parallel {
 		size_t count);
 	void *context;
 };
-
-/* The number of parts of `n` rows, and the start of a part; that of index `parts` is n. */
-size_t parts_count(size_t n);
-size_t parts_begin(size_t n, size_t parts, size_t index);
-
-/* Runs all parts. */
-void parts_run(const struct parallel *parallel, void (*part)(void *argument, size_t index),
-	void *argument, size_t count);
 
 #endif

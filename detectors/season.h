@@ -138,4 +138,27 @@ void season_remove(const struct season *season, const int64_t *times, const doub
 bool season_remove_sundays(const struct season *season, const int64_t *times, const double *values,
 	size_t n, double *out);
 
+/*
+ * Keeps the season of a growing series up to date: of the agent's series, and of the labelled ones
+ * that `evaluate` processes point by point.
+ *
+ * A season is frozen between fits, since a new fit changes all values of the series. It is fitted
+ * again once a day, by the times of the points, and when values arrive that its scale cannot
+ * represent.
+ */
+#define REFIT_EVERY INT64_C(86400000) /* ms between fits, by the points' times */
+
+struct refit {
+	struct season season;
+	bool fitted;
+	bool few;   /* the last fit had too few points to find anything */
+	int64_t at; /* ms: the last point of that fit */
+};
+
+/* Calls season_fit if a fit is due; n > 0. True if the season has changed, and with it all adjusted
+ * values. */
+bool refit_season(struct refit *refit, enum season_mode mode, struct season_clock clock,
+	const double *values, const int64_t *times, size_t n, struct scratch *scratch);
+void refit_free(struct refit *refit);
+
 #endif

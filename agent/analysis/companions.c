@@ -270,12 +270,12 @@ const struct series *companions_find(const struct companions *companions, const 
 	struct error *error)
 {
 	const struct companion *other = find(companions, rule);
-	const struct dataset *data = other                ? &other->task->query.data
-				     : rule->test == test ? own
-							  : NULL;
+	const struct dataset *data = rule->test == test ? own : NULL;
 	const struct series *found;
 	size_t count = 0;
 
+	if (other)
+		data = &other->task->query.data;
 	found = data ? pick(data, rule->metric, series, &count) : NULL;
 	if (found)
 		return found;

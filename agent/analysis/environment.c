@@ -273,11 +273,19 @@ static size_t lower_bound(const struct environment_series *const *list, size_t c
 	return low;
 }
 
-static size_t first_of(const struct environment_index *index, uint64_t environment)
+/* The series of an environment; *count: how many. */
+static const struct environment_series *const *series_of(
+	const struct environment_index *index, uint64_t environment, size_t *count)
 {
 	const struct environment_series wanted = {.environment = environment};
+	size_t first =
+		lower_bound(index->by_environment, index->count, &wanted, compare_environments);
 
-	return lower_bound(index->by_environment, index->count, &wanted, compare_environments);
+	*count = 0;
+	while (first + *count < index->count &&
+		index->by_environment[first + *count]->environment == environment)
+		++*count;
+	return index->by_environment + first;
 }
 
 static size_t first_with(const struct environment_index *index, uint64_t key)
@@ -370,15 +378,14 @@ struct environment_tally environment_count(
 {
 	const struct environment_moment moment = {environment, time, spacing};
 	struct environment_tally tally = {.time = time, .size = (double)NAN};
-	size_t first = first_of(index, environment), end = first;
 	struct collection all;
+	size_t count;
+	const struct environment_series *const *list = series_of(index, environment, &count);
 
-	while (end < index->count && index->by_environment[end]->environment == environment)
-		end++;
-	all = (struct collection){.sizes = memory_new(end - first, sizeof *all.sizes),
-		.times = memory_new(end - first, sizeof *all.times)};
-	for (size_t i = first; i < end; i++)
-		count_series(index, index->by_environment[i], &moment, &tally, &all);
+	all = (struct collection){.sizes = memory_new(count, sizeof *all.sizes),
+		.times = memory_new(count, sizeof *all.times)};
+	for (size_t i = 0; i < count; i++)
+		count_series(index, list[i], &moment, &tally, &all);
 	sort_sort(all.sizes, all.size_count);
 	qsort(all.times, tally.hit, sizeof *all.times, order_times);
 	if (all.size_count > 0)
@@ -536,12 +543,11 @@ bool environment_has(const struct environment_index *index, uint64_t key, uint64
 bool environment_follows(const struct environment_index *index,
 	const struct environment_moment *first, const struct environment_moment *then)
 {
-	size_t count = 0, changed = 0;
+	size_t count = 0, changed = 0, total;
+	const struct environment_series *const *list = series_of(index, first->environment, &total);
 
-	for (size_t i = first_of(index, first->environment);
-		i < index->count && index->by_environment[i]->environment == first->environment;
-		i++) {
-		const struct environment_series *series = index->by_environment[i], *other;
+	for (size_t i = 0; i < total; i++) {
+		const struct environment_series *series = list[i], *other;
 		const struct environment_hit *hit, *later;
 
 		hit = hit_near(series, first->time, first->spacing);
@@ -558,12 +564,12 @@ bool environment_follows(const struct environment_index *index,
 bool environment_is_over(const struct environment_index *index,
 	const struct environment_moment *moment, int64_t until)
 {
-	size_t count = 0, undone = 0;
+	size_t count = 0, undone = 0, total;
+	const struct environment_series *const *list =
+		series_of(index, moment->environment, &total);
 
-	for (size_t i = first_of(index, moment->environment);
-		i < index->count && index->by_environment[i]->environment == moment->environment;
-		i++) {
-		const struct environment_series *series = index->by_environment[i];
+	for (size_t i = 0; i < total; i++) {
+		const struct environment_series *series = list[i];
 		const struct environment_hit *hit = hit_near(series, moment->time, moment->spacing);
 
 		bool back = false; /* in the other direction after the change, up to `until` */
@@ -609,19 +615,18 @@ bool environment_ends(const struct environment_index *index, uint64_t key,
 	const struct environment_moment *first, const struct environment_moment *then, int sign)
 {
 	const struct environment_series *series = find_series(index, key, first->environment);
-	size_t from = first_of(index, first->environment), end = from, hit = 0, count = 0;
+	size_t total, hit = 0, count = 0;
+	const struct environment_series *const *list = series_of(index, first->environment, &total);
 	double own, *rests;
 	bool ends;
 
 	if (!series || !rest_of(series, first, then, &own) ||
 		hit_near(series, then->time, then->spacing)->sign != sign)
 		return false;
-	while (end < index->count && index->by_environment[end]->environment == first->environment)
-		end++;
-	rests = memory_new(end - from, sizeof *rests);
-	for (size_t i = from; i < end; i++) {
-		hit += hit_near(index->by_environment[i], first->time, first->spacing) != NULL;
-		count += rest_of(index->by_environment[i], first, then, &rests[count]);
+	rests = memory_new(total, sizeof *rests);
+	for (size_t i = 0; i < total; i++) {
+		hit += hit_near(list[i], first->time, first->spacing) != NULL;
+		count += rest_of(list[i], first, then, &rests[count]);
 	}
 	ends = 100 * count >= ENVIRONMENT_SHARE * hit && is_back(own, rests, count);
 	free(rests);

@@ -15,6 +15,34 @@
 #include "detectors/random.h"
 #include "detectors/scratch.h"
 
+/* Work is split into parts by the number of rows alone, never by that of threads, so that sums over
+ * parts are the same everywhere. A part has at least PART_ROWS rows, so that starting it costs
+ * little compared with its work. */
+enum { MOST_PARTS = 16, PART_ROWS = 512 };
+
+static size_t parts_count(size_t n)
+{
+	size_t parts = n / PART_ROWS;
+
+	return parts < 1 ? 1 : parts > MOST_PARTS ? MOST_PARTS : parts;
+}
+
+static size_t parts_begin(size_t n, size_t parts, size_t index)
+{
+	return n / parts * index + (index < n % parts ? index : n % parts);
+}
+
+static void parts_run(const struct parallel *parallel, void (*part)(void *argument, size_t index),
+	void *argument, size_t count)
+{
+	if (parallel && parallel->run) {
+		parallel->run(parallel->context, part, argument, count);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		part(argument, i);
+}
+
 /*
  * Seeding: greedy k-means++. For each seed several rows are drawn as trials, with probability
  * proportional to their squared distance to the nearest seed so far, and the trial that

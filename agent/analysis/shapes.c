@@ -17,7 +17,6 @@
 
 #include "agent/analysis/cluster.h"
 #include "agent/analysis/distance.h"
-#include "agent/analysis/shapes_grid.h"
 #include "agent/model/labels.h"
 #include "detectors/describe.h"
 #include "detectors/sort.h"

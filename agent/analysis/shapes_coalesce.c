@@ -1,4 +1,4 @@
-#include "agent/analysis/shapes_coalesce.h"
+#include "agent/analysis/shapes.h"
 
 #include <string.h>
 

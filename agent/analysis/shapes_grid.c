@@ -1,4 +1,4 @@
-#include "agent/analysis/shapes_grid.h"
+#include "agent/analysis/shapes.h"
 
 #include <math.h>
 #include <stdlib.h>

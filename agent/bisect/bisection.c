@@ -593,7 +593,6 @@ const struct bisect_status *bisection_status(struct bisection *bisection)
 		.end = bisection->end,
 		.runs = bisection->run_count,
 		.rounds = bisection->round,
-		.running = bisection->running,
 		.set = bisection->set,
 		.set_count = credible(bisection, probability),
 		.probability = probability,

@@ -82,7 +82,7 @@ struct bisect_estimate {
 struct bisect_status {
 	enum bisect_phase phase;
 	enum bisect_end end; /* if over */
-	size_t runs, rounds, running;
+	size_t runs, rounds;
 	size_t broken;                /* candidates that could not be tested */
 	struct bisect_candidate *set; /* the credible set at `confidence`, most probable first */
 	size_t set_count;

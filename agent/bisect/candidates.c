@@ -13,7 +13,7 @@
 enum {
 	WITHIN = 60000,        /* ms */
 	MOST_BYTES = 16 << 20, /* of git's output */
-	LINES = 5,
+	LINES = 3,
 };
 
 enum stage {
@@ -127,16 +127,13 @@ static bool parse_one(
 		if (i < LINES - 1)
 			lines[i + 1] = stop[i] + 1;
 	}
-	size_t digits = (size_t)(stop[0] - text), figures = (size_t)(stop[3] - lines[3]);
+	size_t digits = (size_t)(stop[0] - text);
 
-	if (!is_id(text, digits) || figures == 0 || figures > 12 ||
-		strspn(lines[3], "0123456789") != figures)
+	if (!is_id(text, digits))
 		return false;
 	out->id = arena_strndup(arena, text, digits);
 	out->merge = memchr(lines[1], ' ', (size_t)(stop[1] - lines[1])) != NULL;
-	out->author = git_text(arena, lines[2], stop[2], CANDIDATE_TEXT);
-	out->time = 1000 * strtoll(arena_strndup(arena, lines[3], figures), NULL, 10);
-	out->subject = git_text(arena, lines[4], stop[4], CANDIDATE_TEXT);
+	out->subject = git_text(arena, lines[2], stop[2], CANDIDATE_TEXT);
 	return true;
 }
 
@@ -270,7 +267,10 @@ static void ended(struct execution *execution)
 	out = arena_alloc(search->arena, sizeof *out);
 	*out = search->out;
 	candidates_search_free(search);
-	done(context, good ? out : NULL, good ? NULL : &error);
+	if (good)
+		done(context, out, NULL);
+	else
+		done(context, NULL, &error);
 }
 
 static void execute(struct candidates_search *search, const char *const *arguments)
@@ -297,7 +297,7 @@ static void list_commits(struct candidates_search *search)
 	const struct strings *paths = &search->request.paths;
 	const char *const head[] = {"log", "-z", "--first-parent", "--no-color", "--no-decorate",
 		"--no-notes", "--no-show-signature", "--encoding=UTF-8", "--no-patch",
-		"--format=tformat:%H%n%P%n%an%n%at%n%s",
+		"--format=tformat:%H%n%P%n%s",
 		arena_printf(search->arena, "--max-count=%d", BISECT_CANDIDATES_MOST + 1),
 		"--end-of-options",
 		arena_printf(search->arena, "%s..%s", search->out.good, search->out.bad), "--"};

@@ -13,7 +13,7 @@
 
 struct engine;
 
-/* Longest full id (SHA-256), and the limit of a subject or an author, in characters. */
+/* Longest full id (SHA-256), and the limit of a subject, in characters. */
 enum { CANDIDATE_ID = 64, CANDIDATE_TEXT = 200 };
 
 struct candidates_request {
@@ -23,8 +23,7 @@ struct candidates_request {
 };
 
 struct candidate_commit {
-	const char *id, *author, *subject; /* subjects and authors may be cut; no controls */
-	int64_t time;                      /* ms, of the author */
+	const char *id, *subject; /* the subject may be cut; no controls */
 	bool merge;
 };
 
@@ -51,9 +50,8 @@ struct candidates_search *candidates_find(struct engine *engine, struct arena *a
 	const struct candidates_request *request, candidates_done *done, void *context);
 void candidates_search_free(struct candidates_search *search); /* accepts NULL */
 
-/* Parses git's output, the latest commit first: id, parents' ids, author, time in s, and subject, a
- * line each, commits ended by NUL. Sets items and count. False and an error: malformed, or too
- * many. */
+/* Parses git's output, the latest commit first: id, parents' ids and subject, a line each,
+ * commits ended by NUL. Sets items and count. False and an error: malformed, or too many. */
 bool candidates_parse(struct arena *arena, const char *text, size_t length,
 	struct candidate_commits *out, struct error *error) MUST_USE;
 

@@ -157,6 +157,9 @@ enum mode { TRUTH = 1, TRIAGE = 2, LABEL = 4 };
 /* Flags exclude the same choice by the configuration, and what a person could not answer. */
 static bool check_flags(const struct work *work, enum mode mode, struct error *error)
 {
+	static const char *const names[] = {[TRUTH] = "--truth",
+		[TRIAGE] = "--from-triage, which scores the detection as configured",
+		[LABEL] = "--label"};
 	const struct evaluate_options *options = work->options;
 	const struct strings *arguments = &work->cli->arguments;
 	const struct {
@@ -183,11 +186,7 @@ static bool check_flags(const struct work *work, enum mode mode, struct error *e
 	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
 		if (flags[i].given && !(flags[i].modes & mode))
 			return error_set(error, ERROR_USAGE, "--%s does not apply to %s",
-				flags[i].name,
-				mode == TRUTH    ? "--truth"
-				: mode == TRIAGE ? "--from-triage, which scores the detection as "
-						   "configured"
-						 : "--label");
+				flags[i].name, names[mode]);
 	if (options->series.count > 0 && arguments->count > 0)
 		return error_set(error, ERROR_USAGE,
 			"--series and a test (\"%.200s\") are mutually exclusive",

@@ -11,7 +11,7 @@
 #include "agent/evaluate/evaluate.h"
 #include "agent/evaluate/triaged.h"
 #include "agent/io/parallel.h"
-#include "detectors/refit.h"
+#include "detectors/season.h"
 
 enum { RERUNS_MOST = 200, SPARSE = 10, PROGRESS_EVERY = 250 }; /* the last: ms */
 

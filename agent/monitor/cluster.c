@@ -20,7 +20,6 @@
 #include <string.h>
 
 #include "agent/analysis/shapes.h"
-#include "agent/analysis/shapes_coalesce.h"
 #include "agent/base/buf.h"
 #include "agent/base/clock.h"
 #include "agent/base/hash.h"

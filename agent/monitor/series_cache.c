@@ -25,7 +25,7 @@
 #include "agent/model/attribution.h"
 #include "agent/monitor/point_hashes.h"
 #include "detectors/online_eval.h"
-#include "detectors/refit.h"
+#include "detectors/season.h"
 
 enum {
 	PRESENT = 3, /* runs that a series may be missing before it is dropped */

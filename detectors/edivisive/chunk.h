@@ -2,8 +2,8 @@
  * The default profile of e-divisive on one chunk of a series: docs/design/algorithms.md
  * sections 2.1 to 2.6, by whose numbers steps are cited here.
  *
- * A chunk holds only existing values, scaled and shifted. Each step is a file: clip, windows,
- * contrast, partition, test, passes, ramp, noise, short. A chunk may be evaluated again after it
+ * A chunk holds only existing values, scaled and shifted. Each step is a file: clip,
+ * candidates, partition, test, passes, ramp, noise, short. A chunk may be evaluated again after it
  * has grown at its end; results that the new points cannot affect are kept, and the outcome is the
  * same as without.
  *

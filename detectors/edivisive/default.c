@@ -20,7 +20,6 @@
 #include "detectors/edivisive/chunk.h"
 #include "detectors/edivisive/internal.h"
 #include "detectors/finite.h"
-#include "detectors/magnitude.h"
 #include "detectors/scratch.h"
 #include "detectors/stats.h"
 

@@ -311,7 +311,7 @@ static const struct change *stream_append(struct stream *stream, const double *v
 			     : p < 0.5 ? 2 * p
 				       : p,
 		.all_finite = all_finite(run->values, run->n),
-		.search = search_new(longest, SEARCH_BEST, scratch),
+		.search = search_new(longest, false, scratch),
 		.intervals = scratch_take(scratch, longest, sizeof(struct interval)),
 		.found = run->found,
 	};

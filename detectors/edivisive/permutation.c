@@ -157,7 +157,7 @@ static size_t permutation_detect(const struct samples *samples, const void *opti
 		.shuffled = scratch_take(scratch, n, sizeof(double)),
 		.n = n,
 		.scratch = scratch,
-		.search = search_new(n, SEARCH_BEST, scratch),
+		.search = search_new(n, false, scratch),
 		.pieces = scratch_take(scratch, n + 1, sizeof(struct piece)),
 		.count = 1,
 		.permutations = asked > needed ? asked : needed,

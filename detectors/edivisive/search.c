@@ -199,31 +199,15 @@ AVX2 static void sweep_avx2(const struct search *search, const double *values, s
 
 #endif
 
-bool search_has(enum search_kind kind)
-{
-#if defined(__x86_64__)
-	return kind != SEARCH_AVX2 || __builtin_cpu_supports("avx2");
-#else
-	return kind != SEARCH_AVX2;
-#endif
-}
-
-static void choose_sweep(struct search *search, enum search_kind kind)
-{
-	search->sweep = sweep_scalar;
-#if defined(__x86_64__)
-	if (kind != SEARCH_SCALAR && search_has(SEARCH_AVX2))
-		search->sweep = sweep_avx2;
-#else
-	(void)kind;
-#endif
-}
-
-struct search search_new(size_t capacity, enum search_kind kind, struct scratch *scratch)
+struct search search_new(size_t capacity, bool plain, struct scratch *scratch)
 {
 	size_t padded = (capacity / ROWS + 2) * ROWS, table = capacity + LANES + padded;
-	struct search search = {.scratch = scratch, .capacity = capacity};
-	choose_sweep(&search, kind);
+	struct search search = {.scratch = scratch, .capacity = capacity, .sweep = sweep_scalar};
+	(void)plain;
+#if defined(__x86_64__)
+	if (!plain && __builtin_cpu_supports("avx2"))
+		search.sweep = sweep_avx2;
+#endif
 	search.values = scratch_take(scratch, padded, sizeof(double));
 	search.left = scratch_take(scratch, padded, sizeof(double));
 	search.best = scratch_take(scratch, padded, sizeof(double));

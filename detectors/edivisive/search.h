@@ -34,13 +34,8 @@ struct search {
 	void (*sweep)(const struct search *search, const double *values, size_t n);
 };
 
-/* SEARCH_BEST is the fastest that the machine supports. One that it does not support falls back to
- * the scalar search. */
-enum search_kind { SEARCH_BEST, SEARCH_SCALAR, SEARCH_AVX2 };
-
-bool search_has(enum search_kind kind);
-
-struct search search_new(size_t capacity, enum search_kind kind, struct scratch *scratch);
+/* The fastest search that the machine supports; `plain`: the scalar one. */
+struct search search_new(size_t capacity, bool plain, struct scratch *scratch);
 
 /* The split with the largest q, the smallest tau on ties; tau 0 if n < 2 or the budget is spent.
  * n <= capacity; the values must be finite. */

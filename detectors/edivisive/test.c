@@ -12,7 +12,6 @@
 
 #include "detectors/edivisive/chunk.h"
 #include "detectors/edivisive/pairs.h"
-#include "detectors/robust.h"
 #include "detectors/sort.h"
 #include "detectors/stats.h"
 

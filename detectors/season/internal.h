@@ -36,14 +36,6 @@ struct season_grid {
 	size_t per_day, slot_count;
 };
 
-/* The shape of a profile: which slots of the week share a cell. */
-struct season_shape {
-	uint32_t *cells; /* of each slot */
-	size_t count;    /* of cells */
-	size_t smooth;   /* cells that are averaged, odd */
-	size_t ring;     /* smoothing is cyclic within groups of so many cells */
-};
-
 /* Deviations and the profile that is fitted to them, with buffers for fitting. */
 struct fit {
 	const struct season_grid *grid;
@@ -97,12 +89,6 @@ void grid_deviate(
 
 struct fit fit_new(const struct season_grid *grid, struct scratch *scratch);
 
-/* One profile for all days; `cells` has room for each slot. */
-struct season_shape fit_day_shape(const struct season_grid *grid, size_t smooth, uint32_t *cells);
-
-/* Medians of y by cell. */
-void fit_profile(struct fit *fit, const struct season_shape *shape, const double *y);
-
 /* The limit up to which sizes of deviations count; `buffer` has room for n values. */
 double fit_most(const double *y, size_t n, double *buffer);
 
@@ -113,15 +99,6 @@ bool fit_day(struct fit *fit, bool lenient, struct scratch *scratch, double *val
 /* The same for a weekly cycle; `daily`: `values` holds an accepted daily one, to which the weekly
  * one is added or which it replaces. */
 bool fit_week(struct fit *fit, bool lenient, bool daily, struct scratch *scratch, double *values);
-
-/* period.c */
-
-/* Whether a week is the period of the differences between days: not a fraction of a week, nor a
- * period with a multiple near a week. `cells` is a buffer, one for each slot. */
-bool period_is_week(struct fit *fit, uint32_t *cells, double most, struct scratch *scratch);
-
-/* Whether whole days are a period; a cycle with several periods a day has that, too. */
-bool period_is_day(const struct fit *fit, double most, struct scratch *scratch);
 
 /* days.c */
 

@@ -3,7 +3,7 @@
  *
  * The series is laid on a grid of equal steps (grid.c), its deviations from a moving median as long
  * as the cycle are formed, and several shapes of a profile compete (profile.c). A cycle is accepted
- * if its length is a period of the series (period.c). Days that pass as Sundays, and how far each
+ * if its length is a period of the series. Days that pass as Sundays, and how far each
  * day swings, are found with it (days.c). The algorithm, its constants and its cost:
  * docs/design/algorithms.md section 3, whose letters are used here: z, d, D (per_day), W
  * (slot_count).
@@ -293,4 +293,41 @@ bool season_remove_sundays(const struct season *season, const int64_t *times, co
 		return false;
 	remove_from(season, times, values, n, true, out);
 	return true;
+}
+
+/* Whether the season need not be fitted again. */
+static bool is_current(
+	const struct refit *refit, const double *values, const int64_t *times, size_t n)
+{
+	if (!refit->fitted || times[n - 1] >= refit->at + REFIT_EVERY ||
+		(refit->few && n >= SEASON_LEAST))
+		return false;
+	size_t first = n; /* of the points since the last fit, with that fit's last point */
+	while (first > 0 && times[first - 1] >= refit->at)
+		first--;
+
+	return season_takes(&refit->season, values + first, n - first);
+}
+
+bool refit_season(struct refit *refit, enum season_mode mode, struct season_clock clock,
+	const double *values, const int64_t *times, size_t n, struct scratch *scratch)
+{
+	struct season season;
+	bool other;
+
+	if (is_current(refit, values, times, n))
+		return false;
+	season = season_fit(mode, clock, refit->season.cycles, values, times, n, scratch);
+	other = season.cycles || refit->season.cycles ||
+		season.excursion != refit->season.excursion;
+	season_free(&refit->season);
+	*refit = (struct refit){
+		.season = season, .fitted = true, .few = n < SEASON_LEAST, .at = times[n - 1]};
+	return other;
+}
+
+void refit_free(struct refit *refit)
+{
+	season_free(&refit->season);
+	*refit = (struct refit){0};
 }

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (size_t i = 0; i < found.count; i++)
 			if (strlen(found.items[i].subject) > 4 * COMMIT_SUBJECT + 3 ||
 				strchr(found.items[i].subject, '\n') ||
-				strchr(found.items[i].author, '\n'))
+				strchr(found.items[i].subject, '\n'))
 				abort();
 	}
 	arena_free(arena);

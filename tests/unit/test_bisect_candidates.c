@@ -23,8 +23,7 @@ static bool parse(
 
 static void test_commits(void **state)
 {
-	static const char text[] = B "\n" A " " C "\nBob\n1700000060\nMerge\tx\0" A "\n" C
-				     "\nAnn \xC3\x9C\n1700000000\n";
+	static const char text[] = B "\n" A " " C "\nMerge\tx\0" A "\n" C "\n";
 	struct arena *arena = arena_new();
 	struct candidate_commits found;
 
@@ -32,12 +31,10 @@ static void test_commits(void **state)
 	assert_true(parse(arena, text, sizeof text, &found));
 	assert_int_equal(found.count, 2);
 	assert_string_equal(found.items[0].id, A);
-	assert_string_equal(found.items[0].author, "Ann \xC3\x9C");
 	assert_string_equal(found.items[0].subject, "");
 	assert_false(found.items[0].merge);
 	assert_string_equal(found.items[1].subject, "Merge\xEF\xBF\xBDx");
 	assert_true(found.items[1].merge);
-	assert_int_equal(found.items[1].time, INT64_C(1700000060000));
 	assert_true(parse(arena, "", 0, &found));
 	assert_int_equal(found.count, 0);
 	arena_free(arena);
@@ -45,9 +42,8 @@ static void test_commits(void **state)
 
 static void test_what_is_none(void **state)
 {
-	static const char *const wrong[] = {"", "x", A, A "\n\nAnn\n1\n", A "\n\nAnn\nx\ns",
-		A "\n\nAnn\n\ns", A "\n\nAnn\n1234567890123\ns", "0123\n\nAnn\n1\ns",
-		"g123456789abcdef0123456789abcdef01234567\n\nAnn\n1\ns", A A "\n\nAnn\n1\ns"};
+	static const char *const wrong[] = {"", "x", A, A "\n\n", "0123\n\ns",
+		"g123456789abcdef0123456789abcdef01234567\n\ns", A A "\n\ns"};
 	struct arena *arena = arena_new();
 	struct candidate_commits found;
 

@@ -9,8 +9,6 @@
 
 #include "agent/analysis/cluster.h"
 #include "agent/analysis/shapes.h"
-#include "agent/analysis/shapes_coalesce.h"
-#include "agent/analysis/shapes_grid.h"
 #include "agent/io/parallel.h"
 #include "agent/model/labels.h"
 #include "detectors/random.h"
