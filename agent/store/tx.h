@@ -23,12 +23,14 @@ struct tx {
 	struct statement_slot *slots; /* the statements that were prepared; NULL: none */
 };
 
-/* Defines STORE_CALL(name): its constructor, and its work, which is that function of a transaction
- * and a struct store_NAME, with these other members. */
-#define STORE_DEFINE(name, function, ...)                                                          \
+/* Defines STORE_CALL(name): its constructor, and its work, with these other members. The body of
+ * the function follows: of the transaction `tx`, and the struct store_NAME `call`. */
+#define STORE_DEFINE(name, ...)                                                                    \
+	static void perform_##name(struct tx *tx, struct store_##name *call);                      \
+                                                                                                   \
 	static void run_##name(struct tx *tx, void *call)                                          \
 	{                                                                                          \
-		function(tx, call);                                                                \
+		perform_##name(tx, call);                                                          \
 	}                                                                                          \
                                                                                                    \
 	static void reply_##name(struct store_call *call)                                          \
@@ -50,7 +52,9 @@ struct tx {
 		return typed;                                                                      \
 	}                                                                                          \
                                                                                                    \
-	const struct store_work store_##name##_work = {.run = run_##name, __VA_ARGS__}
+	const struct store_work store_##name##_work = {.run = run_##name, __VA_ARGS__};            \
+                                                                                                   \
+	static void perform_##name(struct tx *tx, struct store_##name *call)
 
 /* Sets the error, unless something has failed before. Always false. */
 bool tx_fail(struct tx *tx, enum error_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);

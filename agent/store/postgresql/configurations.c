@@ -129,7 +129,7 @@ static void move(struct tx *tx, const struct store_configuration *call, const ch
 		RUN(tx, statement, v_int(call->call.holder), v_names(tx, tests));
 }
 
-static void configurations_perform(struct tx *tx, struct store_configuration *call)
+STORE_DEFINE(configuration, .lane = STORE_FLEET, .writes = true)
 {
 	if (call->announce)
 		announce(tx, call);
@@ -153,5 +153,3 @@ static void configurations_perform(struct tx *tx, struct store_configuration *ca
 	if (call->gains)
 		store_load_health(tx, &call->health);
 }
-
-STORE_DEFINE(configuration, configurations_perform, .lane = STORE_FLEET, .writes = true);

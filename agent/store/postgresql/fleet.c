@@ -180,13 +180,13 @@ static void renew(struct tx *tx, struct store_turn *turn)
 		}
 }
 
-static void take_turn(struct tx *tx, struct store_turn *turn)
+STORE_DEFINE(turn, .lane = STORE_TURNS, .writes = true)
 {
-	const struct store_agent *self = &turn->self;
+	const struct store_agent *self = &call->self;
 	struct value instance = v_int(self->instance);
 	struct sql_query query;
 
-	if (turn->leave) {
+	if (call->leave) {
 		RUN(tx,
 			"WITH" MOMENT
 			" UPDATE agents SET gone = now, until = now FROM moment WHERE instance ="
@@ -194,7 +194,7 @@ static void take_turn(struct tx *tx, struct store_turn *turn)
 			instance);
 		return;
 	}
-	if (turn->join)
+	if (call->join)
 		RUN(tx,
 			"WITH" MOMENT
 			" INSERT INTO agents (instance, name, address, version, configuration,"
@@ -203,10 +203,10 @@ static void take_turn(struct tx *tx, struct store_turn *turn)
 			" NOTHING",
 			instance, v_text(self->name), v_text(self->address), v_text(self->version),
 			v_int(self->configuration), v_int(self->tests), v_int(STORE_LEASE));
-	give_back(tx, turn);
-	if (turn->reap)
-		end_leases(tx, turn);
-	if (turn->take > 0) {
+	give_back(tx, call);
+	if (call->reap)
+		end_leases(tx, call);
+	if (call->take > 0) {
 		query = QUERY(tx,
 			/* Takers begin at different shards, so that they seldom meet. An agent that
 			 * has left is gone at the moment at which its lease ended; one that was
@@ -218,22 +218,20 @@ static void take_turn(struct tx *tx, struct store_turn *turn)
 			" shards.shard = free.shard RETURNING CAST(coalesce( (SELECT CASE WHEN"
 			" gone != until THEN 1 ELSE 0 END FROM agents WHERE instance ="
 			" free.holder), 0) AS BIGINT)",
-			instance, v_int(turn->take), v_int(self->instance % STORE_SHARDS));
+			instance, v_int(call->take), v_int(self->instance % STORE_SHARDS));
 		while (query_next(&query))
-			turn->taken_over += read_flag(&query);
+			call->taken_over += read_flag(&query);
 	}
-	if (turn->alone)
+	if (call->alone)
 		RUN(tx,
 			"DELETE FROM singles WHERE test IN (SELECT test FROM singles WHERE" FREE
 			" AND " AGENT_LIVES " FOR UPDATE SKIP LOCKED)",
 			instance);
-	renew(tx, turn);
+	renew(tx, call);
 }
 
-STORE_DEFINE(turn, take_turn, .lane = STORE_TURNS, .writes = true);
-
 /* The agents' views of sources. */
-static void perform_views(struct tx *tx, struct store_views *call)
+STORE_DEFINE(views, .lane = STORE_FLEET, .writes = true)
 {
 	int64_t holder = call->call.holder;
 	struct sql_query query;
@@ -281,8 +279,6 @@ static void perform_views(struct tx *tx, struct store_views *call)
 	}
 }
 
-STORE_DEFINE(views, perform_views, .lane = STORE_FLEET, .writes = true);
-
 static void list_requests(
 	struct tx *tx, const char *statement, const struct run_request *requests, size_t count)
 {
@@ -300,7 +296,7 @@ static void list_requests(
 }
 
 /* Requested runs. */
-static void perform_requests(struct tx *tx, struct store_requests *call)
+STORE_DEFINE(requests, .lane = STORE_FLEET, .writes = true)
 {
 	struct sql_query query;
 
@@ -331,8 +327,6 @@ static void perform_requests(struct tx *tx, struct store_requests *call)
 	}
 }
 
-STORE_DEFINE(requests, perform_requests, .lane = STORE_FLEET, .writes = true);
-
 void fleet_lock(struct tx *tx, struct store_call *call)
 {
 	struct value term = v_int(call->term), holder = v_int(call->holder);
@@ -349,8 +343,7 @@ void fleet_lock(struct tx *tx, struct store_call *call)
 				  "SELECT 1 FROM shards WHERE shard = ?1 AND holder = ?3 AND term ="
 				  " ?2 AND NOT EXISTS (SELECT 1 FROM singles WHERE test = ?4) FOR"
 				  " SHARE",
-				  v_int(call->shard), term, holder,
-				  v_text(call->test ? call->test : ""));
+				  v_int(call->shard), term, holder, v_text(call->test));
 	call->fenced = query_ask(query) == 0 && !tx->failed;
 	if (call->fenced)
 		tx_fail(tx, ERROR_STATE, "another agent has taken over shard %d of the work",

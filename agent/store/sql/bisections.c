@@ -83,7 +83,7 @@ static void read_lines(struct tx *tx, enum bisection_line_kind kind, struct bise
 	}
 }
 
-static void bisections_list(struct tx *tx, struct store_bisections *call)
+STORE_DEFINE(bisections, .lane = STORE_LISTS)
 {
 	int64_t limit = call->limit > 0 && call->limit < STORE_BISECTIONS_MOST
 				? call->limit
@@ -113,8 +113,6 @@ static void bisections_list(struct tx *tx, struct store_bisections *call)
 	}
 }
 
-STORE_DEFINE(bisections, bisections_list, .lane = STORE_LISTS);
-
 static void note(struct tx *tx, int64_t change, int64_t now, const struct actor *actor,
 	enum event_kind kind, const char *detail)
 {
@@ -125,7 +123,7 @@ static void note(struct tx *tx, int64_t change, int64_t now, const struct actor 
 			      .detail = detail});
 }
 
-static void bisections_ask(struct tx *tx, struct store_bisection_ask *call)
+STORE_DEFINE(bisection_ask, .writes = true)
 {
 	struct sql_query query = QUERY(tx,
 		/* Whether it stands */
@@ -160,9 +158,7 @@ static void bisections_ask(struct tx *tx, struct store_bisection_ask *call)
 	read_one(tx, id, &call->rows);
 }
 
-STORE_DEFINE(bisection_ask, bisections_ask, .writes = true);
-
-static void bisections_begin(struct tx *tx, struct store_bisection_begin *call)
+STORE_DEFINE(bisection_begin, .writes = true)
 {
 	call->begun =
 		CHANGED(tx,
@@ -177,8 +173,6 @@ static void bisections_begin(struct tx *tx, struct store_bisection_begin *call)
 			v_int(call->most)) > 0;
 	read_one(tx, call->bisection, &call->rows);
 }
-
-STORE_DEFINE(bisection_begin, bisections_begin, .writes = true);
 
 static void add_line(struct tx *tx, int64_t id, const struct bisection_line *line)
 {
@@ -215,7 +209,7 @@ static void end(struct tx *tx, struct store_bisection_write *call)
 			call->verdict ? ": " : "", call->verdict ? call->verdict : ""));
 }
 
-static void bisections_write(struct tx *tx, struct store_bisection_write *call)
+STORE_DEFINE(bisection_write, .writes = true)
 {
 	int64_t runs = 0;
 
@@ -236,8 +230,6 @@ static void bisections_write(struct tx *tx, struct store_bisection_write *call)
 		read_one(tx, call->bisection, &call->rows);
 	}
 }
-
-STORE_DEFINE(bisection_write, bisections_write, .writes = true);
 
 static void cancel(struct tx *tx, struct store_bisection_say *call)
 {
@@ -275,7 +267,7 @@ static void answer(struct tx *tx, struct store_bisection_say *call)
 		add_line(tx, call->bisection, &call->line);
 }
 
-static void bisections_say(struct tx *tx, struct store_bisection_say *call)
+STORE_DEFINE(bisection_say, .writes = true)
 {
 	read_one(tx, call->bisection, &call->rows);
 	call->found = call->rows.count > 0;
@@ -287,5 +279,3 @@ static void bisections_say(struct tx *tx, struct store_bisection_say *call)
 		answer(tx, call);
 	read_one(tx, call->bisection, &call->rows);
 }
-
-STORE_DEFINE(bisection_say, bisections_say, .writes = true);

@@ -8,7 +8,7 @@
 
 #include "agent/store/sql/read.h"
 
-static void known(struct tx *tx, struct store_known *call)
+STORE_DEFINE(known)
 {
 	struct sql_query query = QUERY(tx,
 		"SELECT @compared, " TRIAGE_COLUMNS
@@ -18,8 +18,6 @@ static void known(struct tx *tx, struct store_known *call)
 
 	read_all_known(&query, &call->records);
 }
-
-STORE_DEFINE(known, known);
 
 void store_load_checkpoints(struct tx *tx, const char *test, struct checkpoint_rows *out)
 {
@@ -31,12 +29,10 @@ void store_load_checkpoints(struct tx *tx, const char *test, struct checkpoint_r
 	out->items = read_structs(&query, series_columns + 1, sizeof *out->items, &out->count);
 }
 
-static void checkpoints(struct tx *tx, struct store_checkpoints *call)
+STORE_DEFINE(checkpoints)
 {
 	store_load_checkpoints(tx, call->test, &call->checkpoints);
 }
-
-STORE_DEFINE(checkpoints, checkpoints);
 
 static void add_event(
 	struct tx *tx, int64_t change, enum event_kind kind, int64_t now, int64_t point)
@@ -367,7 +363,7 @@ static void record_changes(struct tx *tx, struct store_record *call)
 	store_counts(tx);
 }
 
-static void record(struct tx *tx, struct store_record *call)
+STORE_DEFINE(record, .writes = true)
 {
 	for (size_t i = 0; i < call->checkpoints.count; i++)
 		row_run(QUERY(tx, "@=series", v_text(call->test)), series_columns + 1,
@@ -376,8 +372,6 @@ static void record(struct tx *tx, struct store_record *call)
 	if (call->records.count + call->update_count > 0)
 		record_changes(tx, call);
 }
-
-STORE_DEFINE(record, record, .writes = true);
 
 /* ?1 test, ?2 metric: the series of the metric, by identity. */
 #define OF_METRIC                                                                                  \
@@ -440,7 +434,7 @@ static void move_metric(struct tx *tx, struct value test, struct value was, stru
 	RUN(tx, "UPDATE vanished SET series =" RENAMED("series") OF_METRIC, test, was, metric);
 }
 
-static void rename_all(struct tx *tx, struct store_renames *call)
+STORE_DEFINE(renames, .writes = true, .is_long = true)
 {
 	for (size_t i = 0; i < call->rename_count; i++) {
 		struct store_rename *rename = &call->renames[i];
@@ -457,5 +451,3 @@ static void rename_all(struct tx *tx, struct store_renames *call)
 			move_test(tx, v_text(test), v_text(rename->test));
 	}
 }
-
-STORE_DEFINE(renames, rename_all, .writes = true, .is_long = true);

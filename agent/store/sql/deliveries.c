@@ -135,7 +135,7 @@ static void said(struct tx *tx, const struct said *at)
 }
 
 /* Members come after the messages, as silent changes count as announced by them. */
-static void queue(struct tx *tx, struct store_queue *call)
+STORE_DEFINE(queue, .writes = true)
 {
 	for (size_t i = 0; i < call->deliveries.count; i++)
 		queue_delivery(tx, &call->deliveries.items[i]);
@@ -173,8 +173,6 @@ static void queue(struct tx *tx, struct store_queue *call)
 		store_due(tx, &call->due);
 }
 
-STORE_DEFINE(queue, queue, .writes = true);
-
 /* Delivery ?1 has no attempt yet, and all its changes are withdrawn or accepted, or have outgrown
  * the size in it. */
 #define POINTLESS                                                                                  \
@@ -184,7 +182,7 @@ STORE_DEFINE(queue, queue, .writes = true);
 	"announced.change" WITH_TRIAGE " WHERE delivery = ?1 AND changes.state !="                 \
 	" @state{withdrawn}  AND NOT coalesce(" ACCEPTED " OR told_after >= ?1, false))"
 
-static void attempt(struct tx *tx, struct store_attempt *call)
+STORE_DEFINE(attempt, .writes = true)
 {
 	struct delivery *delivery = &call->delivery;
 	struct sql_query query;
@@ -227,8 +225,6 @@ static void attempt(struct tx *tx, struct store_attempt *call)
 		store_worst(tx, delivery->records, delivery->record_count, &call->worst);
 }
 
-STORE_DEFINE(attempt, attempt, .writes = true);
-
 static void write_outcome(struct tx *tx, const struct delivery *delivery, enum delivery_state state)
 {
 	RUN(tx,
@@ -240,7 +236,7 @@ static void write_outcome(struct tx *tx, const struct delivery *delivery, enum d
 		v_int(delivery->begun), v_int(delivery->not_before));
 }
 
-static void settle(struct tx *tx, struct store_settle *call)
+STORE_DEFINE(settle, .writes = true)
 {
 	const struct delivery *delivery = &call->delivery;
 	struct store_due due = {0};
@@ -265,9 +261,7 @@ static void settle(struct tx *tx, struct store_settle *call)
 	}
 }
 
-STORE_DEFINE(settle, settle, .writes = true);
-
-static void reopen(struct tx *tx, struct store_reopen *call)
+STORE_DEFINE(reopen, .writes = true)
 {
 	const struct delivery_rows *given_up = &call->deliveries;
 	size_t pending = 0;
@@ -282,5 +276,3 @@ static void reopen(struct tx *tx, struct store_reopen *call)
 	}
 	triage_settle(tx, &pending);
 }
-
-STORE_DEFINE(reopen, reopen, .writes = true);

@@ -72,7 +72,7 @@ void events_load(struct tx *tx, struct change_record *records, size_t count)
 	}
 }
 
-static void audit_list(struct tx *tx, struct store_audit *call)
+STORE_DEFINE(audit, .lane = STORE_LISTS)
 {
 	bool limited = call->limit > 0 && call->limit < INT64_MAX;
 	struct sql_query query = QUERY(tx,
@@ -94,11 +94,7 @@ static void audit_list(struct tx *tx, struct store_audit *call)
 	call->entry_count -= call->more;
 }
 
-STORE_DEFINE(audit, audit_list, .lane = STORE_LISTS);
-
-static void add(struct tx *tx, struct store_audit_add *call)
+STORE_DEFINE(audit_add, .writes = true)
 {
 	event_add(tx, &call->entry);
 }
-
-STORE_DEFINE(audit_add, add, .writes = true);

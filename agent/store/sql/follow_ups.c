@@ -114,7 +114,7 @@ static void read_one(struct tx *tx, struct store_follow_ups *call)
 	one->joined_count = read_told(&joined, &one->joined);
 }
 
-static void follow_ups_read(struct tx *tx, struct store_follow_ups *call)
+STORE_DEFINE(follow_ups)
 {
 	struct sql_query query;
 
@@ -145,9 +145,7 @@ static void follow_ups_read(struct tx *tx, struct store_follow_ups *call)
 	}
 }
 
-STORE_DEFINE(follow_ups, follow_ups_read);
-
-static void follow_ups_amended(struct tx *tx, struct store_amended *call)
+STORE_DEFINE(amended, .writes = true)
 {
 	RUN(tx,
 		"UPDATE deliveries SET amend = CASE WHEN amend = ?2 THEN NULL ELSE amend END,"
@@ -159,9 +157,7 @@ static void follow_ups_amended(struct tx *tx, struct store_amended *call)
 			v_int(call->delivery))) > 0;
 }
 
-STORE_DEFINE(amended, follow_ups_amended, .writes = true);
-
-static void follow_ups_send_anew(struct tx *tx, struct store_send_anew *call)
+STORE_DEFINE(send_anew, .writes = true)
 {
 	call->queued =
 		CHANGED(tx,
@@ -172,5 +168,3 @@ static void follow_ups_send_anew(struct tx *tx, struct store_send_anew *call)
 			" = @delivery{sent}",
 			v_int(call->delivery)) > 0;
 }
-
-STORE_DEFINE(send_anew, follow_ups_send_anew, .writes = true);

@@ -203,7 +203,7 @@ static void show_state(struct tx *tx, struct store_list *call, unsigned states, 
 	call->more |= more;
 }
 
-static void list(struct tx *tx, struct store_list *call)
+STORE_DEFINE(list, .lane = STORE_LISTS, .is_long = true)
 {
 	const struct change_filter *filter = &call->filter;
 	unsigned states = filter->states ? filter->states : (1U << CHANGE_STATES) - 1;
@@ -253,8 +253,6 @@ static void list(struct tx *tx, struct store_list *call)
 	}
 }
 
-STORE_DEFINE(list, list, .lane = STORE_LISTS, .is_long = true);
-
 /* One that cannot be read is no reason not to show the change. */
 void store_load_excerpts(struct tx *tx, struct owners *owners, struct excerpt *out)
 {
@@ -267,7 +265,7 @@ void store_load_excerpts(struct tx *tx, struct owners *owners, struct excerpt *o
 	}
 }
 
-static void excerpts(struct tx *tx, struct store_excerpts *call)
+STORE_DEFINE(excerpts, .lane = STORE_LISTS, .is_long = true)
 {
 	size_t most =
 		call->change_count < STORE_EXCERPTS_MOST ? call->change_count : STORE_EXCERPTS_MOST;
@@ -286,8 +284,6 @@ static void excerpts(struct tx *tx, struct store_excerpts *call)
 			call->items[call->count++] = (struct excerpted){*records[i], excerpts[i]};
 		}
 }
-
-STORE_DEFINE(excerpts, excerpts, .lane = STORE_LISTS, .is_long = true);
 
 static int compare_weight(const void *a, const void *b)
 {

@@ -274,7 +274,7 @@ static void load_early(struct tx *tx, struct event_told *event)
 	}
 }
 
-static void incidents(struct tx *tx, struct store_incidents *call)
+STORE_DEFINE(incidents)
 {
 	struct sql_query open = QUERY(tx,
 		/* Incidents open to further changes. ?1 ms: the time */
@@ -319,8 +319,6 @@ static void incidents(struct tx *tx, struct store_incidents *call)
 	}
 }
 
-STORE_DEFINE(incidents, incidents);
-
 /* Messages with pending updates, each with its one record; `most`: of `what`. */
 static void load_said(struct tx *tx, const char *statement, int64_t most, struct said_rows *out)
 {
@@ -343,7 +341,7 @@ static void load_said(struct tx *tx, const char *statement, int64_t most, struct
 	}
 }
 
-static void pending(struct tx *tx, struct store_pending *call)
+STORE_DEFINE(pending)
 {
 	struct store_due due = {0};
 	bool environments;
@@ -373,9 +371,7 @@ static void pending(struct tx *tx, struct store_pending *call)
 			SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT, &call->said);
 }
 
-STORE_DEFINE(pending, pending);
-
-static void reminders(struct tx *tx, struct store_reminders *call)
+STORE_DEFINE(reminders)
 {
 	struct sql_query query = QUERY(tx,
 		"SELECT @message{updated} FROM deliveries @indexed{deliveries_settled} WHERE"
@@ -395,8 +391,6 @@ static void reminders(struct tx *tx, struct store_reminders *call)
 	read_deliveries(&query, &call->messages);
 	store_members(tx, call->messages.items, call->messages.count);
 }
-
-STORE_DEFINE(reminders, reminders);
 
 void store_due(struct tx *tx, struct store_due *due)
 {
@@ -443,7 +437,7 @@ void store_load_health(struct tx *tx, struct health_rows *health)
 		&vanished, vanished_columns, sizeof *health->vanished, &health->vanished_count);
 }
 
-static void restore(struct tx *tx, struct store_restore *call)
+STORE_DEFINE(restore, .is_long = true)
 {
 	struct sql_query query = sql_query_of(tx,
 		"SELECT @message{created} FROM deliveries WHERE state = @delivery{queued} ORDER BY"
@@ -460,8 +454,6 @@ static void restore(struct tx *tx, struct store_restore *call)
 			" (SELECT 1 FROM announced WHERE delivery = deliveries.id)"));
 	store_counts(tx);
 }
-
-STORE_DEFINE(restore, restore, .is_long = true);
 
 static void probe(struct tx *tx, void *context)
 {

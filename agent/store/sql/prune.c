@@ -111,7 +111,7 @@ static void delete_old(struct tx *tx, struct value before, struct pruned *pruned
 		before);
 }
 
-static void prune(struct tx *tx, struct store_prune *call)
+STORE_DEFINE(prune, .writes = true, .is_long = true)
 {
 	struct pruned *pruned = &call->pruned;
 	struct owners doomed = {0};
@@ -141,5 +141,3 @@ static void prune(struct tx *tx, struct store_prune *call)
 			v_int(call->before), v_names(tx, &call->tests));
 	store_counts(tx);
 }
-
-STORE_DEFINE(prune, prune, .writes = true, .is_long = true);

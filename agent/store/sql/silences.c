@@ -23,12 +23,10 @@ void silences_load(struct tx *tx, struct silence_rows *out)
 	read_silences(tx, 0, false, INT64_MAX, out);
 }
 
-static void silences_list(struct tx *tx, struct store_silences *call)
+STORE_DEFINE(silences)
 {
 	read_silences(tx, 0, call->all, call->now, &call->silences);
 }
-
-STORE_DEFINE(silences, silences_list);
 
 static void note(struct tx *tx, const struct store_silence *call, enum event_kind kind)
 {
@@ -58,7 +56,7 @@ static const char sql_same[] =
 	" begins = ?3 - ?2)) AND owner IS NOT DISTINCT FROM ?4 AND reason IS NOT DISTINCT FROM ?5"
 	" AND person IS NOT DISTINCT FROM ?6 AND ended IS NULL";
 
-static void silence_write(struct tx *tx, struct store_silence *call)
+STORE_DEFINE(silence, .writes = true)
 {
 	const struct silence *silence = &call->silence;
 	const struct value words[] = {v_text(silence->matchers), v_int(silence->from),
@@ -97,5 +95,3 @@ static void silence_write(struct tx *tx, struct store_silence *call)
 	if (added || ended)
 		note(tx, call, added ? EVENT_SILENCED : EVENT_SILENCE_ENDED);
 }
-
-STORE_DEFINE(silence, silence_write, .writes = true);

@@ -130,7 +130,7 @@ static void load_related(struct tx *tx, struct store_story *call, const char *cl
 		call->related[i].excerpt = excerpts[i];
 }
 
-static void story_load(struct tx *tx, struct store_story *call)
+STORE_DEFINE(story, .lane = STORE_LISTS, .is_long = true)
 {
 	struct owners change = {&(struct owner){call->change, 0}, 1};
 	struct cluster_row cluster;
@@ -162,5 +162,3 @@ static void story_load(struct tx *tx, struct store_story *call)
 	load_related(tx, call, clusters, &cluster);
 	silences_load(tx, &call->silences);
 }
-
-STORE_DEFINE(story, story_load, .lane = STORE_LISTS, .is_long = true);

@@ -250,7 +250,7 @@ static void say_of_all(struct tx *tx, struct store_triage *call)
 			call->changed - i < AT_ONCE ? call->changed - i : AT_ONCE);
 }
 
-static void triage_say(struct tx *tx, struct store_triage *call)
+STORE_DEFINE(triage, .writes = true, .is_long = true)
 {
 	static const struct id_range all = {1, ROWS_MOST};
 	struct owners selected = {0};
@@ -287,8 +287,6 @@ static void triage_say(struct tx *tx, struct store_triage *call)
 	}
 }
 
-STORE_DEFINE(triage, triage_say, .writes = true, .is_long = true);
-
 /* Opens the change, with the reason for the audit log, which is taken over. */
 static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reason)
 {
@@ -304,7 +302,7 @@ static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reaso
 			      .detail = buf_keep(reason, tx->arena)});
 }
 
-static void triage_reopen_due(struct tx *tx, struct store_reopen_due *call)
+STORE_DEFINE(reopen_due, .writes = true, .is_long = true)
 {
 	struct sql_query query = QUERY(tx,
 		"SELECT change FROM triage @indexed{triage_until} WHERE until IS NOT NULL AND"
@@ -332,8 +330,6 @@ static void triage_reopen_due(struct tx *tx, struct store_reopen_due *call)
 		QUERY(tx, "SELECT coalesce(min(until), 0) FROM triage @indexed{triage_until}"
 			  " WHERE until IS NOT NULL"));
 }
-
-STORE_DEFINE(reopen_due, triage_reopen_due, .writes = true, .is_long = true);
 
 static void put_size(struct buf *out, double size)
 {

@@ -95,11 +95,8 @@ static bool are_one(const char *path, const char *other)
 /* Compares paths, too, as an agent may create the file at any moment. */
 static bool have_one_name(const char *path, const char *other)
 {
-	const char *slash = strrchr(path, '/'), *others_slash = strrchr(other, '/');
 	char *folder = store_folder_new(path), *others = store_folder_new(other);
-	bool same =
-		strcmp(slash ? slash + 1 : path, others_slash ? others_slash + 1 : other) == 0 &&
-		are_one(folder, others);
+	bool same = strcmp(basename(path), basename(other)) == 0 && are_one(folder, others);
 
 	free(folder);
 	free(others);

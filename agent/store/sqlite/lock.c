@@ -38,23 +38,21 @@ char *store_folder_new(const char *path)
 
 char *store_path_new(const char *path, struct error *error)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	char *real = realpath(path, NULL), *folder, *whole = NULL;
 	struct stat status;
 
 	if (real)
 		return real;
 	if (errno != ENOENT || lstat(path, &status) == 0) {
-		error_set(error, ERROR_STATE, "state file %s%s%s", path,
-			errno == ENOENT ? " is a dangling symbolic link" : ": ",
-			errno == ENOENT ? "" : strerror(errno));
+		error_set(error, ERROR_STATE, "state file %s: %s", path,
+			errno == ENOENT ? "a dangling symbolic link" : strerror(errno));
 		return NULL;
 	}
 	folder = store_folder_new(path);
 	(void)mkdir(folder, 0750);
 	real = realpath(folder, NULL);
 	if (real)
-		whole = memory_printf("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
+		whole = memory_printf("%s/%s", strcmp(real, "/") == 0 ? "" : real, basename(path));
 	else
 		error_set(error, ERROR_STATE, "state file %s: folder %s: %s", path, folder,
 			strerror(errno));
