@@ -442,10 +442,10 @@ static int64_t give_up(struct http *http)
 
 	for (struct http_request *request = http->requests; request; request = request->next) {
 		bool waits = request->stage == STAGE_WAITING;
-		int64_t due = waits                   ? request->deadline
-			      : request->flow.resting ? request->flow.due
-						      : INT64_MAX;
+		int64_t due = waits ? request->deadline : request->flow.due;
 
+		if (!waits && !request->flow.resting)
+			continue;
 		if (due > now)
 			next = due < next ? due : next;
 		else if (waits)

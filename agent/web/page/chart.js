@@ -1361,9 +1361,10 @@ class Chart {
 		if (!line)
 			return;
 		const range = this.window();
-		let at = this.cursor !== null ? this.nearest(line, this.placeOf(this.cursor)) + by
-			: by > 0 ? lowerBound(line.x, range[0]) : Math.max(0, lowerBound(line.x, range[1]) - 1);
+		let at = by > 0 ? lowerBound(line.x, range[0]) : Math.max(0, lowerBound(line.x, range[1]) - 1);
 
+		if (this.cursor !== null)
+			at = this.nearest(line, this.placeOf(this.cursor)) + by;
 		while (at > 0 && at < line.x.length - 1 && Number.isNaN(line.y[at]))
 			at += by < 0 ? -1 : 1;
 		if (at < 0 || at >= line.x.length)
