@@ -156,7 +156,9 @@ static bool last_number(const char *text, size_t length, double *value, struct e
 		at = stop ? stop : at + (at < end);
 	}
 	if (!last)
-		return error_set(error, ERROR_DATA, "its output has no number");
+		return error_set(error, ERROR_DATA,
+			"its output has no number (a check that passes or fails can end with "
+			"'; echo $?')");
 	if (is_part(last_start, last, last_end, end))
 		return error_set(error, ERROR_DATA,
 			"the last number of its output, at \"%.*s\", is ambiguous: give --extract "
