@@ -293,11 +293,8 @@ static const char *message_id(
 {
 	unsigned char sum[SHA256_BYTES];
 	char hex[2 * SHA256_BYTES + 1];
-	struct sha256 hash;
 
-	sha256_begin(&hash);
-	sha256_add(&hash, key, strlen(key));
-	sha256_end(&hash, sum);
+	sha256(key, strlen(key), sum);
 	sha256_hex(sum, hex);
 	return arena_printf(arena, "<%.*s@%s>", ID, hex, domain_of(arena, options->from));
 }

@@ -198,13 +198,9 @@ static const char *sign(
 {
 	unsigned char sum[SHA256_BYTES];
 	char hex[2 * SHA256_BYTES + 1];
-	struct hmac code;
+	const char *text = arena_printf(arena, "%s.%s", stamp, body);
 
-	hmac_begin(&code, secret, secret_length(secret));
-	hmac_add(&code, stamp, strlen(stamp));
-	hmac_add(&code, ".", 1);
-	hmac_add(&code, body, strlen(body));
-	hmac_end(&code, sum);
+	sha256_hmac(secret, secret_length(secret), text, strlen(text), sum);
 	sha256_hex(sum, hex);
 	return arena_printf(arena, "sha256=%s", hex);
 }

@@ -455,26 +455,6 @@ void matchers_free(struct matchers *matchers)
 		regex_free(matchers->items[i].regex);
 }
 
-static void print_quoted(const char *text, struct buf *out)
-{
-	static const char letters[] = "abfnrtv", values[] = "\a\b\f\n\r\t\v";
-
-	buf_char(out, '"');
-	for (const char *at = text; *at; at++) {
-		const char *value = strchr(values, *at);
-
-		if (value)
-			buf_printf(out, "\\%c", letters[value - values]);
-		else if ((unsigned char)*at < 0x20 || *at == 0x7f)
-			buf_printf(out, "\\x%02x", (unsigned)(unsigned char)*at);
-		else if (*at == '"' || *at == '\\')
-			buf_printf(out, "\\%c", *at);
-		else
-			buf_char(out, *at);
-	}
-	buf_char(out, '"');
-}
-
 void matchers_print(const struct matchers *matchers, struct buf *out)
 {
 	for (size_t i = 0; i < matchers->count; i++) {
@@ -485,8 +465,8 @@ void matchers_print(const struct matchers *matchers, struct buf *out)
 		if (label_is_name(matcher->name, strlen(matcher->name)))
 			buf_text(out, matcher->name);
 		else
-			print_quoted(matcher->name, out);
+			buf_json_text(out, matcher->name);
 		buf_text(out, operators[matcher->operator]);
-		print_quoted(matcher->value, out);
+		buf_json_text(out, matcher->value);
 	}
 }

@@ -19,7 +19,7 @@ static bool cannot_write(const char *path, enum error_kind kind, struct error *e
 	return error_set(error, kind, "%s: cannot write the file: %s", path, strerror(errno));
 }
 
-static bool write_all(int fd, const char *data, size_t length)
+bool output_all(int fd, const char *data, size_t length)
 {
 	while (length > 0) {
 		ssize_t written = write(fd, data, length);
@@ -42,7 +42,7 @@ static bool fill(const char *path, int flags, const char *like, const char *data
 	if (fd < 0)
 		return false;
 	bool good = !like || stat(like, &at) != 0 || fchmod(fd, at.st_mode & PERMISSION_BITS) == 0;
-	good = good && write_all(fd, data, length) && (!like || fsync(fd) == 0);
+	good = good && output_all(fd, data, length) && (!like || fsync(fd) == 0);
 	int problem = errno;
 	if (close(fd) != 0 && good)
 		return false;

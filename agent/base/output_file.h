@@ -20,4 +20,7 @@ bool output_check(const char *path, struct error *error) MUST_USE;
  * is written directly. ERROR_DATA. */
 bool output_write(const char *path, const char *data, size_t length, struct error *error) MUST_USE;
 
+/* Writes all to an open file; false with errno. */
+bool output_all(int fd, const char *data, size_t length);
+
 #endif

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gnutls/gnutls.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,12 +85,7 @@ bool secret_read(struct arena *arena, const char *option, const char *path, cons
 
 bool secret_same(const void *a, const void *b, size_t length)
 {
-	const volatile unsigned char *left = a, *right = b;
-	unsigned char differs = 0;
-
-	for (size_t i = 0; i < length; i++)
-		differs |= left[i] ^ right[i];
-	return differs == 0;
+	return gnutls_memcmp(a, b, length) == 0;
 }
 
 bool secret_pick(struct arena *arena, const char *given, const char *option, const char *path,

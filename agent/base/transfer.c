@@ -40,7 +40,7 @@ const struct field endpoint_fields[] = {
 	OPTION_SECRET(struct endpoint, proxy, /* endpoint_check reports an empty one */
 		"http://, https:// or socks5h:// proxy, or none; default: https_proxy, http_proxy "
 		"or all_proxy of the environment",
-		.flags = FIELD_EMPTY, .metavar = "URL"),
+		.flags = FIELD_EMPTY),
 	OPTION_LIST(struct endpoint, no_proxy,
 		"hosts, domains and networks (10.0.0.0/8) reached without the proxy; default: "
 		"no_proxy of the environment"),

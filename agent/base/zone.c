@@ -20,7 +20,6 @@ enum { HEADER = 44, COUNTS = 20, NAME_MOST = 64, FILE_MOST = 1 << 20, TYPE_SIZE 
 
 /* The day of a year on which a rule switches, and how many ms after midnight. */
 struct turn {
-	enum { TURN_MONTH, TURN_JULIAN, TURN_DAY } kind;
 	int month, week, day;
 	int64_t after;
 };
@@ -146,27 +145,20 @@ static bool read_clock(const char **at, int64_t *out)
 	return true;
 }
 
+/* ",M3.5.0/3"; POSIX's other forms occur in no zone. */
 static bool read_turn(const char **at, struct turn *out)
 {
-	bool good;
-
-	if (*(*at)++ != ',')
+	out->after = 7200 * SECOND;
+	if (strncmp(*at, ",M", 2) != 0)
 		return false;
-	*out = (struct turn){.kind = TURN_DAY, .after = 7200 * SECOND};
-	if (**at == 'M') {
-		(*at)++;
-		out->kind = TURN_MONTH;
-		good = read_number(at, 12, &out->month) && *(*at)++ == '.' &&
-		       read_number(at, 5, &out->week) && *(*at)++ == '.' &&
-		       read_number(at, 6, &out->day) && out->month >= 1 && out->week >= 1;
-	} else {
-		out->kind = **at == 'J' ? TURN_JULIAN : TURN_DAY;
-		*at += **at == 'J';
-		good = read_number(at, 365, &out->day);
-	}
-	if (!good || **at != '/')
-		return good;
-	(*at)++;
+	*at += 2;
+	if (!read_number(at, 12, &out->month) || *(*at)++ != '.' ||
+		!read_number(at, 5, &out->week) || *(*at)++ != '.' ||
+		!read_number(at, 6, &out->day) || out->month < 1 || out->week < 1)
+		return false;
+	if (**at != '/')
+		return true;
+	++*at;
 	return read_clock(at, &out->after);
 }
 
@@ -295,8 +287,9 @@ bool zone_read(struct arena *arena, const char *folder, const char *name, const 
 
 /* Local time */
 
-/* The day of a switch: the week'th such weekday of the month, 5 for the last. */
-static int64_t month_turn(int64_t year, const struct turn *turn)
+/* When the switch is in that year, on a clock without daylight saving: on the week'th such weekday
+ * of the month, 5 for the last. */
+static int64_t turn_time(int64_t year, const struct turn *turn)
 {
 	int64_t first;
 	int day;
@@ -306,23 +299,7 @@ static int64_t month_turn(int64_t year, const struct turn *turn)
 	day = (turn->day - when_weekday(first) + 7) % 7 + 7 * (turn->week - 1);
 	while (day >= when_month_days(year, turn->month))
 		day -= 7;
-	return first + day * DAY;
-}
-
-/* When the switch is in that year, on a clock without daylight saving. */
-static int64_t turn_time(int64_t year, const struct turn *turn)
-{
-	int64_t day;
-
-	if (turn->kind == TURN_MONTH)
-		day = month_turn(year, turn);
-	else if (!when_from_date((struct date){.year = year, .month = 1, .day = 1}, &day))
-		day = WHEN_NEVER;
-	else if (turn->kind == TURN_JULIAN)
-		day += (turn->day - 1 + (when_month_days(year, 2) == 29 && turn->day > 59)) * DAY;
-	else
-		day += turn->day * DAY;
-	return day == WHEN_NEVER ? day : day + turn->after;
+	return first + day * DAY + turn->after;
 }
 
 static int64_t rule_offset(const struct rule *rule, int64_t ms)

@@ -54,11 +54,8 @@ static void put_data(struct buf *out, const char *json)
 static void put_hash(struct buf *out, const struct buf *content)
 {
 	unsigned char sum[SHA256_BYTES];
-	struct sha256 hash;
 
-	sha256_begin(&hash);
-	sha256_add(&hash, content->data, content->length);
-	sha256_end(&hash, sum);
+	sha256(content->data, content->length, sum);
 	buf_text(out, " 'sha256-");
 	buf_base64(out, sum, sizeof sum);
 	buf_char(out, '\'');

@@ -87,16 +87,6 @@ static bool read_config(struct policy *policy, const char *path, struct error *e
 	return policy->config != NULL;
 }
 
-static void digest_of(const char *secret, unsigned char out[SHA256_BYTES])
-{
-	struct sha256 sum;
-
-	sha256_begin(&sum);
-	sha256_add(&sum, secret, strlen(secret));
-	sha256_end(&sum, out);
-	explicit_bzero(&sum, sizeof sum);
-}
-
 static bool read_token(struct policy *policy, size_t index, struct error *error)
 {
 	const struct web_token *token = &policy->config->tokens[index];
@@ -116,7 +106,7 @@ static bool read_token(struct policy *policy, size_t index, struct error *error)
 		log_event(LEVEL_WARN, "web configuration is readable by every user of this machine",
 			LOG_TEXT("file", token->file));
 	if (good)
-		digest_of(secret, policy->digests[index]);
+		sha256(secret, strlen(secret), policy->digests[index]);
 	arena_free(arena);
 	return good;
 }
@@ -383,7 +373,7 @@ static enum access_outcome by_token(
 	unsigned char digest[SHA256_BYTES];
 	int64_t pause;
 
-	digest_of(secret, digest);
+	sha256(secret, strlen(secret), digest);
 	for (size_t i = 0; i < policy->config->token_count; i++)
 		if (secret_same(policy->digests[i], digest, sizeof digest))
 			found = &policy->config->tokens[i];

@@ -84,14 +84,13 @@ void passwords_free(struct passwords *passwords)
 static void code_of(const struct passwords *passwords, const char *user, const char *password,
 	const char *hash, unsigned char code[SHA256_BYTES])
 {
-	struct hmac hmac;
+	struct buf text = {.secret = true};
 
-	hmac_begin(&hmac, passwords->key, sizeof passwords->key);
-	hmac_add(&hmac, user, strlen(user) + 1);
-	hmac_add(&hmac, password, strlen(password) + 1);
-	hmac_add(&hmac, hash, strlen(hash));
-	hmac_end(&hmac, code);
-	explicit_bzero(&hmac, sizeof hmac);
+	buf_append(&text, user, strlen(user) + 1);
+	buf_append(&text, password, strlen(password) + 1);
+	buf_text(&text, hash);
+	sha256_hmac(passwords->key, sizeof passwords->key, text.data, text.length, code);
+	buf_free(&text);
 }
 
 static bool is_remembered(

@@ -82,7 +82,7 @@ static void test_canonical_text(void **state)
 		{"a=\"\\u00e9\\x41\\101\\n\\U0001f600\"", "a=\"\303\251AA\\n\360\237\230\200\""},
 		{"\"my label\"!=\"x\", a!~'y.*', b=z", "\"my label\"!=\"x\", a!~\"y.*\", b=\"z\""},
 		{"path[2]=web", "path[2]=\"web\""},
-		{"a=\"\\x01\\x7f\"", "a=\"\\x01\\x7f\""},
+		{"a=\"\\x01\\x7f\"", "a=\"\\u0001\\u007f\""},
 	};
 
 	(void)state;
