@@ -18,7 +18,7 @@
 enum { MOST_GRACE = 5000 }; /* ms, for a read that observes the deadline itself */
 
 struct blocking_read {
-	struct job job;
+	struct job job; /* must be first */
 	struct blocking_reads *owner;
 	struct task *task;
 	const struct source *source;
@@ -29,11 +29,6 @@ struct blocking_read {
 	bool good;
 	struct blocking_read *next; /* in the list of abandoned reads */
 };
-
-static struct blocking_read *reading_of_job(struct job *job)
-{
-	return (struct blocking_read *)((char *)job - offsetof(struct blocking_read, job));
-}
 
 void blocking_read_free(struct blocking_read *reading)
 {
@@ -66,7 +61,7 @@ void blocking_reads_free(struct blocking_reads *blocking_reads)
 static void run(struct job *job, struct scratch *scratch)
 {
 	(void)scratch;
-	struct blocking_read *reading = reading_of_job(job);
+	struct blocking_read *reading = (struct blocking_read *)job;
 	reading->good = reading->source->read(&reading->query, &reading->error);
 }
 
@@ -81,7 +76,7 @@ static void ended_after_all(struct blocking_read *reading)
 
 static void ended(struct job *job)
 {
-	struct blocking_read *reading = reading_of_job(job);
+	struct blocking_read *reading = (struct blocking_read *)job;
 	if (!reading->done) {
 		ended_after_all(reading);
 		return;
@@ -99,7 +94,7 @@ static void ended(struct job *job)
 
 static void overdue(struct job *job, bool running)
 {
-	struct blocking_read *reading = reading_of_job(job);
+	struct blocking_read *reading = (struct blocking_read *)job;
 	struct blocking_reads *owner = reading->owner;
 	struct task *task = reading->task;
 	blocking_read_done *done = reading->done;

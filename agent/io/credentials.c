@@ -17,16 +17,6 @@ struct credentials {
 	struct strings *secrets;
 };
 
-static void add_secret(const struct credentials *to, const char *secret)
-{
-	struct strings *secrets = to->secrets;
-	const char **items = arena_array(to->arena, secrets->count + 1, sizeof *items);
-	if (secrets->count > 0)
-		memcpy(items, secrets->items, secrets->count * sizeof *items);
-	items[secrets->count] = secret;
-	*secrets = (struct strings){items, secrets->count + 1};
-}
-
 static bool set_bearer(
 	const struct credentials *to, const char *option, const char *bearer, struct error *error)
 {
@@ -35,7 +25,7 @@ static bool set_bearer(
 	bearer = arena_strndup(to->arena, bearer, secret_length(bearer));
 	curl_easy_setopt(to->easy, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
 	curl_easy_setopt(to->easy, CURLOPT_XOAUTH2_BEARER, bearer);
-	add_secret(to, bearer);
+	strings_add(to->secrets, to->arena, bearer);
 	return true;
 }
 
@@ -44,9 +34,9 @@ static void add_user_secrets(const struct credentials *to, const char *user, con
 	const char *both = arena_printf(to->arena, "%s:%s", user, password);
 	struct buf encoded = {0};
 
-	add_secret(to, password);
+	strings_add(to->secrets, to->arena, password);
 	buf_base64(&encoded, both, strlen(both));
-	add_secret(to, buf_keep(&encoded, to->arena));
+	strings_add(to->secrets, to->arena, buf_keep(&encoded, to->arena));
 }
 
 static void set_basic(const struct credentials *to, const char *user, const char *password)
@@ -153,9 +143,9 @@ static void add_header_secrets(const struct credentials *to, const struct pairs 
 		const char *value = headers->items[i].value;
 		const char *blank = value ? strchr(value, ' ') : NULL;
 		if (value && strlen(value) >= SECRET_SHORTEST)
-			add_secret(to, value);
+			strings_add(to->secrets, to->arena, value);
 		if (blank)
-			add_secret(to, blank + 1);
+			strings_add(to->secrets, to->arena, blank + 1);
 	}
 }
 

@@ -79,7 +79,7 @@ enum {
 };
 
 struct driver {
-	struct job job;
+	struct job job; /* must be first */
 	struct client_request call;
 	struct drivers *owner;
 	struct driver *next, **link; /* in the list of live drivers */
@@ -111,19 +111,9 @@ struct driver {
 	struct error *error; /* the task's, or the delivery's own */
 };
 
-static struct driver *driver_of_job(struct job *job)
-{
-	return (struct driver *)((char *)job - offsetof(struct driver, job));
-}
-
-static struct driver *driver_of_call(struct client_request *call)
-{
-	return (struct driver *)((char *)call - offsetof(struct driver, call));
-}
-
 static void run_work(struct job *job, struct scratch *scratch)
 {
-	struct driver *driver = driver_of_job(job);
+	struct driver *driver = (struct driver *)job;
 	struct task *task = driver->task;
 	query_set_windows(&task->query);
 	if (task->work && !task->work(task, scratch, driver->error))
@@ -181,7 +171,7 @@ static void hide_foreign(struct driver *driver, const char *url, size_t first_no
 
 static void run_step(struct job *job, struct scratch *scratch)
 {
-	struct driver *driver = driver_of_job(job);
+	struct driver *driver = (struct driver *)job;
 	size_t first_notice = driver->task ? driver->task->query.notices.count : 0;
 	const struct reply *last = driver->replied ? &driver->call.reply : NULL;
 	struct transfer *next = &driver->transfer;
@@ -270,13 +260,13 @@ static void driver_end(struct driver *driver)
 static void run_settle(struct job *job, struct scratch *scratch)
 {
 	(void)scratch;
-	struct task *task = driver_of_job(job)->task;
+	struct task *task = ((struct driver *)job)->task;
 	task->settle(task);
 }
 
 static void settle_done(struct job *job)
 {
-	driver_end(driver_of_job(job));
+	driver_end((struct driver *)job);
 }
 
 /* After the last step or `work`: starts the task's `settle`, or ends. */
@@ -335,7 +325,7 @@ static bool spent_too_much(struct driver *driver)
 
 static void step_done(struct job *job)
 {
-	struct driver *driver = driver_of_job(job);
+	struct driver *driver = (struct driver *)job;
 	note_trouble(driver);
 	if (driver->replied)
 		call_release(driver);
@@ -418,74 +408,70 @@ static bool retry(struct driver *driver)
 
 static void call_done(struct client_request *call)
 {
-	struct driver *driver = driver_of_call(call);
+	struct driver *driver = (struct driver *)((char *)call - offsetof(struct driver, call));
 	if (retry(driver))
 		return;
 	driver->replied = true;
 	submit_step(driver);
 }
 
-static void print_done(struct printing *printing)
+/* Gives the next step a reply. */
+static void answer(struct driver *driver, const struct reply *reply)
 {
-	struct driver *driver =
-		(struct driver *)((char *)printing - offsetof(struct driver, printing));
-	driver->call.reply = printing->reply;
+	driver->call.reply = *reply;
 	driver->replied = true;
 	submit_step(driver);
 }
 
+static void print_done(struct printing *printing)
+{
+	answer((struct driver *)((char *)printing - offsetof(struct driver, printing)),
+		&printing->reply);
+}
+
 static void execute_done(struct execution *execution)
 {
-	struct driver *driver =
-		(struct driver *)((char *)execution - offsetof(struct driver, execution));
-	driver->call.reply = execution->reply;
-	driver->replied = true;
-	submit_step(driver);
+	answer((struct driver *)((char *)execution - offsetof(struct driver, execution)),
+		&execution->reply);
 }
 
 static void run_mail(struct job *job, struct scratch *scratch)
 {
 	(void)scratch;
-	struct driver *driver = driver_of_job(job);
+	struct driver *driver = (struct driver *)job;
 	mail_send(&driver->transfer, driver_arena(driver), &driver->call.reply);
 }
 
 static void mail_done(struct job *job)
 {
-	struct driver *driver = driver_of_job(job);
-	driver->replied = true;
-	submit_step(driver);
-}
-
-/* Mail blocks, for as long as its server takes. */
-static void submit_mail(struct driver *driver)
-{
-	transfers_prepare(driver->owner->transfers);
-	driver->job = (struct job){.run = run_mail, .done = mail_done};
-	pool_submit(driver->owner->pool, LANE_READ, &driver->job);
+	struct driver *driver = (struct driver *)job;
+	answer(driver, &driver->call.reply);
 }
 
 static void start_call(void *context)
 {
 	struct driver *driver = context;
 	struct drivers *owner = driver->owner;
+	const struct transfer *transfer = &driver->transfer;
 	if (is_closed(driver))
 		return;
-	if (driver->transfer.kind == TRANSFER_STDOUT) {
-		printing_begin(&driver->printing, &owner->printer, &driver->transfer, print_done);
-		return;
+	switch (transfer->kind) {
+	case TRANSFER_STDOUT:
+		printing_begin(&driver->printing, &owner->printer, transfer, print_done);
+		break;
+	case TRANSFER_EXEC:
+		execution_begin(&driver->execution, &owner->executor, transfer, execute_done);
+		break;
+	case TRANSFER_SMTP: /* blocks, for as long as its server takes */
+		transfers_prepare(owner->transfers);
+		driver->job = (struct job){.run = run_mail, .done = mail_done};
+		pool_submit(owner->pool, LANE_READ, &driver->job);
+		break;
+	case TRANSFER_HTTP:
+		driver->call = (struct client_request){.transfer = transfer, .done = call_done};
+		transfers_start(owner->transfers, &driver->call);
+		break;
 	}
-	if (driver->transfer.kind == TRANSFER_EXEC) {
-		execution_begin(
-			&driver->execution, &owner->executor, &driver->transfer, execute_done);
-		return;
-	}
-	if (driver->transfer.kind == TRANSFER_SMTP) {
-		submit_mail(driver);
-		return;
-	}
-	driver->call = (struct client_request){.transfer = &driver->transfer, .done = call_done};
-	transfers_start(owner->transfers, &driver->call);
 }
 
 static struct driver *driver_new(struct drivers *drivers)
@@ -501,8 +487,9 @@ static struct driver *driver_new(struct drivers *drivers)
 	return driver;
 }
 
-void drivers_task(struct drivers *drivers, struct task *task)
+void engine_submit(struct engine *engine, struct task *task)
 {
+	struct drivers *drivers = &engine->drivers;
 	struct driver *driver = driver_new(drivers);
 	driver->task = task;
 	driver->error = &task->error;
@@ -514,8 +501,9 @@ void drivers_task(struct drivers *drivers, struct task *task)
 		join_server(driver);
 }
 
-void drivers_work(struct drivers *drivers, struct task *task)
+void engine_work(struct engine *engine, struct task *task)
 {
+	struct drivers *drivers = &engine->drivers;
 	struct driver *driver = driver_new(drivers);
 	driver->task = task;
 	driver->error = &task->error;
@@ -526,9 +514,10 @@ void drivers_work(struct drivers *drivers, struct task *task)
 	pool_submit(drivers->pool, LANE_WORK, &driver->job);
 }
 
-void drivers_deliver(struct drivers *drivers, const struct notifier *notifier,
-	struct attempt *attempt, attempt_done *done, void *context)
+void engine_deliver(struct engine *engine, const struct notifier *notifier, struct attempt *attempt,
+	attempt_done *done, void *context)
 {
+	struct drivers *drivers = &engine->drivers;
 	struct driver *driver = driver_new(drivers);
 	driver->uncounted = true;
 	drivers->uncounted++;
@@ -538,11 +527,6 @@ void drivers_deliver(struct drivers *drivers, const struct notifier *notifier,
 	driver->done = done;
 	driver->context = context;
 	submit_step(driver);
-}
-
-void drivers_stop_commands(struct drivers *drivers)
-{
-	executor_stop(&drivers->executor);
 }
 
 void drivers_free(struct drivers *drivers)

@@ -12,6 +12,8 @@
 #include "agent/io/execution.h"
 #include "agent/io/limiter.h"
 #include "agent/io/printing.h"
+#include "agent/io/signals.h"
+#include "agent/io/timers.h"
 
 struct driver;
 
@@ -34,22 +36,43 @@ struct drivers {
 	size_t waiting;         /* those in progress that wait before a retry */
 };
 
-void drivers_task(struct drivers *drivers, struct task *task);
-
 /* To be called when the pool may run more reads at a time than before. */
 void drivers_widen(struct drivers *drivers);
 
-/* Runs only the task's work, on a worker, and calls done: for a task that has been fetched
- * before. */
-void drivers_work(struct drivers *drivers, struct task *task);
-
-void drivers_deliver(struct drivers *drivers, const struct notifier *notifier,
-	struct attempt *attempt, attempt_done *done, void *context);
-
-/* Ends the commands that are being run; before the pool is stopped. */
-void drivers_stop_commands(struct drivers *drivers);
-
 /* Cancels all: frees the tasks in progress, drops the deliveries. The pool must have stopped. */
 void drivers_free(struct drivers *drivers);
+
+enum { MOST_GUESTS = 16 };
+
+/* Background calls, which belong to no task. */
+struct background {
+	struct pool *pool;
+	struct background_call *live;
+	size_t count; /* in progress */
+};
+
+struct guest {
+	int fd;
+	engine_serve *serve;
+	void *context;
+	int64_t due; /* INT64_MAX: no limit */
+};
+
+struct engine {
+	struct engine_options options;
+	struct pool *pool;
+	struct transfers *transfers;
+	struct drivers drivers;
+	struct background background;
+	struct timers timers, aside;
+	struct guest guests[MOST_GUESTS];
+	size_t guest_count;
+	size_t holds;
+	int64_t time; /* of a simulated clock */
+	struct signals signals;
+	bool stopped, signalled;
+	int64_t progress_due;
+	bool progress_shown;
+};
 
 #endif

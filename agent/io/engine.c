@@ -31,28 +31,17 @@
  *
  * Blocking calls run in the lane for them, so a folder on a blocked disk costs one thread there. */
 
-struct background {
-	struct pool *pool;
-	struct background_call *live;
-	size_t count; /* in progress */
-};
-
 struct background_call {
-	struct job job;
+	struct job job; /* must be first */
 	struct background *owner;
 	engine_call *work, *done;
 	void *context;
 	struct background_call *next;
 };
 
-static struct background_call *chore_of_job(struct job *job)
-{
-	return (struct background_call *)((char *)job - offsetof(struct background_call, job));
-}
-
 static void run(struct job *job, struct scratch *scratch)
 {
-	struct background_call *call = chore_of_job(job);
+	struct background_call *call = (struct background_call *)job;
 
 	(void)scratch;
 	call->work(call->context);
@@ -60,7 +49,7 @@ static void run(struct job *job, struct scratch *scratch)
 
 static void ended(struct job *job)
 {
-	struct background_call *call = chore_of_job(job), kept = *call;
+	struct background_call *call = (struct background_call *)job, kept = *call;
 	struct background_call **link = &call->owner->live;
 
 	while (*link != call)
@@ -97,40 +86,10 @@ static void background_free(struct background *background)
 	background->live = NULL;
 }
 
-enum {
-	MOST_GUESTS = 16,
-	PROGRESS_AFTER = 1000,
-	PROGRESS_EVERY = 250,
-	RETRY_DELAY = 500,
-	PATIENCE = 1000
-};
-
-struct guest {
-	int fd;
-	engine_serve *serve;
-	void *context;
-	int64_t due; /* INT64_MAX: no limit */
-};
-
-struct engine {
-	struct engine_options options;
-	struct pool *pool;
-	struct transfers *transfers;
-	struct drivers drivers;
-	struct background background;
-	struct timers timers, aside;
-	struct guest guests[MOST_GUESTS];
-	size_t guest_count;
-	size_t holds;
-	int64_t time; /* of a simulated clock */
-	struct signals signals;
-	bool stopped, signalled;
-	int64_t progress_due;
-	bool progress_shown;
-};
+enum { PROGRESS_AFTER = 1000, PROGRESS_EVERY = 250, RETRY_DELAY = 500, PATIENCE = 1000 };
 
 struct post {
-	struct job job;
+	struct job job; /* must be first */
 	engine_call *call, *drop;
 	void *context;
 };
@@ -213,7 +172,7 @@ struct engine *engine_new(const struct engine_options *options, struct error *er
 
 static void post_done(struct job *job)
 {
-	struct post *post = (struct post *)((char *)job - offsetof(struct post, job));
+	struct post *post = (struct post *)job;
 	post->call(post->context);
 	free(post);
 }
@@ -226,7 +185,7 @@ static void drop_posts(struct pool *pool)
 	while ((job = pool_take(pool))) {
 		if (job->done != post_done)
 			continue;
-		struct post *post = (struct post *)((char *)job - offsetof(struct post, job));
+		struct post *post = (struct post *)job;
 		if (post->drop)
 			post->drop(post->context);
 		free(post);
@@ -238,7 +197,7 @@ bool engine_free(struct engine *engine)
 	if (!engine)
 		return true;
 	if (engine->pool)
-		drivers_stop_commands(&engine->drivers);
+		executor_stop(&engine->drivers.executor);
 	if (engine->pool && !pool_stop(engine->pool, PATIENCE))
 		return false;
 	if (engine->pool) {
@@ -253,22 +212,6 @@ bool engine_free(struct engine *engine)
 	signals_restore(&engine->signals);
 	free(engine);
 	return true;
-}
-
-void engine_submit(struct engine *engine, struct task *task)
-{
-	drivers_task(&engine->drivers, task);
-}
-
-void engine_work(struct engine *engine, struct task *task)
-{
-	drivers_work(&engine->drivers, task);
-}
-
-void engine_deliver(struct engine *engine, const struct notifier *notifier, struct attempt *attempt,
-	attempt_done *done, void *context)
-{
-	drivers_deliver(&engine->drivers, notifier, attempt, done, context);
 }
 
 void engine_run_blocking(struct engine *engine, engine_call *work, engine_call *done, void *context)

@@ -17,6 +17,7 @@
  */
 #include "agent/io/exchange.h"
 
+#include <ctype.h>
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,13 @@ struct exchange {
 	char message[CURL_ERROR_SIZE];
 };
 
+static char *to_lower(char *text)
+{
+	for (char *at = text; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	return text;
+}
+
 const char *exchange_origin(struct arena *arena, const char *url)
 {
 	CURLU *parts = curl_url();
@@ -70,10 +78,7 @@ const char *exchange_origin(struct arena *arena, const char *url)
 		curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK) {
 		/* not a URL */
 	} else if (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0) {
-		for (char *at = host; *at; at++)
-			if (*at >= 'A' && *at <= 'Z')
-				*at = (char)(*at - 'A' + 'a');
-		origin = arena_printf(arena, "%s://%s:%s", scheme, host, port);
+		origin = arena_printf(arena, "%s://%s:%s", scheme, to_lower(host), port);
 	}
 	curl_free(scheme);
 	curl_free(host);
@@ -265,25 +270,6 @@ size_t exchange_needs(const struct exchange *exchange)
 	return needs < most ? needs : most;
 }
 
-/* The redirect's target without user info: libcurl would put the handle's into it, and a server
- * has none to give. NULL: no redirect. */
-static const char *redirect_target(const struct exchange *exchange)
-{
-	const char *target = NULL;
-	char *url = NULL;
-	curl_easy_getinfo(exchange->easy, CURLINFO_REDIRECT_URL, &target);
-	CURLU *parts = curl_url();
-	const char *out = NULL;
-	if (target && curl_url_set(parts, CURLUPART_URL, target, 0) == CURLUE_OK &&
-		curl_url_set(parts, CURLUPART_USER, NULL, 0) == CURLUE_OK &&
-		curl_url_set(parts, CURLUPART_PASSWORD, NULL, 0) == CURLUE_OK &&
-		curl_url_get(parts, CURLUPART_URL, &url, 0) == CURLUE_OK)
-		out = arena_strdup(exchange->arena, url);
-	curl_free(url);
-	curl_url_cleanup(parts);
-	return out;
-}
-
 static int64_t took_now(CURL *easy)
 {
 	curl_off_t took = 0;
@@ -338,16 +324,9 @@ static bool is_allowed(const struct exchange *exchange, const char *origin)
 static void add_lower_secrets(struct exchange *exchange)
 {
 	struct strings *secrets = &exchange->secrets;
-	const char **items = arena_array(exchange->arena, 2 * secrets->count, sizeof *items);
-	for (size_t i = 0; i < secrets->count; i++) {
-		char *lower = arena_strdup(exchange->arena, secrets->items[i]);
-		for (char *at = lower; *at; at++)
-			if (*at >= 'A' && *at <= 'Z')
-				*at = (char)(*at - 'A' + 'a');
-		items[i] = secrets->items[i];
-		items[secrets->count + i] = lower;
-	}
-	*secrets = (struct strings){items, 2 * secrets->count};
+	for (size_t i = 0, count = secrets->count; i < count; i++)
+		strings_add(secrets, exchange->arena,
+			to_lower(arena_strdup(exchange->arena, secrets->items[i])));
 }
 
 /* The origin of a server that was not configured, as it may be shown. */
@@ -365,8 +344,11 @@ static bool follow(struct exchange *exchange, int status)
 	bool kept = status == 307 || status == 308;
 	if (status < 301 || status > 308 || (!kept && status > 303) || exchange->hops == MOST_HOPS)
 		return false;
-	const char *target = redirect_target(exchange);
-	const char *origin = target ? exchange_origin(exchange->arena, target) : NULL;
+	const char *target = NULL, *origin;
+	/* libcurl would put the handle's user info into it, and a server has none to give. */
+	curl_easy_getinfo(exchange->easy, CURLINFO_REDIRECT_URL, &target);
+	target = transport_bare_url(exchange->arena, target);
+	origin = exchange_origin(exchange->arena, target);
 	bool same = origin && !exchange->foreign &&
 		    (strcmp(origin, exchange->origin) == 0 || strcmp(origin, exchange->alias) == 0);
 	if (!origin || (!get && !(kept && same)))

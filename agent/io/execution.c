@@ -25,6 +25,7 @@
 #include "agent/base/arena.h"
 #include "agent/base/clock.h"
 #include "agent/base/log.h"
+#include "agent/base/output_file.h"
 #include "agent/base/secret.h"
 #include "agent/base/when.h"
 
@@ -41,7 +42,8 @@ struct first_line {
 	struct transcript *transcript; /* or NULL */
 };
 
-/* A file with a command's output: the beginning up to half of its size, then the end. */
+/* A file with a command's output: the beginning up to half of its size, then the end. The command
+ * is not to fail for an error of it. */
 struct transcript {
 	int fd;
 	size_t half, written, dropped;
@@ -74,18 +76,11 @@ static void command_close(struct command *command)
 /* Returns an errno. */
 static int open_input(const struct transfer *transfer, int *fd)
 {
-	size_t written = 0;
 	*fd = memfd_create("event", MFD_CLOEXEC);
-	if (*fd < 0)
-		return errno;
-	while (written < transfer->body_length) {
-		ssize_t count =
-			write(*fd, transfer->body + written, transfer->body_length - written);
-		if (count < 0 && errno != EINTR)
-			return errno;
-		written += count > 0 ? (size_t)count : 0;
-	}
-	return lseek(*fd, 0, SEEK_SET) < 0 ? errno : 0;
+	return *fd >= 0 && output_all(*fd, transfer->body, transfer->body_length) &&
+			       lseek(*fd, 0, SEEK_SET) >= 0
+		       ? 0
+		       : errno;
 }
 
 static int open_pipe(int ends[2])
@@ -142,18 +137,6 @@ static char **environment_of(const struct transfer *transfer, struct arena *aren
 	return list;
 }
 
-static char **arguments_of(const struct transfer *transfer, struct arena *arena)
-{
-	size_t count = 0;
-	while (transfer->command[count])
-		count++;
-	char **list = arena_array(arena, count + 1, sizeof *list);
-	for (size_t i = 0; i < count; i++)
-		list[i] = arena_strdup(arena, transfer->command[i]);
-	list[count] = NULL;
-	return list;
-}
-
 /* Returns an errno, that of exec included. */
 static int spawn(const struct transfer *transfer, struct command *command)
 {
@@ -178,7 +161,7 @@ static int spawn(const struct transfer *transfer, struct command *command)
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	int failed = posix_spawnp(&command->pid, transfer->command[0], &actions, &attributes,
-		arguments_of(transfer, arena), environment_of(transfer, arena));
+		(char *const *)(uintptr_t)transfer->command, environment_of(transfer, arena));
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	arena_free(arena);
@@ -222,21 +205,10 @@ static size_t append_end(struct buf *end, size_t most, const char *data, size_t 
 	return end->length >= 2 * most ? cut_beginning(end, most) : 0;
 }
 
-static void write_all(int fd, const char *data, size_t length)
-{
-	while (length > 0) {
-		ssize_t count = write(fd, data, length);
-		if (count < 0 && errno != EINTR)
-			return; /* the command is not to fail for that */
-		data += count > 0 ? count : 0;
-		length -= count > 0 ? (size_t)count : 0;
-	}
-}
-
 static void transcript_append(struct transcript *transcript, const char *data, size_t length)
 {
 	size_t left = transcript->half - transcript->written, now = length < left ? length : left;
-	write_all(transcript->fd, data, now);
+	(void)output_all(transcript->fd, data, now);
 	transcript->written += now;
 	if (now < length)
 		transcript->dropped +=
@@ -252,9 +224,9 @@ static void transcript_end(struct transcript *transcript)
 	if (transcript->dropped > 0) {
 		int length = snprintf(
 			text, sizeof text, "\n[... %zu bytes left out ...]\n", transcript->dropped);
-		write_all(transcript->fd, text, (size_t)length);
+		(void)output_all(transcript->fd, text, (size_t)length);
 	}
-	write_all(transcript->fd, end->data, end->length);
+	(void)output_all(transcript->fd, end->data, end->length);
 	buf_free(end);
 }
 
@@ -394,43 +366,34 @@ static struct reply outcome(struct execution *execution, const struct command *c
 	return (struct reply){.kind = REPLY_ANSWER, .status = WEXITSTATUS(status)};
 }
 
-/* Sets how much output is kept beyond the first line. */
-static void keep_much(const struct transfer *transfer, struct transcript *transcript,
-	struct buf *output, struct first_line *output_line)
-{
-	const struct command_options *options = transfer->options;
-	output_line->all = transfer->most_output > 0 ? output : NULL;
-	output_line->most = transfer->most_output;
-	output_line->keeps_end = output_line->all && options && options->keeps_end;
-	if (options && options->log > 0) {
-		*transcript =
-			(struct transcript){.fd = options->log, .half = options->most_log / 2};
-		output_line->transcript = transcript;
-	}
-}
-
 static void run(struct execution *execution)
 {
 	struct command command = {
 		.input = -1, .output = {-1, -1}, .errors = {-1, -1}, .process = -1};
-	struct first_line output_line = {.text = execution->output_line},
-			  problem = {.text = execution->problem};
 	const struct transfer *transfer = execution->transfer;
+	const struct command_options *options = transfer->options;
+	bool much = transfer->most_output > 0, logs = options && options->log > 0;
+	struct transcript transcript = {0}, *log = logs ? &transcript : NULL;
+	struct first_line output_line = {.text = execution->output_line,
+				  .all = much ? &execution->output : NULL,
+				  .most = transfer->most_output,
+				  .keeps_end = much && options && options->keeps_end,
+				  .transcript = log},
+			  problem = {.text = execution->problem, .transcript = log};
 	int64_t start = clock_monotonic();
-	struct transcript transcript = {0};
-	keep_much(transfer, &transcript, &execution->output, &output_line);
-	problem.transcript = output_line.transcript;
+	if (logs)
+		transcript = (struct transcript){.fd = options->log, .half = options->most_log / 2};
 	int failed = command_start(transfer, &command);
 	if (failed) {
 		execution->reply = not_started(execution, failed);
 	} else {
 		watch(execution, &command, &output_line, &problem);
-		execution->reply = outcome(execution, &command,
-			reap(&command, transfer->options, &output_line, &problem));
+		execution->reply = outcome(
+			execution, &command, reap(&command, options, &output_line, &problem));
 	}
 	command_close(&command);
-	if (output_line.transcript)
-		transcript_end(output_line.transcript);
+	if (log)
+		transcript_end(log);
 	if (output_line.keeps_end && execution->output.length > output_line.most)
 		cut_beginning(&execution->output, output_line.most);
 	mask(execution->output_line, transfer);
@@ -440,8 +403,8 @@ static void run(struct execution *execution)
 	execution->reply.length = strlen(execution->output_line);
 	execution->reply.problem = *execution->problem ? execution->problem : NULL;
 	execution->reply.took = 1000 * (clock_monotonic() - start);
-	log_event(transfer->most_output > 0 || transfer->options ? LEVEL_DEBUG : LEVEL_INFO,
-		"command ended", LOG_TEXT("command", transfer->command[0]),
+	log_event(much || options ? LEVEL_DEBUG : LEVEL_INFO, "command ended",
+		LOG_TEXT("command", transfer->command[0]),
 		LOG_INT("status", execution->reply.status),
 		LOG_INT("ms", execution->reply.took / 1000),
 		LOG_TEXT("output", execution->output_line),
@@ -469,8 +432,7 @@ static void forget(struct execution *execution)
 
 static void ended(struct job *job)
 {
-	struct execution *execution =
-		(struct execution *)((char *)job - offsetof(struct execution, job));
+	struct execution *execution = (struct execution *)job;
 	forget(execution);
 	execution->done(execution);
 }

@@ -36,7 +36,7 @@ struct executor {
 
 /* A command being run; lies within the caller's own struct. */
 struct execution {
-	struct job job;
+	struct job job; /* must be first */
 	struct executor *executor;
 	struct execution *next;
 	pthread_t thread;

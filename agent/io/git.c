@@ -9,7 +9,6 @@
 
 #include "agent/base/arena.h"
 #include "agent/base/buf.h"
-#include "agent/base/utf8.h"
 #include "agent/io/execution.h"
 
 struct transfer git_transfer(
@@ -128,18 +127,7 @@ const char *git_problem(struct arena *arena, const struct execution *execution)
 const char *git_text(struct arena *arena, const char *text, const char *end, size_t most)
 {
 	struct buf out = {0};
-	size_t characters = 0;
 
-	while (text < end && characters++ < most) {
-		size_t size = utf8_length(text, (size_t)(end - text));
-
-		if (size == 0 || utf8_is_control(text, size))
-			buf_text(&out, "\xEF\xBF\xBD");
-		else
-			buf_append(&out, text, size);
-		text += size ? size : 1;
-	}
-	if (text < end)
-		buf_text(&out, "\xE2\x80\xA6");
+	buf_clean(&out, arena_strndup(arena, text, (size_t)(end - text)), most);
 	return buf_keep(&out, arena);
 }

@@ -84,34 +84,16 @@ static const char *words_of(const struct mailing *mailing)
 	return secret_cut(mailing->arena, words, MOST_WORDS, &mailing->secrets);
 }
 
-static void add_refusal(struct mailing *mailing)
-{
-	mailing->refusals[mailing->refusal_count++] =
-		(struct mail_refusal){.recipient = mailing->recipients - 1,
-			.status = mailing->status,
-			.words = words_of(mailing)};
-}
-
-/* The code that a line of an answer begins with; 0: it is none. */
-static int code_of(const char *data, size_t length)
-{
-	int code = 0;
-
-	for (size_t i = 0; i < CODE; i++) {
-		if (i >= length || data[i] < '0' || data[i] > '9')
-			return 0;
-		code = 10 * code + data[i] - '0';
-	}
-	return code;
-}
-
 /* A line of an answer: "250-SIZE 1000", the last one "250 HELP". */
 static void note_answer(struct mailing *mailing, const char *data, size_t length)
 {
-	int code = code_of(data, length);
+	char digits[CODE + 1] = "";
+	int code;
 
 	while (length > 0 && (unsigned char)data[length - 1] <= ' ')
 		length--;
+	memcpy(digits, data, length < CODE ? length : CODE);
+	code = strspn(digits, "0123456789") == CODE ? atoi(digits) : 0;
 	if (mailing->quits || code == 0)
 		return;
 	if (length > CODE + 1 && mailing->words.length + length < MOST_KEPT) {
@@ -125,7 +107,10 @@ static void note_answer(struct mailing *mailing, const char *data, size_t length
 	if (mailing->stage == MAIL_RECIPIENTS && mailing->status >= 400 &&
 		mailing->refusal_count < mailing->recipients &&
 		mailing->recipients <= mailing->transfer->mail->to.count)
-		add_refusal(mailing);
+		mailing->refusals[mailing->refusal_count++] =
+			(struct mail_refusal){.recipient = mailing->recipients - 1,
+				.status = mailing->status,
+				.words = words_of(mailing)};
 }
 
 static int listen_in(CURL *easy, curl_infotype type, char *data, size_t length, void *context)
@@ -286,41 +271,13 @@ static bool set_message(struct mailing *mailing, struct error *error)
 /* Without user info, which credentials_set has removed; NULL: not an SMTP URL. */
 static const char *bare_url(struct arena *arena, const char *url)
 {
-	CURLU *parts = curl_url();
-	char *scheme = NULL, *text = NULL;
-	const char *out = NULL;
-
-	if (url && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
-		curl_url_set(parts, CURLUPART_USER, NULL, 0) == CURLUE_OK &&
-		curl_url_set(parts, CURLUPART_PASSWORD, NULL, 0) == CURLUE_OK &&
-		curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
-		curl_url_get(parts, CURLUPART_URL, &text, 0) == CURLUE_OK &&
-		(strcmp(scheme, "smtp") == 0 || strcmp(scheme, "smtps") == 0))
-		out = arena_strdup(arena, text);
-	curl_free(scheme);
-	curl_free(text);
-	curl_url_cleanup(parts);
-	return out;
-}
-
-static void set_limits(CURL *easy, const struct endpoint *endpoint)
-{
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)endpoint->timeout);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)endpoint->connect_timeout);
-	curl_easy_setopt(
-		easy, CURLOPT_SERVER_RESPONSE_TIMEOUT, (long)((endpoint->timeout + 999) / 1000));
-}
-
-/* A token is a user's, and the user the sender. */
-static void set_token_user(CURL *easy, const struct transfer *transfer)
-{
-	if (transfer->endpoint->bearer_token || transfer->endpoint->bearer_token_file)
-		curl_easy_setopt(easy, CURLOPT_USERNAME, transfer->mail->from);
+	return url && transfer_url_is_mail(url) ? transport_bare_url(arena, url) : NULL;
 }
 
 static bool prepare(struct mailing *mailing, struct error *error)
 {
 	const struct transfer *transfer = mailing->transfer;
+	const struct endpoint *endpoint = transfer->endpoint;
 	const char *url = bare_url(mailing->arena, transfer->url);
 	struct curl_slist *unused = NULL;
 	CURL *easy = mailing->easy;
@@ -342,14 +299,19 @@ static bool prepare(struct mailing *mailing, struct error *error)
 	curl_easy_setopt(easy, CURLOPT_DEBUGDATA, mailing);
 	curl_easy_setopt(easy, CURLOPT_USE_SSL,
 		(long)(transfer->mail->starttls ? CURLUSESSL_ALL : CURLUSESSL_NONE));
-	set_limits(easy, transfer->endpoint);
-	set_token_user(easy, transfer);
-	good = transport_set(easy, transfer->endpoint, error) &&
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)endpoint->timeout);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)endpoint->connect_timeout);
+	curl_easy_setopt(
+		easy, CURLOPT_SERVER_RESPONSE_TIMEOUT, (long)((endpoint->timeout + 999) / 1000));
+	/* A token is a user's, and the user the sender. */
+	if (endpoint->bearer_token || endpoint->bearer_token_file)
+		curl_easy_setopt(easy, CURLOPT_USERNAME, transfer->mail->from);
+	good = transport_set(easy, endpoint, error) &&
 	       credentials_set(
 		       easy, mailing->arena, transfer, true, &unused, &mailing->secrets, error) &&
 	       set_message(mailing, error) &&
-	       transport_aim(&mailing->transport, easy, mailing->arena, transfer->endpoint, url,
-		       true, NULL, error);
+	       transport_aim(
+		       &mailing->transport, easy, mailing->arena, endpoint, url, true, NULL, error);
 	curl_slist_free_all(unused);
 	return good;
 }

@@ -59,15 +59,10 @@ static size_t write_all(const char *text, size_t written, size_t length)
 	return written;
 }
 
-static struct printing *printing_of_job(struct job *job)
-{
-	return (struct printing *)((char *)job - offsetof(struct printing, job));
-}
-
 static void run(struct job *job, struct scratch *scratch)
 {
 	(void)scratch;
-	struct printing *printing = printing_of_job(job);
+	struct printing *printing = (struct printing *)job;
 	const struct transfer *transfer = printing->transfer;
 	size_t before = take_torn(printing->printer, transfer);
 	size_t written = write_all(transfer->body, before, transfer->body_length);
@@ -88,7 +83,7 @@ static void run(struct job *job, struct scratch *scratch)
 
 static void ended(struct job *job)
 {
-	struct printing *printing = printing_of_job(job);
+	struct printing *printing = (struct printing *)job;
 	printing->done(printing);
 }
 

@@ -18,7 +18,7 @@ struct printer {
 
 /* A transfer being printed; lies within the caller's own struct. */
 struct printing {
-	struct job job;
+	struct job job; /* must be first */
 	struct printer *printer;
 	const struct transfer *transfer;
 	void (*done)(struct printing *printing); /* on the loop's thread */

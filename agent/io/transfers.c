@@ -324,11 +324,12 @@ static void start_requests(struct transfers *transfers)
 		transfers->short_of_memory = false;
 }
 
-static void enqueue(struct transfers *transfers, struct client_request *request)
+void transfers_start(struct transfers *transfers, struct client_request *request)
 {
 	struct arena *arena = arena_new();
 	const struct transfer *transfer = request->transfer;
-	assert(transfer->endpoint);
+	assert(transfer->kind == TRANSFER_HTTP && transfer->endpoint);
+	assert(!request->list && !request->exchange);
 	const char *origin = exchange_origin(arena, transfer->url);
 	if (origin) {
 		request->host = host_get(transfers, origin, transfer->endpoint->max_concurrent);
@@ -339,21 +340,7 @@ static void enqueue(struct transfers *transfers, struct client_request *request)
 		fail(transfers, request, "the address is not an http:// or https:// URL");
 	}
 	arena_free(arena);
-}
-
-void transfers_start(struct transfers *transfers, struct client_request *request)
-{
-	assert(!request->list && !request->exchange);
-	switch (request->transfer->kind) {
-	case TRANSFER_HTTP:
-		enqueue(transfers, request);
-		start_requests(transfers);
-		return;
-	case TRANSFER_STDOUT:
-	case TRANSFER_SMTP:
-	case TRANSFER_EXEC: break;
-	}
-	fail(transfers, request, "this build sends by HTTP and to standard output only");
+	start_requests(transfers);
 }
 
 /* Takes the request out of the multi handle. */

@@ -21,6 +21,20 @@ void transport_free(struct transport *transport)
 	transport->connect_to = NULL;
 }
 
+const char *transport_bare_url(struct arena *arena, const char *url)
+{
+	CURLU *parts = curl_url();
+	char *text = NULL;
+	if (url && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+		curl_url_set(parts, CURLUPART_USER, NULL, 0) == CURLUE_OK &&
+		curl_url_set(parts, CURLUPART_PASSWORD, NULL, 0) == CURLUE_OK)
+		curl_url_get(parts, CURLUPART_URL, &text, 0);
+	const char *out = arena_strdup(arena, text);
+	curl_free(text);
+	curl_url_cleanup(parts);
+	return out;
+}
+
 static bool check_proxy(const char *proxy, struct error *error)
 {
 	CURLU *parts = curl_url();

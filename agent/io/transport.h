@@ -29,6 +29,9 @@ const char *transport_aim(struct transport *transport, CURL *easy, struct arena 
 	const struct endpoint *endpoint, const char *url, bool own, struct curl_slist **headers,
 	struct error *error);
 
+/* The address without user info; NULL: it is none. */
+const char *transport_bare_url(struct arena *arena, const char *url);
+
 /* Why a request failed. libcurl's messages are passed on, except those that quote a proxy's address
  * with its password. */
 struct problem {
