@@ -53,7 +53,7 @@ struct control_options control_options_of(const struct control_rule *rule)
 		.relative_to = rule && rule->mode == CONTROL_RATIO ? rule->name : NULL};
 }
 
-static const struct metric *find_metric(const struct test *test, const char *name)
+const struct metric *test_metric(const struct test *test, const char *name)
 {
 	for (size_t i = 0; i < test->metric_count; i++)
 		if (strcmp(test->metrics[i].name, name) == 0)
@@ -70,7 +70,7 @@ static const struct test *split(
 	for (const char *at = rule->name; (at = strchr(at, '/')); at++) {
 		const struct test *test = dict_get(loader->tests,
 			arena_strndup(loader->arena, rule->name, (size_t)(at - rule->name)));
-		if (!test || (found && !find_metric(test, at + 1) && test->metric_count > 0))
+		if (!test || (found && !test_metric(test, at + 1) && test->metric_count > 0))
 			continue;
 		found = test;
 		*metric = at + 1;
@@ -109,7 +109,7 @@ static void look_up(struct loader *loader, struct noted_control *noted)
 	const struct test *test = split(loader, rule, &metric);
 	if (!test) {
 		report_no_test(loader, noted);
-	} else if (!*metric || (test->metric_count > 0 && !find_metric(test, metric))) {
+	} else if (!*metric || (test->metric_count > 0 && !test_metric(test, metric))) {
 		loader_error(noted->where, &noted->scope,
 			"%s: the test \"%.200s\" has no metric \"%.200s\"%s",
 			control_keys[rule->mode], test->name, shown(noted, metric),
@@ -140,7 +140,7 @@ static struct noted_control *next_rule(const struct noted_control *noted)
 	const struct test *test = rule->test;
 	if (!test)
 		return NULL;
-	const struct metric *metric = find_metric(test, rule->metric);
+	const struct metric *metric = test_metric(test, rule->metric);
 	const struct detection *detection =
 		metric ? &test->detections[metric - test->metrics] : &test->detection;
 	return (struct noted_control *)(uintptr_t)control_of(test, detection, rule->metric);

@@ -38,36 +38,21 @@ static bool read_day(const char *text, int64_t *out)
 	return when_from_date(date, out);
 }
 
-static bool add(struct list *list, int64_t day, struct error *error)
-{
-	if (list->count == MOST_DAYS)
-		return error_set(error, ERROR_USAGE, "more than %d days", MOST_DAYS);
-	list->days[list->count++] = day;
-	return true;
-}
-
-/* The line without its comment and the space around it. */
-static char *trim(char *line)
+/* A day, with space around it and a comment behind it, or nothing. */
+static bool read_line(struct list *list, char *line, struct error *error)
 {
 	size_t length = strcspn(line, "#\r\n");
+	const char *text = line + strspn(line, " \t");
 
 	while (length > 0 && isspace((unsigned char)line[length - 1]))
 		length--;
 	line[length] = '\0';
-	return line + strspn(line, " \t");
-}
-
-static bool read_line(struct list *list, char *line, struct error *error)
-{
-	const char *text = trim(line);
-	int64_t day;
-
 	if (!*text)
 		return true;
-	if (!read_day(text, &day))
-		return error_set(
-			error, ERROR_USAGE, "\"%.40s\" is not a date like 2026-12-25", text);
-	return add(list, day, error);
+	if (list->count == MOST_DAYS)
+		return error_set(error, ERROR_USAGE, "more than %d days", MOST_DAYS);
+	return read_day(text, &list->days[list->count++]) ||
+	       error_set(error, ERROR_USAGE, "\"%.40s\" is not a date like 2026-12-25", text);
 }
 
 static bool read_file(struct list *list, const char *path, struct error *error)

@@ -19,7 +19,7 @@ enum { RANGES_MOST = 50, INTERVALS_MOST = 50, TURNS_MOST = 2000, MINUTES = 1440,
 #define MINUTE INT64_C(60000)
 #define DAY (MINUTES * MINUTE)
 
-/* Both included; of times the end is not. */
+/* Both included. */
 struct mute_range {
 	int64_t from, to;
 };
@@ -33,7 +33,7 @@ struct mute_ranges {
 enum part { PART_WEEKDAYS, PART_DAYS, PART_MONTHS, PART_YEARS, PARTS };
 
 struct mute_interval {
-	struct mute_ranges parts[PARTS], times; /* times: minutes after midnight */
+	struct mute_ranges parts[PARTS], times; /* times: ms after midnight */
 	const struct zone *zone;
 };
 
@@ -86,21 +86,12 @@ static bool is_day(const struct mute_ranges *ranges, struct date date)
 	return ranges->count == 0;
 }
 
-static bool is_time(const struct mute_ranges *times, int64_t after_midnight)
-{
-	for (size_t i = 0; i < times->count; i++)
-		if (after_midnight >= times->items[i].from * MINUTE &&
-			after_midnight < times->items[i].to * MINUTE)
-			return true;
-	return times->count == 0;
-}
-
 static bool interval_holds(const struct mute_interval *interval, int64_t ms)
 {
 	int64_t local = zone_local(interval->zone, ms), midnight = day_start(local);
 	struct date date = when_to_date(local);
 
-	return is_time(&interval->times, local - midnight) &&
+	return is_among(&interval->times, local - midnight) &&
 	       is_among(&interval->parts[PART_WEEKDAYS], when_weekday(local)) &&
 	       is_day(&interval->parts[PART_DAYS], date) &&
 	       is_among(&interval->parts[PART_MONTHS], date.month) &&
@@ -128,8 +119,8 @@ static int64_t next_turn(const struct mute_interval *interval, int64_t ms)
 	int64_t low = ms, high;
 
 	for (size_t i = 0; i < interval->times.count; i++) {
-		int64_t ends[] = {interval->times.items[i].from * MINUTE - since_midnight,
-			interval->times.items[i].to * MINUTE - since_midnight};
+		int64_t ends[] = {interval->times.items[i].from - since_midnight,
+			interval->times.items[i].to + 1 - since_midnight};
 
 		for (size_t j = 0; j < 2; j++)
 			if (ends[j] > 0 && ends[j] < wait)
@@ -336,7 +327,7 @@ static void read_time(
 
 	scope.part = "times";
 	reading.scope = scope;
-	*out = (struct mute_range){0, MINUTES};
+	*out = (struct mute_range){0, DAY - 1};
 	if (!loader_is_kind(
 		    map, YAML_MAP, &scope, "{start_time: \"22:00\", end_time: \"24:00\"}") ||
 		options_read(map, map, &reading).variable ||
@@ -353,6 +344,8 @@ static void read_time(
 		loader_error(yaml_get(map, "end_time"), &scope,
 			"end_time: not after start_time; split times over midnight in two: until "
 			"24:00, and from 00:00 of the next day");
+	out->from *= MINUTE;
+	out->to = out->to * MINUTE - 1;
 }
 
 /* A part of an interval, or with NULL for its rule the times of the day. */

@@ -27,14 +27,6 @@ void rename_note(const struct yaml_node *map, const struct scope *scope, const c
 	scope->loader->last_rename = &noted->next;
 }
 
-static bool is_metric(const struct test *test, const char *name)
-{
-	for (size_t i = 0; i < test->metric_count; i++)
-		if (strcmp(test->metrics[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 static void check(struct loader *loader, const struct noted_rename *noted, struct dict *heirs)
 {
 	const struct rename *rename = &noted->rename;
@@ -49,7 +41,7 @@ static void check(struct loader *loader, const struct noted_rename *noted, struc
 		loader_error(noted->where, &noted->scope,
 			"was: the test \"%.200s\" still exists, at %s:%d", rename->was,
 			before->file, before->line);
-	else if (rename->metric && test && is_metric(test, rename->was))
+	else if (rename->metric && test && test_metric(test, rename->was))
 		loader_error(noted->where, &noted->scope, "was: the metric \"%.200s\" still exists",
 			rename->was);
 	else if (other)

@@ -259,25 +259,19 @@ static void read_routes(struct reader *reader, const struct yaml_node *list,
 	}
 }
 
-/* Whether a change can reach a node without receivers. */
-static bool loses(const struct notify_route *route)
-{
-	for (size_t i = 0; i < route->count; i++)
-		if (!has_conditions(&route->routes[i]))
-			return false;
-	return route->receiver_count == 0 && !route->nobody;
-}
-
 static void check_root(
 	struct reader *reader, const struct yaml_node *node, const struct notify_route *root)
 {
-	struct loader *loader = reader->loader;
+	/* Whether a change can reach it, which has no receivers. */
+	bool loses = root->receiver_count == 0 && !root->nobody;
 
+	for (size_t i = 0; i < root->count; i++)
+		loses = loses && has_conditions(&root->routes[i]);
 	if (has_conditions(root) || root->go_on)
 		loader_error(node, &reader->scope,
 			"the first route matches everything: put its conditions into one of its "
 			"`routes`");
-	else if (loader->source->cautious && loses(root))
+	else if (reader->loader->source->cautious && loses)
 		loader_warn(node, &reader->scope,
 			"changes that match no route are not announced: add a final route without "
 			"conditions, or use {receivers: [...], routes: [...]}");

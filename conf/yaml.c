@@ -230,13 +230,6 @@ static bool count_values(struct reader *reader, size_t more, yaml_mark_t mark)
 	return fail(reader, mark, "too many values: more than 5,000,000, with aliases expanded");
 }
 
-static void push(struct reader *reader, const struct yaml_node *node)
-{
-	reader->stack = memory_grow(reader->stack, &reader->stack_capacity, reader->stack_count + 1,
-		sizeof *reader->stack);
-	reader->stack[reader->stack_count++] = node;
-}
-
 static struct yaml_node *new_node(
 	struct reader *reader, enum yaml_kind kind, const yaml_event_t *event)
 {
@@ -281,14 +274,6 @@ static const struct yaml_node *read_scalar(struct reader *reader, const yaml_eve
 	return node;
 }
 
-static void note_last(struct reader *reader, const yaml_event_t *event)
-{
-	yaml_mark_t end = event->end_mark;
-
-	reader->last = event->start_mark;
-	reader->below = end.line + (end.column > 0 || end.line == event->start_mark.line);
-}
-
 /* Reads children onto the stack until `end`, in brackets or not. */
 static bool read_children(struct reader *reader, yaml_event_type_t end, bool flow, int depth)
 {
@@ -297,15 +282,23 @@ static bool read_children(struct reader *reader, yaml_event_type_t end, bool flo
 		if (!next_event(reader, &event))
 			return false;
 		bool last = event.type == end;
-		if (last ? flow : event.type == YAML_SCALAR_EVENT || event.type == YAML_ALIAS_EVENT)
-			note_last(reader, &event);
+		if (last ? flow
+			 : event.type == YAML_SCALAR_EVENT || event.type == YAML_ALIAS_EVENT) {
+			yaml_mark_t stop = event.end_mark;
+
+			reader->last = event.start_mark;
+			reader->below =
+				stop.line + (stop.column > 0 || stop.line == reader->last.line);
+		}
 		const struct yaml_node *node = last ? NULL : read_node(reader, &event, depth + 1);
 		yaml_event_delete(&event);
 		if (last)
 			return true;
 		if (!node)
 			return false;
-		push(reader, node);
+		reader->stack = memory_grow(reader->stack, &reader->stack_capacity,
+			reader->stack_count + 1, sizeof *reader->stack);
+		reader->stack[reader->stack_count++] = node;
 	}
 }
 
@@ -330,11 +323,6 @@ static const struct yaml_node *read_list(
 	return node;
 }
 
-static bool is_merge_key(const struct yaml_node *key)
-{
-	return key->kind == YAML_SCALAR && !key->quoted && strcmp(key->text, "<<") == 0;
-}
-
 static const struct yaml_node *read_map(struct reader *reader, const yaml_event_t *event, int depth)
 {
 	size_t base = reader->stack_count;
@@ -346,7 +334,8 @@ static const struct yaml_node *read_map(struct reader *reader, const yaml_event_
 	struct yaml_map map = yaml_map_new(reader->arena, (reader->stack_count - base) / 2);
 	for (size_t i = base; i + 1 < reader->stack_count; i += 2) {
 		struct yaml_entry entry = {reader->stack[i], reader->stack[i + 1]};
-		if (!merged && is_merge_key(entry.key))
+		if (!merged && entry.key->kind == YAML_SCALAR && !entry.key->quoted &&
+			strcmp(entry.key->text, "<<") == 0)
 			merged = entry.value;
 		else
 			yaml_map_add(&map, entry, reader->problems);
@@ -374,24 +363,6 @@ static const struct yaml_node *read_alias(struct reader *reader, const yaml_even
 		return NULL;
 	}
 	return count_values(reader, anchor->values, event->start_mark) ? anchor->node : NULL;
-}
-
-static const struct yaml_node *read_content(struct reader *reader, yaml_event_t *event, int depth)
-{
-	switch (event->type) {
-	case YAML_SCALAR_EVENT: return read_scalar(reader, event);
-	case YAML_SEQUENCE_START_EVENT: return read_list(reader, event, depth);
-	case YAML_MAPPING_START_EVENT: return read_map(reader, event, depth);
-	case YAML_ALIAS_EVENT:
-	case YAML_NO_EVENT:
-	case YAML_STREAM_START_EVENT:
-	case YAML_STREAM_END_EVENT:
-	case YAML_DOCUMENT_START_EVENT:
-	case YAML_DOCUMENT_END_EVENT:
-	case YAML_SEQUENCE_END_EVENT:
-	case YAML_MAPPING_END_EVENT: break;
-	}
-	return NULL;
 }
 
 static const char *anchor_name(const yaml_event_t *event)
@@ -423,7 +394,13 @@ static const struct yaml_node *read_node(struct reader *reader, yaml_event_t *ev
 		*dict_place(&reader->anchors, arena_strdup(reader->arena, anchor_name(event))) =
 			anchor;
 	}
-	const struct yaml_node *node = read_content(reader, event, depth);
+	const struct yaml_node *node = NULL;
+	if (event->type == YAML_SCALAR_EVENT)
+		node = read_scalar(reader, event);
+	else if (event->type == YAML_SEQUENCE_START_EVENT)
+		node = read_list(reader, event, depth);
+	else if (event->type == YAML_MAPPING_START_EVENT)
+		node = read_map(reader, event, depth);
 	if (anchor)
 		*anchor = (struct anchor){node, reader->values - before};
 	return node;
