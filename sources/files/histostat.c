@@ -17,7 +17,7 @@
 #include "agent/base/when.h"
 #include "sources/files/delimited.h"
 #include "sources/files/files.h"
-#include "sources/files/metric_columns.h"
+#include "sources/files/rows.h"
 
 enum { VALUES = 12, FIRST_VALUE = 3, COLUMNS = FIRST_VALUE + VALUES, TAG_MAX = 200 };
 
@@ -29,7 +29,7 @@ static const char *const value_names[VALUES] = {
 static const struct field histostat_fields[] = {
 	OPTION_STRING(struct histostat_options, file, NULL,
 		"the log of HdrHistogram statistics, relative to the current folder",
-		.flags = FIELD_REQUIRED, .metavar = "FILE"),
+		.flags = FIELD_REQUIRED),
 	{0},
 };
 

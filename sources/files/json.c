@@ -21,7 +21,7 @@
 #include "agent/base/scan.h"
 #include "agent/base/when.h"
 #include "sources/files/files.h"
-#include "sources/files/metric_columns.h"
+#include "sources/files/rows.h"
 
 enum {
 	BLOCK = 64 << 10,
@@ -44,16 +44,14 @@ struct json_result {
 
 static const struct field json_fields[] = {
 	OPTION_STRING(struct json_options, file, NULL,
-		"the JSON file, relative to the current folder", .flags = FIELD_REQUIRED,
-		.metavar = "FILE"),
-	OPTION_STRING(struct json_options, base_branch, NULL,
-		"default branch (default: all results)", .metavar = "BRANCH"),
+		"the JSON file, relative to the current folder", .flags = FIELD_REQUIRED),
+	OPTION_STRING(
+		struct json_options, base_branch, NULL, "default branch (default: all results)"),
 	OPTION_STRING(struct json_options, commit_column, NULL,
-		"attribute of a point's commit; default: commit", .metavar = "NAME"),
-	OPTION_STRING(struct json_options, version_column, NULL, "the same for its version",
-		.metavar = "NAME"),
-	OPTION_LIST(struct json_options, attributes,
-		"attributes shown with a change (default: all)", .metavar = "NAMES"),
+		"attribute of a point's commit; default: commit"),
+	OPTION_STRING(struct json_options, version_column, NULL, "the same for its version"),
+	OPTION_LIST(
+		struct json_options, attributes, "attributes shown with a change (default: all)"),
 	{0},
 };
 

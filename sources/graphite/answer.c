@@ -31,21 +31,15 @@ struct reader {
 
 static bool keep(struct reader *reader, int64_t seconds, double value)
 {
-	if (reader->n == reader->capacity) {
-		if (reader->n >= reader->most)
-			return error_set(reader->error, ERROR_DATA,
-				"\"%.*s\" has more points than max_points, %zu: shorten range or "
-				"--since, use summarize(), or raise max_points",
-				NAME_SHOWN, reader->target.data ? reader->target.data : "",
-				reader->most);
-		reader->capacity = reader->capacity ? 2 * reader->capacity : 1024;
-		if (reader->capacity > reader->most)
-			reader->capacity = reader->most;
-		reader->times =
-			memory_resize(reader->times, reader->capacity, sizeof *reader->times);
-		reader->values =
-			memory_resize(reader->values, reader->capacity, sizeof *reader->values);
-	}
+	size_t capacity = reader->capacity;
+	if (reader->n >= reader->most)
+		return error_set(reader->error, ERROR_DATA,
+			"\"%.*s\" has more points than max_points, %zu: shorten range or "
+			"--since, use summarize(), or raise max_points",
+			NAME_SHOWN, reader->target.data ? reader->target.data : "", reader->most);
+	reader->times = memory_grow(reader->times, &capacity, reader->n + 1, sizeof *reader->times);
+	reader->values = memory_grow(
+		reader->values, &reader->capacity, reader->n + 1, sizeof *reader->values);
 	reader->times[reader->n] = seconds * 1000;
 	reader->values[reader->n++] = value;
 	return true;

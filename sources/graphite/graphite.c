@@ -138,13 +138,10 @@ static const char *const event_modes[] = {"deployments", "per_run", NULL};
 
 static const struct field graphite_fields[] = {
 	OPTION_STRING(struct graphite_options, prefix, NULL,
-		"path before the suffixes of the metrics; may contain %{BRANCH}",
-		.metavar = "PATH"),
-	OPTION_STRING(struct graphite_options, branch_prefix, NULL, "prefix for a given branch",
-		.metavar = "PATH"),
+		"path before the suffixes of the metrics; may contain %{BRANCH}"),
+	OPTION_STRING(struct graphite_options, branch_prefix, NULL, "prefix for a given branch"),
 	OPTION_STRING(struct graphite_options, target, NULL,
-		"Graphite expression, instead of a prefix; each returned series is a metric",
-		.metavar = "TARGET"),
+		"Graphite expression, instead of a prefix; each returned series is a metric"),
 	OPTION_DURATION(struct graphite_options, range, "365d", 1000, 315360000e3,
 		"time range to read unless --since is given"),
 	OPTION_CHOICE(struct graphite_options, events, "deployments", event_modes,
@@ -204,15 +201,6 @@ static bool start(struct query *query, struct error *error)
 	if (request->begin >= request->end)
 		request->phase = END;
 	return true;
-}
-
-static void ask_find(struct query *query, const char *pattern, struct transfer *next)
-{
-	struct graphite_request *request = query->state;
-	struct buf parameters = {0};
-	buf_text(&parameters, "query=");
-	transfer_encode(&parameters, pattern);
-	request->address = http_ask(query, "metrics/find", &parameters, next);
 }
 
 /* Graphite excludes `from` and includes `until`, both in seconds. */
@@ -312,7 +300,10 @@ static enum step proceed(struct query *query, struct transfer *next, struct erro
 						 : END;
 	}
 	if (pattern) {
-		ask_find(query, pattern, next);
+		struct buf parameters = {0};
+		buf_text(&parameters, "query=");
+		transfer_encode(&parameters, pattern);
+		request->address = http_ask(query, "metrics/find", &parameters, next);
 	} else if (request->phase == RENDER) {
 		ask_render(query, next);
 	} else if (request->phase == EVENTS) {

@@ -1,7 +1,3 @@
-/*
- * Brackets and quotes alone determine where an item ends. In malformed JSON that may be the wrong
- * place, but then jansson, which parses the item, rejects it.
- */
 #include "sources/graphite/list.h"
 
 #include <string.h>
@@ -22,43 +18,21 @@ static bool fail(const struct list *list, const char *problem)
 		list->api, problem);
 }
 
-/* Skips the rest of a string, to the end if it is unterminated. */
-static void skip_string(struct scan *scan)
-{
-	while (scan->at < scan->end && !scan_take(scan, '"'))
-		scan->at += *scan->at == '\\' && scan->end - scan->at > 1 ? 2 : 1;
-}
-
-/* Skips to the comma or bracket after the item, or to the end. */
-static void skip_item(struct scan *scan)
-{
-	size_t open = 0;
-	while (scan->at < scan->end) {
-		char c = *scan->at;
-		if (open == 0 && (c == ',' || c == ']'))
-			return;
-		open += c == '[' || c == '{';
-		open -= open > 0 && (c == ']' || c == '}');
-		scan->at++;
-		if (c == '"')
-			skip_string(scan);
-	}
-}
-
 static bool read_item(struct list *list, graphite_item *take, void *context)
 {
-	const char *from = list->scan.at;
+	struct scan *scan = &list->scan, lax = {.at = scan->at, .end = scan->end, .lax = true};
+	size_t left = (size_t)(scan->end - scan->at);
+	size_t most = left < GRAPHITE_ITEM_MAX ? left : GRAPHITE_ITEM_MAX;
 	json_error_t problem;
-	skip_item(&list->scan);
-	size_t length = (size_t)(list->scan.at - from);
+	json_t *item = json_loadb(scan->at, most,
+		JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &problem);
 	list->count++;
-	if (length > GRAPHITE_ITEM_MAX)
+	if (!item && scan_value(&lax) && lax.at - scan->at > GRAPHITE_ITEM_MAX)
 		return error_set(list->error, ERROR_DATA,
 			"not an answer of Graphite's %s API: item %zu is larger than %d bytes",
 			list->api, list->count, GRAPHITE_ITEM_MAX);
-	json_t *item = json_loadb(from, length, JSON_ALLOW_NUL | JSON_DECODE_ANY, &problem);
-	struct scan lax = {.at = from, .end = list->scan.at, .lax = true};
-	if (!item && scan_value(&lax) && scan_end(&lax)) {
+	if (!item && !lax.problem) {
+		scan->at = lax.at;
 		(*list->unusable)++;
 		return true;
 	}
@@ -66,6 +40,7 @@ static bool read_item(struct list *list, graphite_item *take, void *context)
 		return error_set(list->error, ERROR_DATA,
 			"not an answer of Graphite's %s API: item %zu: %s", list->api, list->count,
 			problem.text);
+	scan->at += problem.position;
 	bool good = take(context, item);
 	json_decref(item);
 	return good || error_set(list->error, ERROR_DATA,
@@ -84,8 +59,10 @@ bool graphite_list_read(const char *text, size_t length, const char *api, const 
 	scan_space(scan);
 	if (!scan_take(scan, ']')) {
 		do {
+			scan_space(scan);
 			if (!read_item(&list, take, context))
 				return false;
+			scan_space(scan);
 		} while (scan_take(scan, ','));
 		if (!scan_take(scan, ']'))
 			return fail(&list, "the list has no end");

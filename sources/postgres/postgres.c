@@ -19,24 +19,20 @@ static const struct field postgres_fields[] = {
 	OPTION_STRING(struct postgres_options, query, NULL,
 		"SELECT whose rows are points; %{BRANCH} is the requested branch, as a bound "
 		"parameter",
-		.flags = FIELD_REQUIRED, .metavar = "SQL"),
+		.flags = FIELD_REQUIRED),
 	OPTION_STRING(struct postgres_options, time_column, "time",
 		"timestamp column: timestamp (UTC without a zone), date, or epoch seconds or "
-		"milliseconds",
-		.metavar = "COLUMN"),
+		"milliseconds"),
 	OPTION_STRING(struct postgres_options, commit_column, NULL,
-		"column of a point's commit; default: commit", .metavar = "COLUMN"),
-	OPTION_STRING(struct postgres_options, version_column, NULL, "the same for its version",
-		.metavar = "COLUMN"),
+		"column of a point's commit; default: commit"),
+	OPTION_STRING(struct postgres_options, version_column, NULL, "the same for its version"),
 	OPTION_LIST(struct postgres_options, attributes,
-		"columns shown with a change: commit, version, machine ...", .metavar = "COLUMNS"),
-	OPTION_STRING(
-		struct postgres_options, base_branch, NULL, "default branch", .metavar = "NAME"),
+		"columns shown with a change: commit, version, machine ..."),
+	OPTION_STRING(struct postgres_options, base_branch, NULL, "default branch"),
 	OPTION_STRING(struct postgres_options, update_statement, NULL,
 		"statement that analyze --update-postgres runs for each change: {metric}, the time "
 		"column and the attributes in braces, %s for the change forward and backward in "
-		"percent and p",
-		.metavar = "SQL"),
+		"percent and p"),
 	{0},
 };
 
@@ -61,10 +57,9 @@ static const struct field server_fields[] = {
 	OPTION_CHOICE(struct postgres_server, sslmode, "default", postgres_ssl_modes,
 		"TLS mode; default: verify-full with sslrootcert, else $PGSSLMODE, else prefer"),
 	OPTION_STRING(struct postgres_server, sslrootcert, NULL,
-		"CA certificates to verify the server's certificate", .metavar = "FILE"),
-	OPTION_STRING(
-		struct postgres_server, sslcert, NULL, "client certificate", .metavar = "FILE"),
-	OPTION_STRING(struct postgres_server, sslkey, NULL, "client key", .metavar = "FILE"),
+		"CA certificates to verify the server's certificate"),
+	OPTION_STRING(struct postgres_server, sslcert, NULL, "client certificate"),
+	OPTION_STRING(struct postgres_server, sslkey, NULL, "client key"),
 	OPTION_DURATION(
 		struct postgres_server, connect_timeout, "10s", 1, 3600e3, "connection timeout"),
 	OPTION_DURATION(struct postgres_server, timeout, "60s", 1, 3600e3,

@@ -27,18 +27,14 @@ struct pairs postgres_attributes(struct arena *arena, const struct postgres_opti
 		arena, options->commit_column, options->version_column, options->attributes);
 }
 
-static bool is_numeric(unsigned type)
-{
-	return type == TYPE_INT2 || type == TYPE_INT4 || type == TYPE_INT8 || type == TYPE_FLOAT4 ||
-	       type == TYPE_FLOAT8 || type == TYPE_NUMERIC;
-}
-
 static bool may_be_metric(const struct row_table *table, size_t column)
 {
 	const struct postgres_rows *rows =
 		(const void *)((const char *)table - offsetof(struct postgres_rows, table));
+	Oid type = PQftype(rows->result, (int)column);
 
-	return is_numeric(PQftype(rows->result, (int)column));
+	return type == TYPE_INT2 || type == TYPE_INT4 || type == TYPE_INT8 || type == TYPE_FLOAT4 ||
+	       type == TYPE_FLOAT8 || type == TYPE_NUMERIC;
 }
 
 /* The time's text is the last one, if an update needs it. */
@@ -145,28 +141,22 @@ static bool count_bytes(struct postgres_rows *rows, int row)
 		rows->place, (long long)rows->max_body);
 }
 
-/* NULL or an infinite time has no place on the axis. */
-static bool has_no_time(const PGresult *result, int row, int column)
-{
-	const char *text = PQgetvalue(result, row, column);
-	return PQgetisnull(result, row, column) || strcmp(text, "infinity") == 0 ||
-	       strcmp(text, "-infinity") == 0;
-}
-
 static bool take_row(struct postgres_rows *rows, int row)
 {
 	const struct query *query = rows->query;
 	int time_column = (int)rows->table.time;
+	const char *text = PQgetvalue(rows->result, row, time_column);
 	int64_t time;
 	rows->seen++;
 	if (!count_bytes(rows, row))
 		return false;
-	if (has_no_time(rows->result, row, time_column)) {
+	/* NULL or an infinite time has no place on the axis. */
+	if (PQgetisnull(rows->result, row, time_column) || strcmp(text, "infinity") == 0 ||
+		strcmp(text, "-infinity") == 0) {
 		rows->timeless++;
 		return true;
 	}
-	if (!when_parse_stamp(PQgetvalue(rows->result, row, time_column),
-		    (size_t)PQgetlength(rows->result, row, time_column), &time))
+	if (!when_parse_stamp(text, (size_t)PQgetlength(rows->result, row, time_column), &time))
 		return fail_value(rows, row, time_column, "a date");
 	if (time < query->since || time >= query->until)
 		return true;

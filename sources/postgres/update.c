@@ -9,14 +9,6 @@
 #include "sources/postgres/rows.h"
 #include "sources/postgres/session.h"
 
-/* How much the old level differs from the new, in percent of the new; 0 if the new one is 0. */
-static double backward_percent(const struct change *change)
-{
-	if (change->mean_after == 0)
-		return 0;
-	return 100.0 * (change->mean_before / change->mean_after - 1.0);
-}
-
 bool postgres_update_check(struct arena *arena, const struct postgres_options *options,
 	const struct metric *metrics, size_t metric_count, struct error *error)
 {
@@ -57,7 +49,12 @@ static bool bind(const struct query *query, const struct postgres_change *at, st
 {
 	const struct postgres_options *options = query->options;
 	const struct axis *axis = at->series->axis;
-	size_t index = at->change->index, count = 0;
+	const struct change *change = at->change;
+	size_t index = change->index, count = 0;
+	/* How much the old level differs from the new, in percent of the new. */
+	double backward = change->mean_after == 0
+				  ? 0
+				  : 100.0 * (change->mean_before / change->mean_after - 1.0);
 	struct pairs names = postgres_attributes(query->arena, options);
 	struct pair *pairs = arena_array(query->arena, 2 * names.count + 1, sizeof *pairs);
 	for (size_t i = 0; i < names.count; i++) {
@@ -70,8 +67,7 @@ static bool bind(const struct query *query, const struct postgres_change *at, st
 	pairs[count++] = (struct pair){options->time_column, stamp(query, axis, index)};
 	struct bind_values values = {.metric = at->series->name,
 		.named = {pairs, count},
-		.numbers = {change_percent(at->change), backward_percent(at->change),
-			at->change->pvalue}};
+		.numbers = {change_percent(change), backward, change->pvalue}};
 	return bind_update(query->arena, options->update_statement, &values, bound, error);
 }
 

@@ -18,6 +18,8 @@
 #include "agent/base/field.h"
 #include "sources/source.h"
 
+enum { ANSWER_LABELS_MAX = 512 };
+
 struct answer_series {
 	const struct pair *labels; /* sorted by name; texts are in the query's arena */
 	size_t label_count;

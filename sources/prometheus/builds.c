@@ -582,13 +582,6 @@ static int compare_starts(const void *a, const void *b)
 	return order ? order : compare_appearances(a, b);
 }
 
-static bool has_time(const struct times *times, int64_t time)
-{
-	size_t at = times_lower_bound(times->items, times->n, time);
-
-	return at < times->n && times->items[at] == time;
-}
-
 /* Whether the release started after the beginning of the step. At the first evaluation within the
  * step only the grid point there can tell. */
 static bool is_new(const struct builds *builds, const struct timeline *timeline,
@@ -601,8 +594,10 @@ static bool is_new(const struct builds *builds, const struct timeline *timeline,
 		return appearance->start.time > begin + builds->resolution;
 	for (size_t i = 0; i < timeline->member_count; i++) {
 		size_t member = timeline->members[i];
+		const struct times *points = &builds->items[member]->points;
+		size_t at = times_lower_bound(points->items, points->n, begin);
 		if (&releases->items[releases->of[member]] == appearance->release &&
-			has_time(&builds->items[member]->points, begin))
+			at < points->n && points->items[at] == begin)
 			return false;
 	}
 	return true;
@@ -726,37 +721,30 @@ static void find_turns(struct builds *builds, struct timeline *timeline)
 	free(all);
 }
 
-/* NULL at a limit. */
-static const struct timeline *add_timeline(
-	struct builds *builds, const size_t *members, size_t count, const struct buf *key)
-{
-	struct arena *arena = builds->arena;
-	size_t samples = count_samples(builds, members, count);
-	if (samples > SORTED_MAX - builds->sorted)
-		return NULL;
-	builds->sorted += samples;
-	struct timeline *timeline = arena_alloc(arena, sizeof *timeline);
-	timeline->members = arena_array(arena, count, sizeof *members);
-	memcpy(timeline->members, members, count * sizeof *members);
-	timeline->member_count = count;
-	find_turns(builds, timeline);
-	*dict_place(&builds->timelines, arena_strndup(arena, key->data, key->length)) = timeline;
-	return timeline;
-}
-
 /* The timeline of these builds, created if necessary; NULL at a limit. */
 static const struct timeline *find_timeline(
 	struct builds *builds, const size_t *members, size_t count)
 {
+	struct arena *arena = builds->arena;
 	struct buf key = {0};
 	buf_reserve(&key, 0);
 	for (size_t i = 0; i < count; i++)
 		buf_printf(&key, "%zu ", members[i]);
-	const struct timeline *timeline = dict_get(&builds->timelines, key.data);
-	if (!timeline)
-		timeline = add_timeline(builds, members, count, &key);
+	const struct timeline *known = dict_get(&builds->timelines, key.data);
+	size_t samples = known ? 0 : count_samples(builds, members, count);
+	if (!known && samples <= SORTED_MAX - builds->sorted) {
+		struct timeline *timeline = arena_alloc(arena, sizeof *timeline);
+		builds->sorted += samples;
+		timeline->members = arena_array(arena, count, sizeof *members);
+		memcpy(timeline->members, members, count * sizeof *members);
+		timeline->member_count = count;
+		find_turns(builds, timeline);
+		*dict_place(&builds->timelines, arena_strndup(arena, key.data, key.length)) =
+			timeline;
+		known = timeline;
+	}
 	buf_free(&key);
-	return timeline;
+	return known;
 }
 
 const struct timeline *builds_timeline(
@@ -781,23 +769,6 @@ const struct timeline *builds_timeline(
 	return &none;
 }
 
-/* Writes the attribute of each point; returns whether any point has it. */
-static bool fill(const struct builds *builds, const struct timeline *timeline, size_t attribute,
-	const struct axis *axis, const char **values)
-{
-	size_t next = 0;
-	bool known = false;
-	for (size_t i = 0; i < axis->n; i++) {
-		while (next < timeline->turn_count && timeline->turns[next].time <= axis->times[i])
-			next++;
-		if (next > 0)
-			values[i] = builds->items[timeline->turns[next - 1].build]
-					    ->attributes[attribute];
-		known = known || values[i];
-	}
-	return known;
-}
-
 void builds_apply(const struct builds *builds, const struct timeline *timeline, struct axis *axis)
 {
 	axis->deployments = &timeline->deployments;
@@ -805,7 +776,17 @@ void builds_apply(const struct builds *builds, const struct timeline *timeline, 
 		arena_array(builds->arena, builds->point_labels.count, sizeof *axis->columns);
 	for (size_t i = 0; i < builds->point_labels.count && timeline->turn_count > 0; i++) {
 		const char **values = arena_array(builds->arena, axis->n, sizeof *values);
-		if (fill(builds, timeline, i, axis, values))
+		bool known = false;
+		for (size_t k = 0, next = 0; k < axis->n; k++) {
+			while (next < timeline->turn_count &&
+				timeline->turns[next].time <= axis->times[k])
+				next++;
+			if (next > 0)
+				values[k] = builds->items[timeline->turns[next - 1].build]
+						    ->attributes[i];
+			known = known || values[k];
+		}
+		if (known)
 			axis->columns[axis->column_count++] =
 				(struct column){builds->point_labels.items[i].value, values};
 	}

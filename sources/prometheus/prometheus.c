@@ -4,11 +4,13 @@
  * an expression on a grid of its own instead of refusing it, so it is detected and its export is
  * used. With a step it is `query_range` on multiples of the step.
  *
- * Requests are made one after the other: query by query, and in pieces of the range. A piece that
- * is too large for the server or for us is split in halves.
+ * Requests are made one after the other: query by query, and in pieces of the range, whose limits
+ * on a grid are multiples of the step, so that the result does not depend on the time of the
+ * request. A piece that is too large for the server or for us is split in halves.
  */
 #include "sources/prometheus/prometheus.h"
 
+#include <jansson.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,13 +21,22 @@
 #include "sources/prometheus/answer.h"
 #include "sources/prometheus/builds.h"
 #include "sources/prometheus/promql.h"
-#include "sources/prometheus/request.h"
 #include "sources/prometheus/series.h"
+
+enum request_mode { REQUEST_GRID, REQUEST_RAW, REQUEST_EXPORT };
+
+/* The piece [from, to) of the range [begin, end) of one query. Times in ms. */
+struct piece_of_range {
+	enum request_mode how;
+	int64_t begin, end;
+	int64_t step;  /* of the grid on which `begin` and `from` lie */
+	int64_t limit; /* the longest piece */
+	int64_t from, to;
+};
 
 static const struct field prometheus_fields[] = {
 	OPTION_STRING(struct prometheus_options, query, NULL,
-		"PromQL; each returned label set is a metric; %{BRANCH} is the requested branch",
-		.metavar = "PROMQL"),
+		"PromQL; each returned label set is a metric; %{BRANCH} is the requested branch"),
 	OPTION_DURATION(struct prometheus_options, range, NULL, 1000, 315360000e3,
 		"time range to read unless --since is given; default: 365 days, with a step at "
 		"most 11,000 steps"),
@@ -33,23 +44,20 @@ static const struct field prometheus_fields[] = {
 		"step of the query; without it the query is a selector whose raw samples are read "
 		"with their own timestamps"),
 	OPTION_STRING(struct prometheus_options, base_branch, "main",
-		"value of %{BRANCH} without --branch", .metavar = "NAME"),
+		"value of %{BRANCH} without --branch"),
 	OPTION_STRING(struct prometheus_options, commit_label, NULL,
-		"label of a point's commit; not part of the series' name", .metavar = "LABEL"),
+		"label of a point's commit; not part of the series' name"),
 	OPTION_STRING(struct prometheus_options, version_label, NULL,
-		"label of a point's version; not part of the series' name", .metavar = "LABEL"),
+		"label of a point's version; not part of the series' name"),
 	OPTION_LIST(struct prometheus_options, attributes,
 		"further labels that describe points and are shown with a change; not part of the "
-		"series' name",
-		.metavar = "LABELS"),
+		"series' name"),
 	OPTION_STRING(struct prometheus_options, build_info, NULL,
 		"query for build information: each point gets the labels of the build running at "
-		"its time (default: revision and version)",
-		.metavar = "PROMQL"),
+		"its time (default: revision and version)"),
 	OPTION_STRING(struct prometheus_options, deployments, NULL,
 		"instead of build_info: query whose values are deployment times in Unix seconds "
-		"and whose labels name the commit and version",
-		.metavar = "PROMQL"),
+		"and whose labels name the commit and version"),
 	{0},
 };
 
@@ -159,6 +167,107 @@ struct prometheus_request {
 	int halvings;
 };
 
+enum { PIECE_POINTS = 11000 }; /* Prometheus' limit */
+
+static const int64_t year = INT64_C(365) * 24 * 3600 * 1000;
+
+/* Rounds up to a multiple, also before 1970. */
+static int64_t round_up(int64_t value, int64_t step)
+{
+	int64_t rest = value % step;
+	if (rest == 0)
+		return value;
+	return rest > 0 ? value - rest + step : value - rest;
+}
+
+/* The range of the query: from `since`, otherwise from `range` before its end. */
+static bool find_range(const struct query *query, struct piece_of_range *range, struct error *error)
+{
+	const struct prometheus_options *options = query->options;
+	const struct endpoint *endpoint = query->server;
+	int64_t step = options->step, most = endpoint->max_points;
+	int64_t back = options->range;
+	if (back <= 0) /* a year; for a grid at most what one answer can hold */
+		back = step == 0 || step > year / PIECE_POINTS ? year : step * PIECE_POINTS;
+	int64_t end = query->until == WHEN_NEVER ? query->now + 1 : query->until;
+	int64_t begin = query->since == WHEN_ALWAYS ? end - back : query->since;
+	if (begin < 0)
+		begin = 0;
+	if (step > 0) {
+		begin = round_up(begin, step);
+		if (begin < end && most > 0 && (end - 1 - begin) / step >= most)
+			return error_set(error, ERROR_USAGE,
+				"range and step give more points than max_points, %lld: raise "
+				"step",
+				(long long)most);
+	}
+	*range = (struct piece_of_range){
+		.how = step > 0 ? REQUEST_GRID : REQUEST_RAW,
+		.begin = begin,
+		.end = end,
+		.step = step,
+		.limit = step > 0 ? PIECE_POINTS * step : INT64_MAX,
+		.from = begin,
+	};
+	return true;
+}
+
+/* Halves the limit to less than the piece; false if it cannot be shorter. */
+static bool halve(struct piece_of_range *range)
+{
+	int64_t unit = range->how == REQUEST_GRID ? range->step : 1;
+	int64_t half = (range->to - range->from) / unit / 2;
+	if (half == 0)
+		return false;
+	range->limit = half * unit;
+	return true;
+}
+
+/* Seconds with up to three decimals, as the API takes times. */
+static void write_seconds(struct buf *out, const char *name, int64_t ms)
+{
+	buf_printf(out, "&%s=%lld", name, (long long)(ms / 1000));
+	if (ms % 1000)
+		buf_printf(out, ".%03d", (int)(ms % 1000));
+}
+
+/* The request for a piece. Returns its address without the query, for messages. */
+static const char *request_piece(const struct query *query, const struct piece_of_range *range,
+	const char *promql, struct transfer *next)
+{
+	static const char *const paths[] = {
+		[REQUEST_GRID] = "api/v1/query_range",
+		[REQUEST_RAW] = "api/v1/query",
+		[REQUEST_EXPORT] = "api/v1/export",
+	};
+	/* The server should time out before we do, so that it can report why. */
+	const struct endpoint *endpoint = query->server;
+	int64_t timeout = endpoint->timeout - endpoint->timeout / 10;
+	struct buf out = {0};
+	buf_text(&out, range->how == REQUEST_EXPORT ? "match[]=" : "query=");
+	transfer_encode(&out, promql);
+	switch (range->how) {
+	case REQUEST_RAW:
+		if (strchr(promql, '#')) /* ends a comment */
+			transfer_encode(&out, "\n");
+		buf_printf(&out, "%%5B%lldms%%5D", (long long)(range->to - range->from));
+		write_seconds(&out, "time", range->to - 1);
+		break;
+	case REQUEST_GRID:
+		write_seconds(&out, "start", range->from);
+		write_seconds(&out, "end", range->to - range->step);
+		write_seconds(&out, "step", range->step);
+		break;
+	case REQUEST_EXPORT:
+		write_seconds(&out, "start", range->from);
+		write_seconds(&out, "end", range->to - 1);
+		break;
+	}
+	if (range->how != REQUEST_EXPORT)
+		buf_printf(&out, "&timeout=%lldms", (long long)timeout);
+	return http_ask(query, paths[range->how], &out, next);
+}
+
 static bool fill_query(struct query *query, const char *text, const char **out, struct error *error)
 {
 	const struct prometheus_options *options = query->options;
@@ -253,8 +362,11 @@ static bool ask(struct query *query, struct prometheus_request *request, struct 
 	struct piece_of_range *range = &request->range;
 	if (!find_query(query, request, error))
 		return false;
-	request_next(range);
-	request->address = request_request(query, range, request->query, next);
+	range->to =
+		range->end - range->from > range->limit ? range->from + range->limit : range->end;
+	if (range->how == REQUEST_GRID)
+		range->to = range->from + round_up(range->to - range->from, range->step);
+	request->address = request_piece(query, range, request->query, next);
 	prometheus_set_expect(request->set,
 		query->metric_count && request->stage == AT_METRICS ? &query->metrics[request->at]
 								    : NULL,
@@ -278,7 +390,7 @@ static bool split_piece(
 	if (request->stage == AT_STARTS || (request->stage == AT_SEEN && timeout) ||
 		!refusal_too_much(reply, message) ||
 		request->halvings >= (timeout ? HALVINGS_AFTER_TIMEOUTS : HALVINGS_MAX) ||
-		!request_halve(&request->range))
+		!halve(&request->range))
 		return false;
 	request->halvings++;
 	request->range.to = request->range.from; /* nothing of it was received */
@@ -570,7 +682,19 @@ static bool start(struct query *query, struct error *error)
 	if (builds && !query->listing)
 		request->builds = builds_new(query->arena, request->point_labels, options->step,
 			options->deployments != NULL);
-	return request_range(query, &request->range, error) && find_query(query, request, error);
+	return find_range(query, &request->range, error) && find_query(query, request, error);
+}
+
+/* Prometheus, Thanos and Mimir report their revision and more; VictoriaMetrics only a version, or
+ * nothing. */
+static bool is_victoria(const char *text, size_t length)
+{
+	json_t *answer = json_loadb(text, length, 0, NULL);
+	const json_t *data = json_object_get(answer, "data");
+	size_t known = json_object_get(data, "version") ? 1 : 0;
+	bool victoria = json_is_object(data) && json_object_size(data) == known;
+	json_decref(answer);
+	return victoria;
 }
 
 /* Old servers and proxies do not support this request. Any other failure is no evidence about the
@@ -590,7 +714,7 @@ static enum step learn_flavor(struct query *query, struct prometheus_request *re
 					"queries are allowed there, set flavor"
 				      : NULL,
 			error);
-	bool victoria = status == 200 && request_is_victoria(reply->body, reply->length);
+	bool victoria = status == 200 && is_victoria(reply->body, reply->length);
 	if (victoria)
 		request->range.how = REQUEST_EXPORT;
 	if (query->server_flavor)
@@ -615,7 +739,8 @@ static enum step first_request(struct query *query, struct transfer *next, struc
 		request->range.how = REQUEST_EXPORT;
 	if (request->range.how == REQUEST_RAW && flavor == FLAVOR_AUTO) {
 		request->stage = AT_FLAVOR;
-		request->address = request_flavor(query, next);
+		request->address =
+			http_ask(query, "api/v1/status/buildinfo", &(struct buf){0}, next);
 		return STEP_TRANSFER;
 	}
 	return ask(query, request, next, error) ? STEP_TRANSFER : STEP_FAILED;

@@ -14,7 +14,6 @@
 #include "agent/base/buf.h"
 #include "agent/base/dict.h"
 #include "agent/base/order.h"
-#include "sources/prometheus/json.h"
 
 enum { SERIES_MAX = 100000, POINTS_MAX = 20000000, RECENT_AXES = 8 };
 
@@ -234,7 +233,7 @@ static struct collected_series *found_add(struct prometheus_set *set, struct fam
 static struct collected_series *find(struct prometheus_set *set, const struct answer_series *series)
 {
 	struct family *family = family_of(set, series);
-	struct pair labels[PARSE_LABELS_MAX];
+	struct pair labels[ANSWER_LABELS_MAX];
 	struct buf key = {0};
 	size_t count = naming_labels(set, series, labels);
 	buf_printf(&key, "%" PRIxPTR " ", (uintptr_t)family);

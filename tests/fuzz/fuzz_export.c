@@ -14,7 +14,6 @@
 
 #include "agent/base/number.h"
 #include "sources/prometheus/answer.h"
-#include "sources/prometheus/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -160,7 +159,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool ours = export_read(&query, text, size, take, &check, &answer, &error);
 	require(!lines || ours == fits, "what is an answer");
 	require(!fits || !next_line(&check), "how many series there are");
-	(void)request_is_victoria(text, size);
 	json_decref(lines);
 	arena_free(arena);
 	free(text);
