@@ -7,14 +7,16 @@
 
 #include "agent/analysis/analysis.h"
 #include "agent/analysis/compare.h"
+#include "agent/base/when.h"
 #include "agent/commands/annotations.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/environment_report.h"
 #include "agent/commands/gate.h"
 #include "agent/commands/gather.h"
-#include "agent/commands/notify.h"
 #include "agent/commands/plot.h"
+#include "agent/commands/post.h"
+#include "agent/decide/group.h"
 #include "agent/notify/announce.h"
 #include "agent/report/record_plot.h"
 #include "agent/report/report.h"
@@ -27,13 +29,6 @@
  * test its update, not its report.
  */
 
-/* The result of one test's update. A zeroed struct: no update. */
-struct update {
-	bool done, failed;
-	size_t changes, rows;
-	struct error error;
-};
-
 /* Whether the test can be updated. */
 static bool update_applies(const struct test *test)
 {
@@ -45,60 +40,209 @@ static bool update_applies(const struct test *test)
 static bool update_check(const struct command_context *ask, struct error *error)
 {
 	size_t count = 0;
+
 	for (size_t i = 0; i < ask->count; i++) {
 		const struct test *test = ask->tests[i];
+
 		if (!update_applies(test) || test->unsupported)
 			continue;
 		count++;
-		struct arena *arena = arena_new();
-		bool fine = postgres_update_check(
-			arena, test->options, test->metrics, test->metric_count, error);
-		arena_free(arena);
-		if (!fine)
+		if (!postgres_update_check(ask->cli->arena, test->options, test->metrics,
+			    test->metric_count, error))
 			return error_prefix(error, "--update-postgres: test \"%s\": ", test->name);
 	}
 	if (count == 0)
 		return error_set(error, ERROR_USAGE,
 			"--update-postgres: none of the tests is of type postgres");
-	for (size_t i = 0; i < ask->count && count < ask->count; i++)
+	for (size_t i = 0; i < ask->count; i++)
 		if (!update_applies(ask->tests[i]))
 			log_event(LEVEL_WARN, "skipped: test is not of type postgres",
 				LOG_TEXT("test", ask->tests[i]->name));
 	return true;
 }
 
+/* The result of a test's work, and of its update. */
+struct analyzed {
+	struct analysis analysis;
+	bool updated;
+	struct error error; /* of the update; ERROR_NONE: it was done */
+	size_t changes, rows;
+};
+
 /* Writes the changes of one test. Blocks. */
-static void update_run(struct query *query, const struct analysis *analysis, struct update *out)
+static void update_run(struct task *task)
 {
+	struct analyzed *analyzed = task->result;
+	const struct analysis *analysis = &analyzed->analysis;
+	struct postgres_change *changes = NULL;
 	size_t count = 0;
-	for (size_t s = 0; s < analysis->data->count; s++)
-		count += analysis->findings[s].count;
-	struct postgres_change *changes = arena_array(query->arena, count, sizeof *changes);
-	*out = (struct update){.done = true, .changes = count};
-	count = 0;
+
 	for (size_t s = 0; s < analysis->data->count; s++) {
 		const struct findings *findings = &analysis->findings[s];
-		for (size_t i = 0; i < findings->count; i++)
+
+		for (size_t i = 0; i < findings->count; i++) {
+			changes = arena_grow(task->query.arena, changes, count, sizeof *changes);
 			changes[count++] =
 				(struct postgres_change){findings->series, &findings->changes[i]};
+		}
 	}
-	out->failed = !postgres_update(query, changes, count, &out->rows, &out->error);
+	analyzed->updated = true;
+	analyzed->changes = count;
+	if (postgres_update(&task->query, changes, count, &analyzed->rows, &analyzed->error))
+		analyzed->error.kind = ERROR_NONE;
 }
 
-/* Logs the result; false if it failed. */
-static bool update_log(const struct test *test, const struct update *update)
+/* Logs the result of the update, and returns its exit code. */
+static int update_log(const struct test *test, struct analyzed *analyzed)
 {
-	if (!update->done)
-		return true;
-	if (update->failed) {
-		struct error error = update->error;
-		(void)error_prefix(&error, "test \"%s\": not updated: ", test->name);
-		fprintf(stderr, "hunter-c: %s\n", error.text);
-		return false;
+	if (analyzed->error.kind != ERROR_NONE) {
+		(void)error_prefix(&analyzed->error, "test \"%s\": not updated: ", test->name);
+		return cli_fail(&analyzed->error);
 	}
-	log_event(LEVEL_INFO, "updated", LOG_TEXT("test", test->name),
-		LOG_INT("changes", update->changes), LOG_INT("rows", update->rows));
-	return true;
+	if (analyzed->updated)
+		log_event(LEVEL_INFO, "updated", LOG_TEXT("test", test->name),
+			LOG_INT("changes", analyzed->changes), LOG_INT("rows", analyzed->rows));
+	return EXIT_NOTHING;
+}
+
+/*
+ * `analyze --notify-slack`: posts the change points of the tests in one message to Slack channels,
+ * for use from a timer instead of the agent.
+ *
+ * No state is kept: each run posts what it finds. With --cph-report-since a weekly report covers
+ * the last week only, though more is analyzed. Each channel gets the message separately.
+ */
+
+struct notify_flags {
+	struct strings notify_slack;
+	const char *cph_report_since;
+};
+
+static const struct field notify_fields[] = {
+	OPTION_LIST(struct notify_flags, notify_slack, "post the changes to these Slack channels",
+		.flags = FIELD_MANY, .metavar = "CHANNEL..."),
+	OPTION_STRING(struct notify_flags, cph_report_since, NULL,
+		"post only changes since this time", .metavar = "DATE"),
+	{0},
+};
+
+struct notify {
+	struct arena *arena;
+	const struct config *config;
+	const struct receiver *receiver; /* NULL: nothing is posted */
+	struct strings channels;
+	int64_t since, now; /* ms */
+	struct change_record *records;
+	size_t count, tests;
+};
+
+/* Without channels nothing is posted. ERROR_USAGE: no usable Slack configuration, or an invalid
+ * date. */
+static bool notify_prepare(struct notify *notify, const struct notify_flags *flags,
+	const struct config *config, const struct cli *cli, struct error *error)
+{
+	const char *slack = slack_notifier.plugin.name;
+	const struct receiver *receiver = NULL;
+
+	*notify = (struct notify){.arena = cli->arena,
+		.config = config,
+		.channels = flags->notify_slack,
+		.since = WHEN_ALWAYS,
+		.now = cli->now};
+	if (flags->cph_report_since &&
+		!when_parse(flags->cph_report_since, cli->now, &notify->since, error))
+		return error_prefix(error, "--cph-report-since: ");
+	if (flags->notify_slack.count == 0)
+		return true;
+	for (size_t i = 0; i < config->receiver_count && !receiver; i++)
+		if (strcmp(config->receivers[i].notifier->name, slack) == 0)
+			receiver = &config->receivers[i];
+	for (size_t i = 0; i < config->idle_count && !receiver; i++)
+		if (strcmp(config->idle[i].notifier->name, slack) == 0)
+			receiver = &config->idle[i];
+	if (!receiver)
+		return error_set(error, ERROR_USAGE, "--notify-slack: %s",
+			config->missing ? config->missing
+					: "the configuration has no section slack");
+	notify->receiver = receiver;
+	return slack_notifier.accepts_destination(receiver->options, error) ||
+	       error_prefix(error, "--notify-slack: ");
+}
+
+/* Copies the changes of a test. */
+static void notify_add(struct notify *notify, const struct analysis *analysis)
+{
+	const struct test *test = analysis->test;
+
+	notify->tests++;
+	for (size_t i = 0; i < analysis->data->count && notify->receiver; i++) {
+		const struct findings *findings = &analysis->findings[i];
+		const struct series *series = findings->series;
+
+		for (size_t j = 0; j < findings->count; j++) {
+			const struct change *change = &findings->changes[j];
+			struct change_record *record;
+
+			if (series->axis->times[change->index] < notify->since ||
+				change_accepted(findings, change))
+				continue;
+			notify->records = arena_grow(notify->arena, notify->records, notify->count,
+				sizeof *notify->records);
+			record = &notify->records[notify->count++];
+			*record = (struct change_record){
+				.item = announce_change(notify->arena, test->name,
+					test->environment, series, change),
+				.series = arena_strdup(notify->arena, series->identity)};
+			findings_basis(notify->arena, findings, change, &record->item);
+			record->item.id = (int64_t)notify->count;
+			announce_links(notify->arena, notify->config, record);
+		}
+	}
+}
+
+/* The changes by time, test, worst first. */
+static struct message message_of(const struct notify *notify)
+{
+	struct arena *arena = notify->arena;
+	struct announcement *items = arena_array(arena, notify->count, sizeof *items);
+	const struct change_record **records = arena_array(arena, notify->count, sizeof *records);
+	struct notice *notice;
+	char when[WHEN_TEXT];
+
+	for (size_t i = 0; i < notify->count; i++)
+		records[i] = &notify->records[i];
+	group_sort(records, notify->count);
+	for (size_t i = 0; i < notify->count; i++)
+		items[i] = records[i]->item;
+	if (notify->count > 0)
+		return (struct message){.items = items, .count = notify->count};
+	notice = arena_alloc(arena, sizeof *notice);
+	*notice = (struct notice){.subject = "hunter-c did not detect any change points",
+		.time = notify->now,
+		.recovered = true};
+	notice->text = arena_printf(arena, "%zu test%s analyzed%s%s", notify->tests,
+		cli_plural(notify->tests), notify->since == WHEN_ALWAYS ? "" : ", since ",
+		notify->since == WHEN_ALWAYS ? "" : when_format(notify->since, when));
+	return (struct message){.kind = MESSAGE_NOTICE, .notice = notice};
+}
+
+/* Posts to all channels and reports failures on stderr: EXIT_DATA or EXIT_USAGE then. */
+static int notify_send(const struct notify *notify)
+{
+	size_t count = notify->receiver ? notify->channels.count : 0;
+	struct post *posts = arena_array(notify->arena, count, sizeof *posts);
+	const struct message message = message_of(notify);
+	int code = EXIT_NOTHING;
+
+	for (size_t i = 0; i < count; i++)
+		posts[i] = (struct post){.receiver = notify->receiver,
+			.destination = notify->channels.items[i],
+			.message = &message};
+	post_all(posts, count, notify->arena, notify->now);
+	for (size_t i = 0; i < count; i++)
+		if (posts[i].error.kind != ERROR_NONE)
+			code = exit_stronger(code, cli_fail(&posts[i].error));
+	return code;
 }
 
 struct output_flags {
@@ -143,17 +287,11 @@ struct analyze {
 	struct command_context ask;
 	struct report report;
 	struct gate *gate;
-	struct notify *notify;           /* or NULL */
+	struct notify notify;
 	struct annotations *annotations; /* or NULL */
 	bool update, fail_on_regression, regressed, plot;
 	int code; /* of the updates, and of tests without data */
 	struct environment_report environments;
-};
-
-/* The result of a test's work. */
-struct analyzed {
-	struct analysis analysis;
-	struct update update;
 };
 
 static bool work(struct task *task, struct scratch *scratch, struct error *error)
@@ -170,12 +308,6 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	return true;
 }
 
-static void settle(struct task *task)
-{
-	struct analyzed *analyzed = task->result;
-	update_run(&task->query, &analyzed->analysis, &analyzed->update);
-}
-
 static void prepare(void *context, struct task *task)
 {
 	struct analyze *analyze = context;
@@ -183,7 +315,7 @@ static void prepare(void *context, struct task *task)
 	task->result = &analyze->ask; /* input of `work`, which replaces it by its own result */
 	task->work = work;
 	if (analyze->update && update_applies(task->test))
-		task->settle = settle;
+		task->settle = update_run;
 }
 
 /* An attribute of --attrs that no point can have is probably a typo. */
@@ -201,45 +333,39 @@ static void warn_unknown_attributes(const struct report *report, const struct an
 	}
 }
 
-static size_t count_values(const struct series *series)
+/* Missing data must not be taken for a good result. Fails if nothing was measured, and, for a gate,
+ * if that is too little. */
+static void judge(struct analyze *analyze, const struct task *task, const struct analysis *analysis)
 {
-	size_t count = 0;
-	for (size_t i = 0; i < series->axis->n; i++)
-		count += isfinite(series->values[i]) ? 1 : 0;
-	return count;
-}
-
-/* Fails if nothing was measured, and, for a gate, if that is too little. */
-static bool has_enough(const struct analyze *analyze, const struct task *task,
-	const struct dataset *data, struct error *error)
-{
+	const struct dataset *data = analysis->data;
 	const char *branch = task->query.branch;
 	struct gate_lacks lacks = {.arena = task->query.arena};
+	struct error error;
 	size_t total = 0;
+
 	for (size_t s = 0; s < data->count; s++) {
-		size_t count = count_values(&data->series[s]);
+		const struct series *series = &data->series[s];
+		size_t count = 0;
+
+		for (size_t i = 0; i < series->axis->n; i++)
+			count += isfinite(series->values[i]) ? 1 : 0;
 		total += count;
-		gate_lack(&lacks, &data->series[s],
+		gate_lack(&lacks, series,
 			count >= COMPARE_LEAST + 2 ? NULL
 						   : arena_printf(lacks.arena, "%zu point%s", count,
 							     cli_plural(count)));
 	}
-	if (total == 0)
-		return error_set(error, ERROR_DATA,
-			"test \"%s\": no data in the selected range%s%s%s", task->test->name,
-			branch ? " on branch \"" : "", branch ? branch : "", branch ? "\"" : "");
-	return analyze->ask.otava || !analyze->fail_on_regression ||
-	       gate_has_enough(&lacks, task->test, error);
-}
-
-/* Missing data must not be taken for a good result. */
-static void judge(struct analyze *analyze, const struct task *task, const struct analysis *analysis)
-{
-	struct error error;
 	analyze->regressed = analyze->regressed || analysis_has_regression(analysis);
-	if ((analyze->fail_on_regression || !analyze->ask.otava) &&
-		!has_enough(analyze, task, analysis->data, &error))
-		analyze->code = exit_stronger(analyze->code, cli_fail(&error));
+	if (!analyze->fail_on_regression && analyze->ask.otava)
+		return;
+	if (total == 0)
+		error_set(&error, ERROR_DATA, "test \"%s\": no data in the selected range%s%s%s",
+			task->test->name, branch ? " on branch \"" : "", branch ? branch : "",
+			branch ? "\"" : "");
+	else if (analyze->ask.otava || !analyze->fail_on_regression ||
+		 gate_has_enough(&lacks, task->test, &error))
+		return;
+	analyze->code = exit_stronger(analyze->code, cli_fail(&error));
 }
 
 /* Below the table. */
@@ -285,7 +411,7 @@ static void ready(void *context, struct task *const *tasks)
 		report_failure(&analyze->report, task->test->name, task->error.text);
 		return;
 	}
-	const struct analyzed *analyzed = task->result;
+	struct analyzed *analyzed = task->result;
 	const struct analysis *analysis = &analyzed->analysis;
 	warn_unknown_attributes(&analyze->report, analysis);
 	gate_judge(analyze->gate, task->query.arena, task->query.branch, analysis);
@@ -293,12 +419,10 @@ static void ready(void *context, struct task *const *tasks)
 	if (analyze->plot)
 		draw(analyze, analysis, task->query.arena);
 	environment_report_add(&analyze->environments, analysis);
-	notify_add(analyze->notify, analysis);
+	notify_add(&analyze->notify, analysis);
 	annotations_add(analyze->annotations, analysis, task->query.branch);
 	judge(analyze, task, analysis);
-	if (!update_log(task->test, &analyzed->update))
-		analyze->code =
-			exit_stronger(analyze->code, exit_code(analyzed->update.error.kind));
+	analyze->code = exit_stronger(analyze->code, update_log(task->test, analyzed));
 }
 
 static int run(struct cli *cli)
@@ -316,17 +440,12 @@ static int run(struct cli *cli)
 		options->output.plot && !analyze.ask.otava && options->output.output == REPORT_TEXT;
 	if (analyze.update && !update_check(&analyze.ask, &error))
 		return cli_fail(&error);
-	analyze.gate = gate_new(&options->gate, &analyze.ask, &error);
-	if (analyze.gate)
-		analyze.notify = notify_new(&options->notify, analyze.ask.config, cli, &error);
-	if (error.kind == ERROR_NONE && options->output.update_grafana)
-		analyze.annotations =
-			annotations_new(analyze.ask.config, "--update-grafana", cli, &error);
-	if (error.kind != ERROR_NONE) {
-		notify_free(analyze.notify);
-		gate_free(analyze.gate);
+	if (!notify_prepare(&analyze.notify, &options->notify, analyze.ask.config, cli, &error) ||
+		(options->output.update_grafana &&
+			!(analyze.annotations = annotations_new(
+				  analyze.ask.config, "--update-grafana", cli, &error))) ||
+		!(analyze.gate = gate_new(&options->gate, &analyze.ask, &error)))
 		return cli_fail(&error);
-	}
 	analyze.report = (struct report){.out = cli->out,
 		.output = options->output.output,
 		.otava = analyze.ask.otava,
@@ -350,14 +469,11 @@ static int run(struct cli *cli)
 	report_end(&analyze.report);
 	if (analyze.report.output != REPORT_JSON && analyze.report.output != REPORT_CSV)
 		gate_print(analyze.report.accepted, cli->out);
-	gate_free(analyze.gate);
 	gather_print_failed(&gather);
-	if (ran && analyze.notify)
-		analyze.code = exit_stronger(analyze.code, notify_send(analyze.notify));
+	if (ran)
+		analyze.code = exit_stronger(analyze.code, notify_send(&analyze.notify));
 	if (ran && analyze.annotations)
 		analyze.code = exit_stronger(analyze.code, annotations_send(analyze.annotations));
-	annotations_free(analyze.annotations);
-	notify_free(analyze.notify);
 	if (!ran)
 		return cli_fail(&error);
 	gather.code = exit_stronger(gather.code, analyze.code);

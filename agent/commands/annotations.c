@@ -30,7 +30,6 @@ struct annotations {
 	int64_t now; /* ms */
 	struct planned *first, **last;
 	/* While sending. */
-	bool failed;
 	struct error error;
 	struct grafana_result result;
 };
@@ -39,17 +38,18 @@ struct annotations {
 static const struct receiver *find_grafana(const struct config *config)
 {
 	const char *kind = grafana_notifier.plugin.name;
+	const struct receiver *found = NULL;
 
-	for (size_t i = 0; i < config->idle_count; i++)
-		if (strcmp(config->idle[i].name, kind) == 0)
-			return &config->idle[i];
+	for (size_t i = config->receiver_count; i > 0; i--)
+		if (strcmp(config->receivers[i - 1].notifier->name, kind) == 0)
+			found = &config->receivers[i - 1];
 	for (size_t i = 0; i < config->receiver_count; i++)
 		if (strcmp(config->receivers[i].name, kind) == 0)
-			return &config->receivers[i];
-	for (size_t i = 0; i < config->receiver_count; i++)
-		if (strcmp(config->receivers[i].notifier->name, kind) == 0)
-			return &config->receivers[i];
-	return NULL;
+			found = &config->receivers[i];
+	for (size_t i = 0; i < config->idle_count; i++)
+		if (strcmp(config->idle[i].name, kind) == 0)
+			found = &config->idle[i];
+	return found;
 }
 
 struct annotations *annotations_new(
@@ -58,35 +58,23 @@ struct annotations *annotations_new(
 	const struct receiver *receiver = find_grafana(config);
 	struct annotations *annotations;
 
-	if (!receiver) {
+	error->kind = ERROR_NONE;
+	if (!receiver)
 		error_set(error, ERROR_USAGE, "%s: %s", option,
 			config->missing ? config->missing
 					: "the configuration has no section grafana");
-		return NULL;
-	}
-	if (receiver->unset) {
+	else if (receiver->unset)
 		error_set(error, ERROR_USAGE, "%s: grafana: ${%.80s} is not set", option,
 			receiver->unset);
-		return NULL;
-	}
-	if (!grafana_notifier.plugin.check(receiver->options, error)) {
+	else if (!grafana_notifier.plugin.check(receiver->options, error))
 		(void)error_prefix(error, "%s: grafana: ", option);
+	if (error->kind != ERROR_NONE)
 		return NULL;
-	}
-	error->kind = ERROR_NONE;
-	annotations = memory_new(1, sizeof *annotations);
+	annotations = arena_alloc(cli->arena, sizeof *annotations);
 	*annotations = (struct annotations){
-		.arena = arena_new(), .config = config, .receiver = receiver, .now = cli->now};
+		.arena = cli->arena, .config = config, .receiver = receiver, .now = cli->now};
 	annotations->last = &annotations->first;
 	return annotations;
-}
-
-void annotations_free(struct annotations *annotations)
-{
-	if (!annotations)
-		return;
-	arena_free(annotations->arena);
-	free(annotations);
 }
 
 /* A change with its links and tags. */
@@ -105,78 +93,51 @@ static struct announcement item_of(struct annotations *annotations, const struct
 	return record.item;
 }
 
-/* False if there are no points. */
-static bool set_range(const struct dataset *data, struct grafana_job *job)
-{
-	job->from = INT64_MAX;
-	job->to = INT64_MIN;
-	for (size_t i = 0; i < data->count; i++) {
-		const struct axis *axis = data->series[i].axis;
-
-		if (axis->n == 0)
-			continue;
-		job->from = axis->times[0] < job->from ? axis->times[0] : job->from;
-		job->to = axis->times[axis->n - 1] > job->to ? axis->times[axis->n - 1] : job->to;
-	}
-	return job->from <= job->to;
-}
-
 void annotations_add(
 	struct annotations *annotations, const struct analysis *analysis, const char *branch)
 {
-	struct planned *planned;
+	const struct dataset *data = analysis->data;
+	struct grafana_job job = {.test = analysis->test->name, .from = INT64_MAX, .to = INT64_MIN};
 	struct announcement *items;
+	struct planned *planned;
 	size_t count = 0;
 
-	if (!annotations)
-		return;
-	for (size_t i = 0; i < analysis->data->count; i++)
+	for (size_t i = 0; annotations && i < data->count; i++) {
+		const struct axis *axis = data->series[i].axis;
+
 		count += analysis->findings[i].count;
-	planned = arena_alloc(annotations->arena, sizeof *planned);
-	items = arena_array(annotations->arena, count + 1, sizeof *items);
-	if (!set_range(analysis->data, &planned->job))
+		if (axis->n > 0) {
+			job.from = axis->times[0] < job.from ? axis->times[0] : job.from;
+			job.to = axis->times[axis->n - 1] > job.to ? axis->times[axis->n - 1]
+								   : job.to;
+		}
+	}
+	if (job.from > job.to) /* no points */
 		return;
-	planned->job.test = analysis->test->name;
-	planned->job.items = items;
-	for (size_t i = 0; i < analysis->data->count; i++)
+	job.items = items = arena_array(annotations->arena, count + 1, sizeof *items);
+	for (size_t i = 0; i < data->count; i++)
 		for (size_t j = 0; j < analysis->findings[i].count; j++)
-			items[planned->job.count++] = item_of(annotations, analysis,
-				&analysis->findings[i], &analysis->findings[i].changes[j], branch);
+			items[job.count++] = item_of(annotations, analysis, &analysis->findings[i],
+				&analysis->findings[i].changes[j], branch);
+	planned = arena_alloc(annotations->arena, sizeof *planned);
+	planned->job = job;
 	*annotations->last = planned;
 	annotations->last = &planned->next;
-}
-
-static void failed(struct post *post, const struct error *error)
-{
-	struct annotations *annotations = post->context;
-
-	annotations->failed = true;
-	annotations->error = *error;
 }
 
 /* Does the job; false with annotations->error. */
 static bool do_job(struct annotations *annotations, const struct grafana_job *job)
 {
 	struct buf payload = {0};
-	struct post post = {.arena = annotations->arena,
-		.receiver = annotations->receiver,
-		.destination = "",
-		.now = annotations->now,
-		.failed = failed,
-		.context = annotations,
-		.key = ""};
+	struct post post = {.receiver = annotations->receiver, .destination = "", .key = ""};
 
 	grafana_put_job(&payload, annotations->receiver->options, job);
 	post.payload = payload.data;
-	post.engine = engine_new(&(struct engine_options){.jobs = 1}, &annotations->error);
-	annotations->failed = !post.engine;
-	if (post.engine) {
-		post_begin(&post);
-		(void)engine_run(post.engine);
-		(void)engine_free(post.engine);
-	}
+	post_all(&post, 1, annotations->arena, annotations->now);
 	buf_free(&payload);
-	return !annotations->failed && grafana_read_receipt(post.receipt, &annotations->result);
+	annotations->error = post.error;
+	return post.error.kind == ERROR_NONE &&
+	       grafana_read_receipt(post.receipt, &annotations->result);
 }
 
 static int fail(struct annotations *annotations, const char *test)
@@ -281,7 +242,6 @@ static int run(struct cli *cli)
 	for (size_t i = 0; annotations && i < count; i++)
 		code = exit_stronger(
 			code, remove_of(annotations, tests[i]->name, options->force, cli));
-	annotations_free(annotations);
 	return code;
 }
 

@@ -10,10 +10,10 @@
 
 struct annotations;
 
-/* ERROR_USAGE: no usable section grafana. `option`: the option that requires it, for errors. */
+/* Lives as long as the command. ERROR_USAGE: no usable section grafana. `option`: the option that
+ * requires it, for errors. */
 struct annotations *annotations_new(const struct config *config, const char *option,
 	const struct cli *cli, struct error *error);
-void annotations_free(struct annotations *annotations);
 
 /* Adds a test that was analyzed; copies it. `annotations` may be NULL. */
 void annotations_add(

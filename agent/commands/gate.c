@@ -6,11 +6,12 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/when.h"
+#include "agent/commands/records.h"
 #include "agent/commands/state_file.h"
-#include "agent/commands/triage_list.h"
 #include "agent/decide/gate.h"
 #include "agent/monitor/news.h"
 #include "agent/notify/announce.h"
+#include "agent/store/store.h"
 
 const struct field gate_fields[] = {
 	OPTION_LIST(struct gate_flags, known_changes,
@@ -32,61 +33,166 @@ const struct field gate_fields[] = {
 
 struct gate {
 	const struct config *config;
-	struct triage_list *triaged; /* or NULL */
+	struct record_rows triaged; /* by test */
+	struct dict tests;          /* of its first record, the index + 1 */
 	int64_t now;
 	bool off;    /* no change is accepted */
 	bool strict; /* none is accepted */
 	bool *told;  /* by entry: that it has expired */
 };
 
+/* The triaged changes of tests, and then the other changes of these tests, from a state file or a
+ * running agent. */
+struct reading {
+	struct arena *arena;
+	struct agent_api *api; /* or NULL: from the state */
+	const char *state;
+	struct change_record *records;
+	size_t count;
+};
+
+static void add_record(struct reading *reading, const struct change_record *record)
+{
+	reading->records = arena_grow(
+		reading->arena, reading->records, reading->count, sizeof *reading->records);
+	reading->records[reading->count++] = *record;
+}
+
+/* Of these tests; `triage`: only in these states. */
+static bool list_state(
+	struct reading *reading, const struct strings *tests, unsigned triage, struct error *error)
+{
+	struct store_list *list = store_list_new(NULL, NULL);
+	bool read;
+
+	list->filter = (struct change_filter){.names = *tests, .triage = triage};
+	read = tests->count == 0 || store_tx(reading->state, STORE_READ, &list->call, error);
+	for (size_t i = 0; read && i < list->records.count; i++)
+		add_record(reading, &list->records.items[i]);
+	arena_join(reading->arena, list->call.arena);
+	return read;
+}
+
+static bool take_page(void *context, json_t *page, bool *wanted)
+{
+	struct reading *reading = context;
+	struct change_record record;
+
+	*wanted = true;
+	for (size_t i = 0; i < json_array_size(page); i++) {
+		if (!record_read(reading->arena, json_array_get(page, i), &record))
+			return false;
+		add_record(reading, &record);
+	}
+	return true;
+}
+
+static bool list_agent(
+	struct reading *reading, const char *name, const char *value, struct error *error)
+{
+	const struct pair pair = {name, value};
+	bool more;
+
+	return agent_api_changes(
+		reading->api, &(struct pairs){&pair, 1}, take_page, reading, &more, error);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct change_record *left = a, *right = b;
+	int order = strcmp(left->item.test, right->item.test);
+
+	return order != 0 ? order
+			  : (left->item.id > right->item.id) - (left->item.id < right->item.id);
+}
+
+/* Two steps: first the triaged changes, which are few; then, to match them reliably, all changes of
+ * their tests. */
+static bool read_triaged(struct reading *reading, const struct strings *tests, struct error *error)
+{
+	const unsigned triaged = (1 << TRIAGE_STATES) - (1 << (TRIAGE_OPEN + 1));
+	struct dict names = {.arena = reading->arena};
+	const char **items = arena_array(reading->arena, tests->count, sizeof *items);
+	struct strings some = {items, 0};
+	struct buf states = {0};
+	bool read;
+
+	for (int state = TRIAGE_OPEN + 1; state < TRIAGE_STATES; state++)
+		buf_printf(
+			&states, "%s%s", states.length > 0 ? "," : "", triage_state_names[state]);
+	read = reading->api ? list_agent(reading, "triage", states.data, error)
+			    : list_state(reading, tests, triaged, error);
+	buf_free(&states);
+	for (size_t i = 0; i < reading->count; i++)
+		*dict_place(&names, reading->records[i].item.test) = reading;
+	for (size_t i = 0; i < tests->count; i++)
+		if (dict_get(&names, tests->items[i]))
+			items[some.count++] = tests->items[i];
+	reading->records = NULL;
+	reading->count = 0;
+	if (read && !reading->api)
+		read = list_state(reading, &some, 0, error);
+	for (size_t i = 0; read && reading->api && i < some.count; i++)
+		read = list_agent(reading, "test", some.items[i], error);
+	if (read && reading->count > 0)
+		qsort(reading->records, reading->count, sizeof *reading->records, compare);
+	return read || error_prefix(error, reading->api ? "--agent: " : "--state: ");
+}
+
 bool gate_read(const struct gate_flags *flags, const struct test *const *tests, size_t count,
-	struct arena *arena, struct triage_list **out, struct error *error)
+	struct arena *arena, struct record_rows *out, struct error *error)
 {
 	const char **names = arena_array(arena, count, sizeof *names);
 	const struct strings list = {names, count};
 	const struct state_flags asked = {.state_file = flags->state, .agent = flags->agent};
-	struct agent_api *api = NULL;
-	bool agent;
+	struct reading reading = {.arena = arena, .state = flags->state};
+	bool agent, read;
 
+	*out = (struct record_rows){0};
 	if (!state_of_agent(&asked, &agent, error))
 		return false;
 	if (!agent && !flags->state)
 		return true;
 	for (size_t i = 0; i < count; i++)
 		names[i] = tests[i]->name;
-	if (agent && !(api = agent_api_new(&flags->agent, NULL, error)))
+	if (agent && !(reading.api = agent_api_new(&flags->agent, NULL, error)))
 		return false;
-	*out = triage_list_read(flags->state, api, &list, error);
-	agent_api_free(api);
-	return *out != NULL;
+	read = read_triaged(&reading, &list, error);
+	agent_api_free(reading.api);
+	*out = (struct record_rows){reading.records, reading.count};
+	return read;
 }
 
 struct gate *gate_new(
 	const struct gate_flags *flags, const struct command_context *context, struct error *error)
 {
 	const struct config *config = context->config;
-	struct gate *gate = memory_new(1, sizeof *gate);
+	struct arena *arena = context->cli->arena;
+	struct gate *gate = arena_alloc(arena, sizeof *gate);
 
 	*gate = (struct gate){.config = config,
+		.tests = {.arena = arena},
 		.now = context->cli->now,
 		.off = context->otava,
-		.strict = flags->strict};
-	gate->told = memory_new(config->known_change_count + 1, sizeof *gate->told);
-	if (gate->off || gate->strict ||
-		gate_read(flags, context->tests, context->count, context->cli->arena,
-			&gate->triaged, error))
-		return gate;
-	gate_free(gate);
-	return NULL;
+		.strict = flags->strict,
+		.told = arena_array(arena, config->known_change_count, sizeof *gate->told)};
+	if (!gate->off && !gate->strict &&
+		!gate_read(flags, context->tests, context->count, arena, &gate->triaged, error))
+		return NULL;
+	for (size_t i = gate->triaged.count; i > 0; i--)
+		*dict_place(&gate->tests, gate->triaged.items[i - 1].item.test) = (const void *)i;
+	return gate;
 }
 
-void gate_free(struct gate *gate)
+static struct record_rows rows_of(const struct gate *gate, const char *test)
 {
-	if (!gate)
-		return;
-	triage_list_free(gate->triaged);
-	free(gate->told);
-	free(gate);
+	size_t first = (size_t)dict_get(&gate->tests, test), end = first;
+
+	if (first == 0)
+		return (struct record_rows){0};
+	while (end < gate->triaged.count && strcmp(gate->triaged.items[end].item.test, test) == 0)
+		end++;
+	return (struct record_rows){gate->triaged.items + first - 1, end - first + 1};
 }
 
 /* Logs once that an entry would have covered a change. */
@@ -183,7 +289,7 @@ static void judge_recorded(const struct gate *gate, struct arena *arena, struct 
 static void judge_series(struct gate *gate, struct arena *arena, const char *branch,
 	const struct test *test, struct findings *findings, const char **accepted)
 {
-	struct record_rows rows = triage_list_rows(gate->triaged, test->name);
+	struct record_rows rows = rows_of(gate, test->name);
 	struct prepared points = findings_prepared(arena, findings);
 
 	if (rows.count > 0)
@@ -205,7 +311,7 @@ void gate_judge(
 	const char *test = analysis->test->name;
 	bool needed = !gate->off && !gate->strict &&
 		      (gate_concerns(config->known_changes, config->known_change_count, test) ||
-			      triage_list_rows(gate->triaged, test).count > 0);
+			      rows_of(gate, test).count > 0);
 
 	for (size_t s = 0; s < analysis->data->count && !gate->off; s++) {
 		struct findings *findings = &analysis->findings[s];

@@ -10,6 +10,7 @@
 #include "agent/base/dict.h"
 #include "agent/cli/agent_api.h"
 #include "agent/commands/command_context.h"
+#include "agent/model/change_record.h"
 
 struct gate_flags {
 	struct strings known_changes; /* files */
@@ -21,21 +22,20 @@ struct gate_flags {
 extern const struct field gate_fields[];
 
 struct gate;
-struct triage_list;
 
-/* Reads the triage of the tests' changes from the state or agent of the flags; *out stays as it is
- * if they name neither. ERROR_STATE if it is unavailable. `arena`: for names. */
+/* Reads the triaged changes of the tests, and the other changes of their tests, from the state or
+ * agent of the flags; none if they name neither. Only the members in the API's JSON are set.
+ * ERROR_STATE if it is unavailable. */
 bool gate_read(const struct gate_flags *flags, const struct test *const *tests, size_t count,
-	struct arena *arena, struct triage_list **out, struct error *error) MUST_USE;
+	struct arena *arena, struct record_rows *out, struct error *error) MUST_USE;
 
 /*
  * Reads the triage before any test is read. Under --profile otava nothing is accepted. The flags
- * and the context are borrowed. NULL and an error, ERROR_STATE if the state or the agent of the
- * flags is unavailable.
+ * and the context are borrowed; the gate lives as long as the command. NULL and an error,
+ * ERROR_STATE if the state or the agent of the flags is unavailable.
  */
 struct gate *gate_new(
 	const struct gate_flags *flags, const struct command_context *context, struct error *error);
-void gate_free(struct gate *gate); /* accepts NULL */
 
 /* Sets `accepted` of the findings of a test: why each change does not count. `branch`: as
  * requested, or NULL. */

@@ -23,7 +23,7 @@ static void failed(struct post *post, const struct attempt *attempt, const struc
 	if (decision.verdict == PASS)
 		engine_after(post->engine, decision.until, carry, post);
 	else
-		post->failed(post, error);
+		post->error = *error;
 }
 
 static void carried(struct attempt *attempt, bool done, const struct error *error, void *context)
@@ -63,28 +63,42 @@ static void carry(void *context)
 		carried, post);
 }
 
-void post_begin(struct post *post)
-{
-	carry(post);
-}
-
-void post_send(struct post *post, const struct message *message)
+/* Renders the message. */
+static bool render(struct post *post)
 {
 	const char *name = post->receiver->name;
 	uint64_t sum = hash_add(HASH_START, name, strlen(name) + 1);
-	struct message keyed = *message;
+	struct message keyed = *post->message;
 	struct buf payload = {0};
-	struct error error;
 
 	sum = hash_add(sum, post->destination, strlen(post->destination) + 1);
 	sum = hash_add(sum, &post->now, sizeof post->now);
 	post->key = keyed.key = arena_printf(post->arena, "%016" PRIx64, sum);
 	if (notifier_render(notifier_find(post->receiver->notifier->name), &keyed,
-		    post->receiver->options, post->destination, &payload, &error)) {
+		    post->receiver->options, post->destination, &payload, &post->error))
 		post->payload = arena_strndup(post->arena, payload.data, payload.length);
-		carry(post);
-	} else {
-		post->failed(post, &error);
-	}
 	buf_free(&payload);
+	return post->payload != NULL;
+}
+
+void post_all(struct post *posts, size_t count, struct arena *arena, int64_t now)
+{
+	struct error error;
+	struct engine *engine = engine_new(&(struct engine_options){.jobs = 1}, &error);
+
+	for (size_t i = 0; i < count; i++) {
+		struct post *post = &posts[i];
+
+		post->engine = engine;
+		post->arena = arena;
+		post->now = now;
+		if (!engine)
+			post->error = error;
+		if (post->error.kind == ERROR_NONE && (post->payload || render(post)))
+			carry(post);
+	}
+	if (engine) {
+		(void)engine_run(engine);
+		(void)engine_free(engine);
+	}
 }

@@ -1,6 +1,6 @@
 /*
- * Sends a message to one destination without an agent: in as many posts as it takes, with up to
- * three attempts. Nothing is stored, as there is no agent to send it later.
+ * Sends messages to destinations without an agent: in as many posts as it takes, with up to three
+ * attempts. Nothing is stored, as there is no agent to send it later.
  */
 #ifndef AGENT_COMMANDS_POST_H
 #define AGENT_COMMANDS_POST_H
@@ -9,28 +9,24 @@
 #include "conf/config.h"
 #include "notifiers/notifier.h"
 
-/* Set by the caller, which keeps it until the engine has run. */
 struct post {
-	struct engine *engine;
-	struct arena *arena;
 	const struct receiver *receiver;
 	const char *destination;
-	int64_t now; /* ms, wall clock */
-	/* Called on failure. The error is valid during the call. */
-	void (*failed)(struct post *post, const struct error *error);
-	void *context;
-	const char *key, *payload; /* for post_begin; post_send sets them */
-	const char *receipt;       /* the last request that was sent, or NULL */
+	const struct message *message; /* its own key is ignored; NULL: there is a payload */
+	const char *key, *payload;     /* of a message, post_all sets them */
+	/* Set by post_all; a post that has an error before is not sent. */
+	struct error error;  /* ERROR_NONE: sent */
+	const char *receipt; /* the last request that was sent, or NULL */
 	/* The rest is post.c's. */
+	struct engine *engine;
+	struct arena *arena;
+	int64_t now;
 	struct attempt attempt;
 	enum maybe_delivered maybe_delivered;
 	int64_t tries;
 };
 
-/* Writes the message and begins to send it; its own key is ignored. */
-void post_send(struct post *post, const struct message *message);
-
-/* Begins to send the payload. */
-void post_begin(struct post *post);
+/* Sends them at the same time and waits for them; `now`: ms, wall clock. */
+void post_all(struct post *posts, size_t count, struct arena *arena, int64_t now);
 
 #endif

@@ -753,7 +753,6 @@ static int run(struct cli *cli)
 		document_csv_header("test", csv_columns, cli->out);
 	bool ran = gather_run(&gather, cli, &error);
 	finish(&regressions);
-	gate_free(regressions.gate);
 	gather_print_failed(&gather);
 	if (!ran)
 		return cli_fail(&error);

@@ -15,7 +15,6 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/gate.h"
 #include "agent/commands/gather.h"
-#include "agent/commands/triage_list.h"
 #include "agent/fleet/tests.h"
 #include "agent/io/signals.h"
 #include "agent/monitor/bisections.h"
@@ -97,7 +96,7 @@ struct run {
 	struct cli *cli;
 	struct config_source source;
 	const struct gate_flags *gate;
-	struct triage_list *triaged; /* or NULL */
+	struct record_rows triaged;
 	struct agent_parts parts;
 	struct letters *letters;
 	struct file_trigger *files;
@@ -250,8 +249,8 @@ static bool open_parts(struct run *run, struct error *error)
 
 	if (!agent_open(&run->parts, &options, settings->state, error))
 		return false;
-	expected_elsewhere(run->parts.expected, triage_list_all(run->triaged),
-		run->gate->state ? "--state" : "--agent");
+	expected_elsewhere(
+		run->parts.expected, run->triaged, run->gate->state ? "--state" : "--agent");
 	run->letters = letters_new(agent, run->parts.dispatcher, run->parts.scheduler);
 	return agent->once || open_service(run, error);
 }
@@ -523,7 +522,6 @@ static int run_command_run(struct cli *cli)
 		.once = options->once,
 		.strict = options->gate.strict};
 	code = run_configured(&run);
-	triage_list_free(run.triaged);
 	config_ref_release(run.parts.agent.config_ref);
 	return code;
 }

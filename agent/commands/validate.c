@@ -16,7 +16,7 @@
 #include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
-#include "agent/commands/try_receivers.h"
+#include "agent/commands/post.h"
 #include "agent/model/json_put.h"
 #include "agent/monitor/series_cache.h"
 #include "agent/monitor/why.h"
@@ -50,9 +50,11 @@ struct verdict {
 	const struct config *config; /* NULL: there are errors */
 	const struct problems *problems;
 	size_t warnings, unsupported;
-	const struct buf *power;             /* a JSON list, or NULL */
-	const struct buf *explained;         /* the same: what explains what */
-	const struct tried_receivers *tried; /* or NULL */
+	const struct buf *power;     /* a JSON list, or NULL */
+	const struct buf *explained; /* the same: what explains what */
+	struct post *tried;          /* test messages */
+	size_t tried_count;
+	bool receivers; /* they were sent */
 };
 
 /* The smallest changes measured for a test. */
@@ -70,10 +72,13 @@ static void print_reasons(const struct verdict *verdict, FILE *out)
 	const struct config *config = verdict->config;
 	struct dict reasons = {.arena = config->arena};
 	size_t *counts = arena_array(config->arena, config->test_count, sizeof *counts);
+
 	for (size_t i = 0; i < config->test_count; i++) {
+		const void **place;
+
 		if (!config->tests[i].unsupported)
 			continue;
-		const void **place = dict_place(&reasons, config->tests[i].unsupported);
+		place = dict_place(&reasons, config->tests[i].unsupported);
 		if (!*place)
 			*place = &counts[i];
 		counts[(const size_t *)*place - counts]++;
@@ -112,8 +117,19 @@ static void check_known(const struct config *config, int64_t now, struct problem
 	}
 }
 
-static void put_known(const struct config *config, struct buf *json)
+static void put_config(const struct config *config, struct buf *json)
 {
+	buf_text(json, ", \"unsupported\": [");
+	for (size_t i = 0; config && i < config->test_count; i++)
+		if (config->tests[i].unsupported) {
+			json_open(json, "test", config->tests[i].name);
+			json_put_text(json, "reason", config->tests[i].unsupported);
+			buf_char(json, '}');
+		}
+	buf_char(json, ']');
+	json_put_count(json, "tests", config ? config->test_count : 0);
+	json_put_count(json, "groups", config ? config->group_count : 0);
+	buf_text(json, ", \"known_changes\": [");
 	for (size_t i = 0; config && i < config->known_change_count; i++) {
 		const struct known_change *known = &config->known_changes[i];
 
@@ -129,32 +145,7 @@ static void put_known(const struct config *config, struct buf *json)
 		json_put_text(json, "file", known->file);
 		buf_printf(json, ", \"line\": %d}", known->line);
 	}
-}
-
-static void print_unsupported(const struct config *config, struct buf *json)
-{
-	for (size_t i = 0; config && i < config->test_count; i++) {
-		const struct test *test = &config->tests[i];
-		if (!test->unsupported)
-			continue;
-		json_open(json, "test", test->name);
-		json_put_text(json, "reason", test->unsupported);
-		buf_char(json, '}');
-	}
-}
-
-static void put_tried(const struct tried_receivers *tried, struct buf *json)
-{
-	for (size_t i = 0; i < tried->count; i++) {
-		const struct tried_receiver *one = &tried->items[i];
-
-		json_open(json, "receiver", one->receiver);
-		json_put_text(json, "kind", one->kind);
-		json_put_text(json, "destination", one->destination);
-		json_put_bool(json, "sent", !one->problem);
-		json_put_text(json, "problem", one->problem);
-		buf_char(json, '}');
-	}
+	buf_char(json, ']');
 }
 
 static void put_list(struct buf *json, const char *key, const struct buf *items)
@@ -166,6 +157,7 @@ static void put_json(const struct verdict *verdict, struct buf *json)
 {
 	const struct problems *problems = verdict->problems;
 	const struct config *config = verdict->config;
+
 	json_open(json, "config", verdict->path);
 	json_put_bool(json, "valid", config != NULL);
 	buf_text(json, ", \"problems\": [");
@@ -178,24 +170,24 @@ static void put_json(const struct verdict *verdict, struct buf *json)
 	json_put_count(json, "errors", problems->errors);
 	json_put_count(json, "warnings", verdict->warnings);
 	json_put_text(json, "missing", config ? config->missing : NULL);
-	buf_text(json, ", \"unsupported\": [");
-	print_unsupported(config, json);
-	buf_char(json, ']');
-	json_put_count(json, "tests", config ? config->test_count : 0);
-	json_put_count(json, "groups", config ? config->group_count : 0);
-	buf_text(json, ", \"known_changes\": [");
-	put_known(config, json);
-	buf_char(json, ']');
+	put_config(config, json);
 	if (verdict->power) {
 		put_list(json, "power", verdict->power);
 		put_list(json, "proposals", verdict->explained);
 	}
-	if (verdict->tried) {
-		buf_text(json, ", \"receivers\": [");
-		put_tried(verdict->tried, json);
-		buf_char(json, ']');
+	buf_text(json, verdict->receivers ? ", \"receivers\": [" : "");
+	for (size_t i = 0; i < verdict->tried_count; i++) {
+		const struct post *post = &verdict->tried[i];
+		bool sent = post->error.kind == ERROR_NONE;
+
+		json_open(json, "receiver", post->receiver->name);
+		json_put_text(json, "kind", post->receiver->notifier->name);
+		json_put_text(json, "destination", post->destination);
+		json_put_bool(json, "sent", sent);
+		json_put_text(json, "problem", sent ? NULL : post->error.text);
+		buf_char(json, '}');
 	}
-	buf_text(json, "}\n");
+	buf_text(json, verdict->receivers ? "]}\n" : "}\n");
 }
 
 static const char *const known[] = {"test", "metric", "commit", "@from", "@to", "direction",
@@ -205,7 +197,7 @@ static const char *const powers[] = {"up %=up", "down %=down",
 	NULL};
 static const char *const proposals[] = {
 	"test", "metric", "explained", "series", "of", "add to the metric=line", NULL};
-static const char *const receivers[] = {"receiver", "kind", "destination", "sent", "problem", NULL};
+static const char *const tried[] = {"receiver", "kind", "destination", "sent", "problem", NULL};
 
 static void print_text(const struct verdict *verdict, const struct buf *json, struct cli *cli)
 {
@@ -219,7 +211,7 @@ static void print_text(const struct verdict *verdict, const struct buf *json, st
 			 POWER_POINTS, POWER_POINTS),
 			"power", powers},
 		{"could be judged by another series", "proposals", proposals},
-		{"test messages", "receivers", receivers},
+		{"test messages", "receivers", tried},
 		{0},
 	};
 	FILE *out = cli->out;
@@ -254,42 +246,34 @@ struct measuring {
 	struct explain *explain;
 };
 
-/* The series as it is judged, without the cycles that are its own. */
-static void take_values(struct task *task, const struct detection *detection,
-	struct scratch *scratch, struct measured *measured)
-{
-	struct arena *arena = task->query.arena;
-	struct findings findings =
-		analysis_adjust(arena, measured->series, detection, NULL, NULL, scratch);
-	const char *metric =
-		measured->series->metric ? measured->series->metric->name : measured->series->name;
-
-	measured->values = findings_values(arena, &findings);
-	measured->has_rule = control_of(task->test, detection, metric) != NULL;
-}
-
 static bool measure(struct task *task, struct scratch *scratch, struct error *error)
 {
 	const struct measuring *measuring = task->result;
 	const struct dataset *data = &task->query.data;
-	struct measured *measured = arena_array(task->query.arena, data->count, sizeof *measured);
+	struct arena *arena = task->query.arena;
+	struct measured *measured = arena_array(arena, data->count, sizeof *measured);
 
 	task->result = measured;
 	for (size_t i = 0; i < data->count && i < SERIES_MOST; i++) {
-		measured[i].series = hourly_series(task->query.arena,
-			analysis_configured(task->test, data->series[i].metric), &data->series[i],
-			WHEN_ALWAYS, scratch);
-		take_values(task, analysis_configured(task->test, data->series[i].metric), scratch,
-			&measured[i]);
+		const struct metric *metric = data->series[i].metric;
+		const struct detection *detection = analysis_configured(task->test, metric);
+		const struct series *series =
+			hourly_series(arena, detection, &data->series[i], WHEN_ALWAYS, scratch);
+		struct findings findings =
+			analysis_adjust(arena, series, detection, NULL, NULL, scratch);
 		const struct power_request ask = {.test = task->test,
 			.data = data,
 			.companions = task->companions,
-			.series = measured[i].series,
+			.series = series,
 			.max_age = measuring->config->agent.max_age,
 			.scratch = scratch,
 			.limit = scratch_done(scratch) + POWER_STEPS};
 
-		measured[i].has = power_typical(&ask, task->query.arena, &measured[i].power, error);
+		measured[i].series = series;
+		measured[i].values = findings_values(arena, &findings);
+		measured[i].has_rule = control_of(task->test, detection,
+					       metric ? metric->name : series->name) != NULL;
+		measured[i].has = power_typical(&ask, arena, &measured[i].power, error);
 		if (!measured[i].has && error->kind != ERROR_NONE)
 			return false;
 	}
@@ -378,17 +362,59 @@ static int measure_all(struct measuring *measuring, struct error *error)
 	return gather.code;
 }
 
-/* Receivers that cannot be used at all are reported as problems of the configuration. */
-static int try_all(struct cli *cli, const struct config *config, struct tried_receivers *tried)
+/* Adds a test message; `problem`: it cannot be sent. */
+static void add_post(struct verdict *verdict, struct cli *cli, const struct receiver *receiver,
+	const char *destination, const struct error *problem)
+{
+	struct post *posts =
+		arena_grow(cli->arena, verdict->tried, verdict->tried_count, sizeof *posts);
+	struct notice *notice = arena_alloc(cli->arena, sizeof *notice);
+	struct message *message = arena_alloc(cli->arena, sizeof *message);
+
+	*notice =
+		(struct notice){.subject = "Test of hunter-c", .time = cli->now, .recovered = true};
+	notice->text = arena_printf(cli->arena,
+		"test message for the receiver %s: nothing has changed", receiver->name);
+	*message = (struct message){.kind = MESSAGE_TEST, .notice = notice};
+	posts[verdict->tried_count] =
+		(struct post){.receiver = receiver, .destination = destination, .message = message};
+	if (problem)
+		posts[verdict->tried_count].error = *problem;
+	verdict->tried = posts;
+	verdict->tried_count++;
+}
+
+/*
+ * `validate --receivers`: sends each destination of each receiver one message that is marked as a
+ * test, but for the terminal, unless that is configured or the only one; and for JSON without those
+ * that print. Receivers that cannot be used at all are reported as problems of the configuration.
+ */
+static int try_receivers(struct cli *cli, struct verdict *verdict)
 {
 	const struct validate_options *options = cli->options;
+	const struct config *config = verdict->config;
 	int code = config->missing ? EXIT_USAGE : EXIT_NOTHING;
 	struct error error;
 
-	if (!try_receivers(cli, config, options->output == OUTPUT_JSON, tried, &error))
-		return cli_fail(&error);
-	for (size_t i = 0; i < tried->count; i++)
-		code = exit_stronger(code, tried->items[i].code);
+	for (size_t i = 0; i < config->receiver_count; i++) {
+		const struct receiver *receiver = &config->receivers[i];
+		const struct notifier *notifier = notifier_find(receiver->notifier->name);
+		struct strings destinations;
+
+		if ((receiver->implicit && (config->receiver_count > 1 || config->missing)) ||
+			(options->output == OUTPUT_JSON && notifier == &stdout_notifier))
+			continue;
+		if (!notifier_destinations(
+			    notifier, receiver->options, cli->arena, &destinations, &error)) {
+			add_post(verdict, cli, receiver, "", &error);
+			continue;
+		}
+		for (size_t k = 0; k < destinations.count; k++)
+			add_post(verdict, cli, receiver, destinations.items[k], NULL);
+	}
+	post_all(verdict->tried, verdict->tried_count, cli->arena, cli->now);
+	for (size_t i = 0; i < verdict->tried_count; i++)
+		code = exit_stronger(code, exit_code(verdict->tried[i].error.kind));
 	return code;
 }
 
@@ -398,27 +424,29 @@ static int validate(struct cli *cli)
 	struct error error;
 	struct problems problems = {.arena = cli->arena};
 	struct config_source source = cli_config_source();
-	source.cautious = true;
 	struct verdict verdict = {.problems = &problems};
+	struct measuring measuring = {.cli = cli};
+	struct buf explained = {0}, json = {0};
+	const struct config *config;
+	int code;
+
 	if (cli->arguments.count > 0)
 		return cli_refuse("validate takes no arguments; give the file with --config");
+	source.cautious = true;
 	if (!config_find(cli->common.config, &source, cli->arena, &verdict.path, &error))
 		return cli_fail(&error);
 	secret_forbid_dumps();
 	if (!cli->common.config && strcmp(verdict.path, "hunter.yaml") == 0)
 		caution_found(verdict.path, &problems);
-	struct config *config = cli->config = config_load(verdict.path, &source, &problems);
-	verdict.config = config;
+	config = cli->config = config_load(verdict.path, &source, &problems);
+	verdict.config = measuring.config = config;
 	if (config)
 		check_known(config, cli->now, &problems);
 	for (size_t i = 0; i < problems.count; i++)
 		verdict.warnings += problems.items[i].warning;
 	for (size_t i = 0; config && i < config->test_count; i++)
 		verdict.unsupported += config->tests[i].unsupported != NULL;
-	struct tried_receivers tried;
-	struct measuring measuring = {.cli = cli, .config = config};
-	struct buf explained = {0}, json = {0};
-	int code = config ? EXIT_NOTHING : EXIT_USAGE;
+	code = config ? EXIT_NOTHING : EXIT_USAGE;
 	if (config && options->power) {
 		struct scratch *scratch = scratch_new();
 
@@ -430,10 +458,9 @@ static int validate(struct cli *cli)
 		verdict.power = &measuring.json;
 		verdict.explained = &explained;
 	}
-	if (config && options->receivers) {
-		code = exit_stronger(code, try_all(cli, config, &tried));
-		verdict.tried = &tried;
-	}
+	verdict.receivers = config && options->receivers;
+	if (verdict.receivers)
+		code = exit_stronger(code, try_receivers(cli, &verdict));
 	put_json(&verdict, &json);
 	if (options->output == OUTPUT_TEXT)
 		print_text(&verdict, &json, cli);
