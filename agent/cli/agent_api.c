@@ -143,32 +143,27 @@ static const char *reached_at(struct arena *arena, const char *listen, bool *loo
 	return arena_printf(arena, strchr(host, ':') ? "[%s]%s" : "%s%s", host, colon);
 }
 
-/* The certificate is this machine's own file, so it is trusted without an authority. */
-static void add_address(struct agent_api *api, const struct agent_api_options *options,
-	const struct agent_tls *tls, const char *address)
-{
-	const char *url =
-		arena_printf(api->arena, "%s://%s/", tls->cert_file ? "https" : "http", address);
-	struct endpoint *endpoint = add(api, options, transfer_safe_url(api->arena, url), url);
-
-	endpoint->proxy = "none";
-	endpoint->server_name = tls->server_name;
-	if (!options->ca_file)
-		endpoint->ca_file = tls->cert_file;
-}
-
+/* The entries that are loopback addresses, or the others. The certificate is this machine's own
+ * file, so it is trusted without an authority. */
 static void add_addresses(struct agent_api *api, const struct agent_api_options *options,
 	const struct strings *listen, const struct agent_tls *tls, bool loopbacks)
 {
 	for (size_t i = 0; i < listen->count && api->count < MOST_PLACES; i++) {
 		bool loopback = false;
-		const char *address =
-			strncmp(listen->items[i], unix_prefix, strlen(unix_prefix)) == 0
-				? NULL
-				: reached_at(api->arena, listen->items[i], &loopback);
+		const char *address = NULL, *url;
+		struct endpoint *endpoint;
 
-		if (address && loopback == loopbacks)
-			add_address(api, options, tls, address);
+		if (strncmp(listen->items[i], unix_prefix, strlen(unix_prefix)) != 0)
+			address = reached_at(api->arena, listen->items[i], &loopback);
+		if (!address || loopback != loopbacks)
+			continue;
+		url = arena_printf(
+			api->arena, "%s://%s/", tls->cert_file ? "https" : "http", address);
+		endpoint = add(api, options, transfer_safe_url(api->arena, url), url);
+		endpoint->proxy = "none";
+		endpoint->server_name = tls->server_name;
+		if (!options->ca_file)
+			endpoint->ca_file = tls->cert_file;
 	}
 }
 
@@ -216,27 +211,24 @@ static bool read_token(struct agent_api *api, const char *path, struct error *er
 	return true;
 }
 
-static bool find_places(struct agent_api *api, const struct agent_api_options *options,
-	const struct config *config, struct error *error)
-{
-	if (!read_token(api, options->token_file, error))
-		return false;
-	if (options->agent)
-		return add_named(api, options, options->agent, error);
-	if (config)
-		return add_configured(api, options, config, error);
-	return error_set(error, ERROR_STATE,
-		"the agent's address is unknown: give --agent, or set $HUNTER_AGENT");
-}
-
 struct agent_api *agent_api_new(
 	const struct agent_api_options *options, const struct config *config, struct error *error)
 {
 	struct agent_api *api = memory_new(1, sizeof *api);
+	bool good;
 
 	api->arena = arena_new();
 	api->transfers = transfers_new(TRANSFERS_MEMORY);
-	if (find_places(api, options, config, error))
+	if (!read_token(api, options->token_file, error))
+		good = false;
+	else if (options->agent)
+		good = add_named(api, options, options->agent, error);
+	else if (config)
+		good = add_configured(api, options, config, error);
+	else
+		good = error_set(error, ERROR_STATE,
+			"the agent's address is unknown: give --agent, or set $HUNTER_AGENT");
+	if (good)
 		return api;
 	agent_api_free(api);
 	return NULL;
@@ -277,13 +269,6 @@ struct call {
 static void note_end(struct client_request *request)
 {
 	((struct call *)request)->ended = true;
-}
-
-static void carry_out(struct transfers *transfers, struct call *call)
-{
-	transfers_start(transfers, &call->request);
-	for (transfers_run(transfers); !call->ended; transfers_run(transfers))
-		transfers_wait(transfers, NULL, 0, -1);
 }
 
 /* The agent's error text: {"error": "..."}. */
@@ -357,7 +342,9 @@ static bool ask(struct agent_api *api, const char *path, const struct buf *body,
 	struct call call = {.request = {.transfer = &transfer, .done = note_end}};
 	bool done;
 
-	carry_out(api->transfers, &call);
+	transfers_start(api->transfers, &call.request);
+	for (transfers_run(api->transfers); !call.ended; transfers_run(api->transfers))
+		transfers_wait(api->transfers, NULL, 0, -1);
 	*unreached = call.request.reply.kind == REPLY_UNREACHABLE;
 	done = read_answer(api, &call.request.reply, key, answer, error);
 	transfers_release(api->transfers, &call.request);

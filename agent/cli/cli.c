@@ -168,13 +168,6 @@ static const char *environment(void *context, const char *name)
 	return getenv(name);
 }
 
-static void print_problems(const struct problems *problems)
-{
-	for (size_t i = 0; i < problems->count; i++)
-		if (!problems->items[i].warning || log_enabled(LEVEL_WARN))
-			fprintf(stderr, "%s\n", problems->items[i].text);
-}
-
 struct config_source cli_config_source(void)
 {
 	return (struct config_source){.schema = &cli_schema, .env = environment};
@@ -197,6 +190,8 @@ struct config *cli_config_from(struct cli *cli, const struct config_source *sour
 		return NULL;
 	}
 	cli->config = config_load(path, source, &problems);
-	print_problems(&problems);
+	for (size_t i = 0; i < problems.count; i++)
+		if (!problems.items[i].warning || log_enabled(LEVEL_WARN))
+			fprintf(stderr, "%s\n", problems.items[i].text);
 	return cli->config;
 }

@@ -35,23 +35,9 @@ static struct target find_flag(struct cli *cli, const char *name, char letter)
 	return (struct target){0};
 }
 
-/* Flags of Hunter and Otava that this version does not support. */
-static bool is_hunters(const char *word)
-{
-	static const char *const flags[] = {
-		"--update-grafana", "--update-postgres", "--update-bigquery"};
-	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-		if (strcmp(word, flags[i]) == 0)
-			return true;
-	return false;
-}
-
 static bool unknown_flag(const struct cli *cli, const char *word, struct error *error)
 {
 	const char *name = word + strspn(word, "-");
-	if (is_hunters(word))
-		return error_set(error, ERROR_USAGE, "%s is not in this version of %s", word,
-			cli->command ? cli->command->name : "hunter-c");
 	const char *near = field_suggest_name(name, common_fields);
 	const struct option_part *part = cli->command ? cli->command->parts : NULL;
 	for (; part && part->fields; part++)

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,26 +115,23 @@ static bool check_text(const char *flag, const char *text, struct error *error)
 	return at == end || error_set(error, ERROR_USAGE, "%s is not UTF-8", flag);
 }
 
-static bool check_texts(const char *flag, const struct strings *texts, struct error *error)
-{
-	for (size_t i = 0; i < texts->count; i++)
-		if (!check_text(flag, texts->items[i], error))
-			return false;
-	return true;
-}
-
-static const char *absolute(struct arena *arena, const char *path, struct error *error)
+/* Its real path, or NULL. */
+static const char *real_path(struct arena *arena, const char *path)
 {
 	char *found = realpath(path, NULL);
-	const char *copy;
+	const char *copy = arena_strdup(arena, found);
 
-	if (!found) {
-		error_set(error, ERROR_USAGE, "--repo: %s: %s", path, strerror(errno));
-		return NULL;
-	}
-	copy = arena_strdup(arena, found);
 	free(found);
 	return copy;
+}
+
+static const char *repository_at(struct arena *arena, const char *path, struct error *error)
+{
+	const char *real = real_path(arena, path);
+
+	if (!real)
+		error_set(error, ERROR_USAGE, "--repo: %s: %s", path, strerror(errno));
+	return real;
 }
 
 /* The folder of the clone that the path is in; the path itself if there is none above it. */
@@ -153,12 +149,16 @@ static const char *top_of(struct arena *arena, const char *path)
 	}
 }
 
-/* One for each clone, by its path. */
-static const char *default_folder(struct arena *arena, const char *repository, struct error *error)
+/* That of --work, by default one for each clone, by its path. */
+static const char *folder_of(struct cli *cli, const char *repository, struct error *error)
 {
+	const struct bisect_flags *flags = cli->options;
+	struct arena *arena = cli->arena;
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 	const char *top = top_of(arena, repository), *name = strrchr(top, '/');
 
+	if (flags->work)
+		return flags->work;
 	if ((!state || *state != '/') && (!home || *home != '/')) {
 		error_set(error, ERROR_USAGE, "--work DIR is required: $HOME is not set");
 		return NULL;
@@ -167,22 +167,6 @@ static const char *default_folder(struct arena *arena, const char *repository, s
 		state && *state == '/' ? state : home,
 		state && *state == '/' ? "" : "/.local/state", name && name[1] ? name + 1 : "root",
 		hash_add(HASH_START, top, strlen(top)));
-}
-
-static const char *folder_of(struct cli *cli, const char *repository, struct error *error)
-{
-	const struct bisect_flags *flags = cli->options;
-	char here[PATH_MAX];
-
-	if (!flags->work)
-		return default_folder(cli->arena, repository, error);
-	if (*flags->work == '/')
-		return flags->work;
-	if (!getcwd(here, sizeof here)) {
-		error_set(error, ERROR_USAGE, "--work: %s", strerror(errno));
-		return NULL;
-	}
-	return arena_printf(cli->arena, "%s/%s", here, flags->work);
 }
 
 static bool is_empty(const char *path)
@@ -270,39 +254,16 @@ static bool put_aside(struct cli *cli, const char *folder, struct error *error)
 static const char *earlier_folder(struct cli *cli, struct error *error)
 {
 	const struct bisect_flags *flags = cli->options;
-	const char *repository = absolute(cli->arena, flags->repo ? flags->repo : ".", error);
+	const char *repository = repository_at(cli->arena, flags->repo ? flags->repo : ".", error);
 	const char *folder = repository ? folder_of(cli, repository, error) : NULL;
-	char *real;
+	const char *real = folder ? real_path(cli->arena, folder) : NULL;
 
-	if (!folder)
-		return NULL;
-	real = realpath(folder, NULL);
-	if (!real || bisect_latest(real) == 0) {
-		free(real);
+	if (real && bisect_latest(real) > 0)
+		return real;
+	if (folder)
 		error_set(error, ERROR_USAGE,
 			"%s has no bisection; locate it with --work DIR or --repo PATH", folder);
-		return NULL;
-	}
-	folder = arena_strdup(cli->arena, real);
-	free(real);
-	return folder;
-}
-
-/* --discard without a new bisection: drops an unfinished one, with its work trees. */
-static int discard(struct cli *cli)
-{
-	struct error error;
-	const char *folder = earlier_folder(cli, &error);
-
-	if (!folder || !put_aside(cli, folder, &error))
-		return cli_fail(&error);
-	return bisect_clean(cli, folder);
-}
-
-/* Flags that only a new bisection has. */
-static bool is_new(const struct bisect_flags *flags)
-{
-	return flags->good || flags->bad || flags->change || flags->run;
+	return NULL;
 }
 
 static bool check_flags(const struct bisect_flags *flags, struct error *error)
@@ -320,28 +281,14 @@ static bool check_flags(const struct bisect_flags *flags, struct error *error)
 	if (workers > BISECT_WORKERS_MOST)
 		return error_set(error, ERROR_USAGE, "--workers and --worker: more than %d in all",
 			BISECT_WORKERS_MOST);
+	for (size_t i = 0; i < flags->worker.count; i++)
+		if (!check_text("--worker", flags->worker.items[i], error))
+			return false;
+	for (size_t i = 0; i < flags->paths.count; i++)
+		if (!check_text("--paths", flags->paths.items[i], error))
+			return false;
 	return check_text("--run", flags->run, error) &&
-	       check_text("--extract", flags->extract, error) &&
-	       check_texts("--worker", &flags->worker, error) &&
-	       check_texts("--paths", &flags->paths, error);
-}
-
-static void set_options(const struct bisect_flags *flags, struct bisect_options *options)
-{
-	static const int signs[] = {0, 1, -1};
-
-	options->workers = (size_t)flags->workers + flags->worker.count;
-	options->workers += options->workers == 0;
-	options->confidence = flags->confidence;
-	if (flags->step != 0)
-		options->step = flags->step / 100;
-	if (flags->spread > 0)
-		options->spread = flags->spread / 100;
-	if (flags->direction)
-		options->direction = signs[flags->direction];
-	options->budget = flags->budget;
-	options->most_runs = (size_t)flags->max_runs;
-	options->attempts = ATTEMPTS;
+	       check_text("--extract", flags->extract, error);
 }
 
 /* Without an agent. */
@@ -397,32 +344,25 @@ static bool read_change(
 	return read;
 }
 
-/* The range and the step of a recorded change, and the clone of its test. */
-static bool take_change(
-	struct cli *cli, struct journal_setup *setup, const char **repository, struct error *error)
-{
-	const struct bisect_flags *flags = cli->options;
-	struct change_record record;
-	const struct test *test;
-
-	if (!read_change(cli, flags->change, &record, error))
-		return false;
-	journal_set_change(setup, &record);
-	announcement_range(&record.item, &setup->good, &setup->bad);
-	test = cli->config ? config_test(cli->config, setup->test) : NULL;
-	*repository = test ? test->repository : NULL;
-	return true;
-}
-
-/* All but the commits. */
+/* All but the commits: the range and the step are those of a recorded change, if one is named, and
+ * the clone is that of its test. */
 static bool make_setup(struct cli *cli, struct journal_setup *setup, struct error *error)
 {
+	static const int signs[] = {0, 1, -1};
 	const struct bisect_flags *flags = cli->options;
-	const char *repository = NULL;
+	size_t workers = (size_t)flags->workers + flags->worker.count;
+	const char *repository = flags->repo;
+	struct change_record record;
 
 	*setup = (struct journal_setup){.bad = "HEAD",
 		.paths = flags->paths,
-		.options = {.step = (double)NAN, .spread = (double)NAN},
+		.options = {.step = (double)NAN,
+			.spread = (double)NAN,
+			.workers = workers + (workers == 0),
+			.confidence = flags->confidence,
+			.budget = flags->budget,
+			.most_runs = (size_t)flags->max_runs,
+			.attempts = ATTEMPTS},
 		.run = flags->run,
 		.extract = flags->extract,
 		.lines = flags->worker,
@@ -430,12 +370,25 @@ static bool make_setup(struct cli *cli, struct journal_setup *setup, struct erro
 		.remove_ignored = flags->clean,
 		.merges = flags->merges,
 		.at = cli->now};
-	if (!check_flags(flags, error) ||
-		(flags->change && !take_change(cli, setup, &repository, error)))
+	if (!check_flags(flags, error))
 		return false;
-	set_options(flags, &setup->options);
-	repository = flags->repo ? flags->repo : repository ? repository : ".";
-	setup->repository = absolute(cli->arena, repository, error);
+	if (flags->change) {
+		const struct test *test;
+
+		if (!read_change(cli, flags->change, &record, error))
+			return false;
+		journal_set_change(setup, &record);
+		announcement_range(&record.item, &setup->good, &setup->bad);
+		test = cli->config ? config_test(cli->config, setup->test) : NULL;
+		repository = repository || !test ? repository : test->repository;
+	}
+	if (flags->step != 0)
+		setup->options.step = flags->step / 100;
+	if (flags->spread > 0)
+		setup->options.spread = flags->spread / 100;
+	if (flags->direction)
+		setup->options.direction = signs[flags->direction];
+	setup->repository = repository_at(cli->arena, repository ? repository : ".", error);
 	setup->good = flags->good ? flags->good : setup->good;
 	setup->bad = flags->bad ? flags->bad : setup->bad;
 	if (!setup->repository || !check_text("--repo", setup->repository, error))
@@ -588,29 +541,29 @@ static int look(struct cli *cli)
 	return EXIT_NOTHING;
 }
 
-static int resume(struct cli *cli)
-{
-	struct error error;
-	const char *folder;
-
-	if (is_new(cli->options))
-		return cli_refuse("--resume keeps the range and command of the bisection: omit "
-				  "--good, --bad, --change and --run");
-	folder = earlier_folder(cli, &error);
-	return folder ? bisect_search(cli, folder, NULL) : cli_fail(&error);
-}
-
 static int run(struct cli *cli)
 {
 	const struct bisect_flags *flags = cli->options;
+	bool fresh = flags->good || flags->bad || flags->change || flags->run;
+	struct error error;
+	const char *folder;
 
 	if (cli->arguments.count > 0)
 		return cli_refuse("bisect takes flags only; quote the command: --run 'COMMAND'");
 	if (flags->log || flags->show)
 		return look(cli);
+	if (flags->resume && fresh)
+		return cli_refuse("--resume keeps the range and command of the bisection: omit "
+				  "--good, --bad, --change and --run");
+	if (fresh || !(flags->resume || flags->discard))
+		return begin(cli);
+	folder = earlier_folder(cli, &error);
+	if (!folder)
+		return cli_fail(&error);
 	if (flags->resume)
-		return resume(cli);
-	return flags->discard && !is_new(flags) ? discard(cli) : begin(cli);
+		return bisect_search(cli, folder, NULL);
+	/* Drops an unfinished bisection, with its work trees. */
+	return put_aside(cli, folder, &error) ? bisect_clean(cli, folder) : cli_fail(&error);
 }
 
 const struct command bisect_command = {

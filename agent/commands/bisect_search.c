@@ -167,17 +167,6 @@ static void run_ended(void *context, const struct worker_report *report)
 	advance(search);
 }
 
-static bool open_workers(struct search *search, struct error *error)
-{
-	const struct workers_options options = {.engine = search->engine,
-		.setup = search->setup,
-		.folder = search->folder,
-		.by_hand = true};
-
-	search->workers = workers_new(&options, run_ended, search, error);
-	return search->workers != NULL;
-}
-
 static void found(
 	void *context, const struct candidate_commits *candidates, const struct error *error)
 {
@@ -281,19 +270,6 @@ static void print_json(struct search *search, const struct bisect_status *status
 	text_flush(&out, search->cli->out);
 }
 
-static int code_of(const struct bisect_status *status)
-{
-	switch (status->end) {
-	case BISECT_FOUND: return EXIT_NOTHING;
-	case BISECT_NOT_REPRODUCED: return EXIT_NOT_REPRODUCED;
-	case BISECT_SET:
-	case BISECT_OUT_OF_BUDGET:
-	case BISECT_CANCELLED: return EXIT_SET_LEFT;
-	case BISECT_ENDS_BROKEN: return EXIT_DATA;
-	}
-	return EXIT_DATA;
-}
-
 static void removed(void *context, const char *problem)
 {
 	bool *left = context;
@@ -358,6 +334,12 @@ static struct journal_setup *look_into(
 /* One bisection: from its journal, which is open, to its end. */
 static int bisect(struct search *search, bool resumed, struct journal_setup **next)
 {
+	static const int codes[] = {[BISECT_FOUND] = EXIT_NOTHING,
+		[BISECT_NOT_REPRODUCED] = EXIT_NOT_REPRODUCED,
+		[BISECT_SET] = EXIT_SET_LEFT,
+		[BISECT_OUT_OF_BUDGET] = EXIT_SET_LEFT,
+		[BISECT_CANCELLED] = EXIT_SET_LEFT,
+		[BISECT_ENDS_BROKEN] = EXIT_DATA};
 	const struct bisect_flags *flags = search->cli->options;
 	const struct bisect_status *status;
 	struct buf line = {0};
@@ -366,7 +348,14 @@ static int bisect(struct search *search, bool resumed, struct journal_setup **ne
 	int code;
 
 	search->setup = search->journal.setup;
-	if (!fits(search, &error) || !open_workers(search, &error))
+	if (!fits(search, &error))
+		return cli_fail(&error);
+	search->workers = workers_new(&(struct workers_options){.engine = search->engine,
+					      .setup = search->setup,
+					      .folder = search->folder,
+					      .by_hand = true},
+		run_ended, search, &error);
+	if (!search->workers)
 		return cli_fail(&error);
 	open_driver(search, resumed);
 	code = work(search);
@@ -382,7 +371,7 @@ static int bisect(struct search *search, bool resumed, struct journal_setup **ne
 	}
 	*next = look_into(search, status);
 	workers_remove_trees(search->workers, removed, &left);
-	return engine_run(search->engine) ? code_of(status) : EXIT_INTERRUPTED;
+	return engine_run(search->engine) ? codes[status->end] : EXIT_INTERRUPTED;
 }
 
 /* With its own engine, from an open journal, which is closed. *next is set if there is one. */
@@ -409,33 +398,6 @@ static int run_one(struct cli *cli, const char *folder, struct journal_file *fil
 	return code;
 }
 
-/* The commits of the merge, which are a bisection of their own. */
-static bool find_merge(struct cli *cli, struct journal_setup *setup, struct error *error)
-{
-	const struct candidate_commits *candidates = bisect_candidates(cli, setup, error);
-
-	if (!candidates)
-		return false;
-	journal_set_range(cli->arena, setup, candidates);
-	setup->at = clock_wall();
-	fprintf(stderr, "%.7s is a merge: searching its %zu commit%s\n", setup->into,
-		candidates->count, cli_plural(candidates->count));
-	return true;
-}
-
-/* No single commit of the merge has the step: the first answer stands. */
-static int without_step(const char *merge, int code)
-{
-	if (code != EXIT_NOT_REPRODUCED && code != EXIT_SET_LEFT && code != EXIT_NOTHING)
-		return code;
-	if (code == EXIT_NOT_REPRODUCED)
-		fprintf(stderr,
-			"none of the commits of %.7s has the step alone: the culprit is the "
-			"merge\n",
-			merge);
-	return EXIT_NOTHING;
-}
-
 int bisect_search(struct cli *cli, const char *folder, struct journal_setup *setup)
 {
 	size_t number = setup ? 1 : bisect_latest(folder);
@@ -443,6 +405,7 @@ int bisect_search(struct cli *cli, const char *folder, struct journal_setup *set
 	for (bool resumed = !setup;; resumed = false) {
 		const char *path = bisect_journal(cli->arena, folder, number);
 		struct journal journal = {.setup = setup};
+		const struct candidate_commits *candidates;
 		struct journal_setup *next = NULL;
 		struct error error;
 		struct journal_file *file =
@@ -453,10 +416,26 @@ int bisect_search(struct cli *cli, const char *folder, struct journal_setup *set
 		if (!file)
 			return cli_fail(&error);
 		code = run_one(cli, folder, file, &journal, resumed, &next);
-		if (!next || cli->abandoned || number == BISECT_JOURNALS)
-			return journal.setup->into ? without_step(journal.setup->into, code) : code;
-		if (!find_merge(cli, next, &error))
+		if (!next || cli->abandoned || number == BISECT_JOURNALS) {
+			if (!journal.setup->into)
+				return code;
+			/* No single commit of the merge has the step: the first answer stands. */
+			if (code == EXIT_NOT_REPRODUCED)
+				fprintf(stderr,
+					"none of the commits of %.7s has the step alone: the "
+					"culprit is the merge\n",
+					journal.setup->into);
+			return code == EXIT_NOT_REPRODUCED || code == EXIT_SET_LEFT ? EXIT_NOTHING
+										    : code;
+		}
+		/* The commits of the merge are a bisection of their own. */
+		candidates = bisect_candidates(cli, next, &error);
+		if (!candidates)
 			return cli_fail(&error);
+		journal_set_range(cli->arena, next, candidates);
+		next->at = clock_wall();
+		fprintf(stderr, "%.7s is a merge: searching its %zu commit%s\n", next->into,
+			candidates->count, cli_plural(candidates->count));
 		setup = next;
 		number++;
 	}

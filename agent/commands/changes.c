@@ -1,10 +1,10 @@
 /* `changes`: lists recorded changes, of a state or of a running agent. */
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/when.h"
+#include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/records.h"
 #include "agent/commands/state_file.h"
@@ -42,14 +42,6 @@ static void add_row(struct change_list *list, int64_t time, int64_t id, struct b
 {
 	list->rows = memory_grow(list->rows, &list->capacity, list->count + 1, sizeof *list->rows);
 	list->rows[list->count++] = (struct change_row){time, id, buf_keep(json, list->arena)};
-}
-
-static void print_json(const struct change_list *list, size_t count, bool more, FILE *out)
-{
-	fputs("{\"changes\": [", out);
-	for (size_t i = 0; i < count; i++)
-		fprintf(out, "%s\n  %s", i > 0 ? "," : "", list->rows[i].json);
-	fprintf(out, "%s], \"more\": %s}\n", count > 0 ? "\n" : "", more ? "true" : "false");
 }
 
 static json_t *parse_row(const void *context, size_t i)
@@ -103,15 +95,6 @@ static const char *joined(struct arena *arena, const struct strings *values)
 	return values->count > 0 ? buf_keep(&text, arena) : NULL;
 }
 
-static bool matches(const struct strings *names, const char *pattern)
-{
-	for (size_t i = 0; i < names->count; i++)
-		if (strcmp(names->items[i], pattern) == 0 ||
-			fnmatch(pattern, names->items[i], 0) == 0)
-			return true;
-	return false;
-}
-
 /* Warns if nothing is listed because no test has that name: neither a configured one nor one
  * with recorded changes. */
 static void note_unknown(const struct config *config, const char *path, const char *name)
@@ -124,7 +107,7 @@ static void note_unknown(const struct config *config, const char *path, const ch
 	request->filter = (struct change_filter){.test = name, .limit = 1};
 	if (config)
 		topics = config_topics(config, request->call.arena);
-	if (!matches(&topics, name) && store_tx(path, STORE_READ, &request->call, &error) &&
+	if (!any_matches(&topics, name) && store_tx(path, STORE_READ, &request->call, &error) &&
 		request->records.count == 0) {
 		near = field_suggest(name, topics.items, topics.count);
 		if (near)
@@ -153,7 +136,13 @@ static void print(struct cli *cli, const struct change_list *list)
 			options->open || options->triage.count > 0 ? records_inbox : records_list,
 			cli->out);
 		break;
-	case OUTPUT_JSON: print_json(list, count, more, cli->out); break;
+	case OUTPUT_JSON:
+		fputs("{\"changes\": [", cli->out);
+		for (size_t i = 0; i < count; i++)
+			fprintf(cli->out, "%s\n  %s", i > 0 ? "," : "", list->rows[i].json);
+		fprintf(cli->out, "%s], \"more\": %s}\n", count > 0 ? "\n" : "",
+			more ? "true" : "false");
+		break;
 	case OUTPUT_CSV: document_csv(&items, records_columns(list->arena), cli->out); break;
 	}
 	if (more)
@@ -208,18 +197,6 @@ static bool take_page(void *context, json_t *page, bool *wanted)
 	return good;
 }
 
-/* The agent of the options, otherwise that of the configuration. */
-static bool list_agent(struct cli *cli, const struct config *config, const struct pairs *form,
-	struct change_list *list, struct error *error)
-{
-	const struct changes_options *options = cli->options;
-	struct agent_api *api = agent_api_new(&options->state_of.agent, config, error);
-	bool done = api && agent_api_changes(api, form, take_page, list, &list->more, error);
-
-	agent_api_free(api);
-	return done;
-}
-
 static int run(struct cli *cli)
 {
 	const struct changes_options *options = cli->options;
@@ -234,6 +211,7 @@ static int run(struct cli *cli)
 	struct form read = {
 		.get = state_form, .context = &form, .arena = cli->arena, .now = cli->now};
 	struct error error;
+	struct agent_api *api = NULL;
 	const char *path;
 	bool agent, done;
 
@@ -248,9 +226,13 @@ static int run(struct cli *cli)
 	if (!agent && !options->state_of.state_file && !(config = cli_config(cli)))
 		return EXIT_USAGE;
 	path = config ? config->agent.state : options->state_of.state_file;
-	done = agent || (config && state_is_hidden(path))
-		       ? list_agent(cli, config, &form, &list, &error)
-		       : list_file(&filter, path, config, &list, &error);
+	if (agent || (config && state_is_hidden(path))) {
+		api = agent_api_new(&options->state_of.agent, config, &error);
+		done = api && agent_api_changes(api, &form, take_page, &list, &list.more, &error);
+		agent_api_free(api);
+	} else {
+		done = list_file(&filter, path, config, &list, &error);
+	}
 	if (done)
 		print(cli, &list);
 	free(list.rows);

@@ -6,7 +6,6 @@
 #include "agent/analysis/shapes.h"
 #include "agent/base/buf.h"
 #include "agent/base/log.h"
-#include "agent/base/when.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
@@ -73,8 +72,18 @@ static void ready(void *context, struct task *const *tasks)
 		shapes_add(cluster->shapes, tasks[0]->test->name, &tasks[0]->query.data);
 }
 
-static void put_labels(struct buf *out, const struct shape *shape)
+static void put_shape(struct buf *out, const struct shape *shape)
 {
+	json_line(out);
+	buf_char(out, '{');
+	json_put_time(out, "time", shape->time);
+	json_put_text(out, "direction", shape->sign > 0 ? "up" : "down");
+	json_put_number(out, "regression", shape->regression);
+	json_put_number(out, "change_percent", 100 * (shape->ratio - 1));
+	json_put_text(out, "commit_before", shape->commit_before);
+	json_put_text(out, "commit_after", shape->commit_after);
+	announcement_put_suspects(out, &shape->suspects, shape->time);
+	json_put_count(out, "series", shape->count);
 	buf_text(out, ", \"shared\": [");
 	for (size_t i = 0; i < shape->label_count; i++) {
 		json_open(out, "label", shape->labels[i].text);
@@ -82,50 +91,27 @@ static void put_labels(struct buf *out, const struct shape *shape)
 		json_put_number(out, "overall", shape->labels[i].overall);
 		buf_char(out, '}');
 	}
-	buf_char(out, ']');
-}
-
-static void put_members(struct buf *out, const struct shape *shape)
-{
-	buf_text(out, ", \"members\": [");
+	buf_text(out, "], \"members\": [");
 	for (size_t i = 0; i < shape->count; i++) {
 		json_open(out, "test", shape->members[i].test);
 		json_put_text(out, "metric", shape->members[i].series);
 		buf_char(out, '}');
 	}
-	buf_char(out, ']');
-}
-
-static void put_shape(struct buf *out, const struct shape *shape)
-{
-	char when[WHEN_TEXT];
-
-	buf_printf(out, "{\"time\": \"%s\", \"direction\": \"%s\", \"regression\": ",
-		when_format_iso(shape->time, when), shape->sign > 0 ? "up" : "down");
-	buf_json_number(out, shape->regression);
-	json_put_number(out, "change_percent", 100 * (shape->ratio - 1));
-	json_put_text(out, "commit_before", shape->commit_before);
-	json_put_text(out, "commit_after", shape->commit_after);
-	announcement_put_suspects(out, &shape->suspects, shape->time);
-	buf_printf(out, ", \"series\": %zu", shape->count);
-	put_labels(out, shape);
-	put_members(out, shape);
-	buf_char(out, '}');
+	buf_text(out, "]}");
 }
 
 static void put_json(struct buf *out, const struct shape_report *report)
 {
 	buf_text(out, "{\"clusters\": [");
-	for (size_t i = 0; i < report->count; i++) {
-		json_line(out);
+	for (size_t i = 0; i < report->count; i++)
 		put_shape(out, &report->shapes[i]);
-	}
-	buf_printf(out,
-		"%s], \"series\": %zu, \"left_out\": %zu, \"points\": %zu, \"k\": %zu, "
-		"\"iterations\": %zu, \"error\": ",
-		report->count ? "\n" : "", report->series, report->left_out, report->points,
-		report->k, report->iterations);
-	buf_json_number(out, report->error);
+	buf_text(out, report->count ? "\n]" : "]");
+	json_put_count(out, "series", report->series);
+	json_put_count(out, "left_out", report->left_out);
+	json_put_count(out, "points", report->points);
+	json_put_count(out, "k", report->k);
+	json_put_count(out, "iterations", report->iterations);
+	json_put_number(out, "error", report->error);
 	buf_text(out, "}\n");
 }
 

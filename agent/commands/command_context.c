@@ -4,6 +4,7 @@
  */
 #include "agent/commands/command_context.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 #include "agent/analysis/analysis.h"
@@ -25,17 +26,6 @@ static void drop_unasked(struct command_context *ask)
 	ask->count = count;
 }
 
-static bool try_detection(const struct command_context *ask, const struct detection *base,
-	struct arena *arena, struct error *error)
-{
-	struct detection detection;
-	if (detection_overlay(
-		    ask->schema, base, ask->settings, ask->setting_count, arena, &detection, error))
-		return true;
-	detection_flag_error(error);
-	return false;
-}
-
 /* Tries the settings on every detection; `arena` is for temporary data. */
 static bool check_settings(
 	const struct command_context *ask, struct arena *arena, struct error *error)
@@ -43,6 +33,7 @@ static bool check_settings(
 	if (ask->setting_count == 0)
 		return true;
 	const struct plugin *tried = NULL;
+	struct detection detection;
 	for (size_t i = 0; i < ask->count; i++) {
 		const struct test *test = ask->tests[i];
 		for (size_t m = 0; m <= test->metric_count; m++) {
@@ -51,8 +42,11 @@ static bool check_settings(
 			if (base->detector == tried)
 				continue;
 			tried = base->detector;
-			if (!try_detection(ask, base, arena, error))
+			if (!detection_overlay(ask->schema, base, ask->settings, ask->setting_count,
+				    arena, &detection, error)) {
+				detection_flag_error(error);
 				return false;
+			}
 		}
 	}
 	return true;
@@ -116,6 +110,15 @@ const struct test *single_test(struct cli *cli, const char *name, struct error *
 	error_set(error, ERROR_USAGE, "\"%.200s\" matches %zu tests; %s takes one", name, count,
 		cli->command->name);
 	return NULL;
+}
+
+bool any_matches(const struct strings *names, const char *pattern)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (strcmp(names->items[i], pattern) == 0 ||
+			fnmatch(pattern, names->items[i], 0) == 0)
+			return true;
+	return false;
 }
 
 const char *test_option(const struct test *test, const char *name)

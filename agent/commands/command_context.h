@@ -32,6 +32,9 @@ bool command_context_prepare(struct command_context *ask, struct cli *cli,
  * none or several. */
 const struct test *single_test(struct cli *cli, const char *name, struct error *error);
 
+/* Whether a name is, or matches, the pattern. */
+bool any_matches(const struct strings *names, const char *pattern);
+
 /* The text of an option of a test's source; NULL if it is not set or there is no such option. */
 const char *test_option(const struct test *test, const char *name);
 

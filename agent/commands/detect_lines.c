@@ -68,9 +68,17 @@ struct worker {
 	bool bad_data;
 };
 
-static bool lay_options(struct worker *worker, const struct line *line, struct error *error)
+/* The line's detection, rebuilt only if its options differ from those of the line before. */
+static bool choose_detection(struct worker *worker, const struct line *line,
+	const struct detection **out, struct error *error)
 {
 	struct setting settings[LINE_OPTIONS_MAX];
+
+	*out = line->option_count == 0 ? &worker->task->detection : &worker->detection;
+	if (line->option_count == 0 || (line->options_length == worker->options.length &&
+					       memcmp(line->options_text, worker->options.data,
+						       line->options_length) == 0))
+		return true;
 	for (size_t i = 0; i < line->option_count; i++)
 		settings[i] = (struct setting){line->options[i].name, line->options[i].value};
 	arena_free(worker->arena);
@@ -83,59 +91,36 @@ static bool lay_options(struct worker *worker, const struct line *line, struct e
 	return true;
 }
 
-/* The line's detection, rebuilt only if its options differ from those of the line before. */
-static bool choose_detection(struct worker *worker, const struct line *line,
-	const struct detection **out, struct error *error)
-{
-	*out = &worker->task->detection;
-	if (line->option_count == 0)
-		return true;
-	*out = &worker->detection;
-	if (line->options_length == worker->options.length &&
-		memcmp(line->options_text, worker->options.data, line->options_length) == 0)
-		return true;
-	return lay_options(worker, line, error);
-}
-
-static void make_room(struct worker *worker, size_t n)
-{
-	if (n <= worker->capacity)
-		return;
-	free(worker->changes);
-	free(worker->adjusted);
-	worker->changes = memory_new(n, sizeof *worker->changes);
-	worker->adjusted = memory_new(n, sizeof *worker->adjusted);
-	worker->capacity = n;
-}
-
-/* Copies the values without the cycles that the detection removes. */
-static bool adjust(struct worker *worker, const struct line *line,
-	const struct detection *detection, struct samples *out, struct error *error)
-{
-	out->values = line->values;
-	if (!line->times)
-		return !detect_wants_times(detection) ||
-		       error_set(error, ERROR_DATA,
-			       "season: removing cycles requires \"times\", or \"start\" and "
-			       "\"step\"");
-	struct season season = season_fit(analysis_season(detection), analysis_clock(detection), 0,
-		line->values, line->times, line->n, worker->scratch);
-	out->excursion = season.excursion;
-	if (season.cycles) {
-		season_remove(&season, line->times, line->values, line->n, worker->adjusted);
-		out->values = worker->adjusted;
-	}
-	season_free(&season);
-	return true;
-}
-
+/* In the values without the cycles that the detection removes. */
 static bool find_changes(struct worker *worker, const struct line *line,
 	const struct detection *detection, size_t *count, struct error *error)
 {
-	struct samples samples = {.n = line->n, .runs = line->runs, .hashes = line->hashes};
-	make_room(worker, line->n);
-	if (!adjust(worker, line, detection, &samples, error))
-		return false;
+	struct samples samples = {
+		.n = line->n, .values = line->values, .runs = line->runs, .hashes = line->hashes};
+
+	if (line->n > worker->capacity) {
+		free(worker->changes);
+		free(worker->adjusted);
+		worker->changes = memory_new(line->n, sizeof *worker->changes);
+		worker->adjusted = memory_new(line->n, sizeof *worker->adjusted);
+		worker->capacity = line->n;
+	}
+	if (!line->times && detect_wants_times(detection))
+		return error_set(error, ERROR_DATA,
+			"season: removing cycles requires \"times\", or \"start\" and \"step\"");
+	if (line->times) {
+		struct season season =
+			season_fit(analysis_season(detection), analysis_clock(detection), 0,
+				line->values, line->times, line->n, worker->scratch);
+
+		samples.excursion = season.excursion;
+		if (season.cycles) {
+			season_remove(
+				&season, line->times, line->values, line->n, worker->adjusted);
+			samples.values = worker->adjusted;
+		}
+		season_free(&season);
+	}
 	return detector_run(detector_find(detection->detector->name), &samples, detection->options,
 		worker->scratch, worker->changes, count, error);
 }
@@ -160,28 +145,19 @@ static void put_answer(struct worker *worker, const struct line *line, uint64_t 
 	detect_put_text(out, prefix, length, worker->changes, count);
 }
 
-/* A bad line is answered with an error; in text output, which has no room for it, on stderr. */
-static void put_problem(struct worker *worker, const struct batch *batch, uint64_t number,
-	const struct line *line, struct error *error, struct buf *out)
-{
-	worker->bad_data = true;
-	error_prefix(error, "%s:%llu: ", batch->file, (unsigned long long)number);
-	if (worker->task->output == DETECT_JSONL)
-		detect_put_problem(out, line->id, line->id_length, error->text);
-	else
-		cli_fail(error);
-}
-
-/* Returns the number of lines. */
+/* Returns the number of lines. A bad line is answered with an error; in text output, which has no
+ * room for it, on stderr. */
 static size_t answer_batch(struct worker *worker, const struct batch *batch, struct buf *out)
 {
 	struct batch_line text;
 	size_t offset = 0, count = 0;
+
 	for (uint64_t number = batch->line; batch_line(batch, &offset, &text); number++, count++) {
 		struct line line;
 		struct error error;
 		const struct detection *detection;
 		size_t found;
+
 		if (!text.cut && batch_line_is_blank(&text))
 			continue;
 		bool good = line_read(worker->reader, text.text, text.length, &line, &error);
@@ -189,34 +165,37 @@ static size_t answer_batch(struct worker *worker, const struct batch *batch, str
 			good = error_set(&error, ERROR_DATA,
 				"line longer than %zu bytes (--max-line)", worker->task->max_line);
 		if (good && choose_detection(worker, &line, &detection, &error) &&
-			find_changes(worker, &line, detection, &found, &error))
+			find_changes(worker, &line, detection, &found, &error)) {
 			put_answer(worker, &line, number, found, out);
+			continue;
+		}
+		worker->bad_data = true;
+		error_prefix(&error, "%s:%llu: ", batch->file, (unsigned long long)number);
+		if (worker->task->output == DETECT_JSONL)
+			detect_put_problem(out, line.id, line.id_length, error.text);
 		else
-			put_problem(worker, batch, number, &line, &error, out);
+			cli_fail(&error);
 	}
 	return count;
 }
 
-/* Waits for room in the ring. NULL after a failed write. */
-static struct slot *next_slot(struct ring *ring)
+/* The next batch in its slot, once there is room in the ring. NULL at the end, and after a failed
+ * write. */
+static struct slot *take_batch(struct ring *ring)
 {
-	struct slot *slot = &ring->slots[ring->taken % ring->slot_count];
+	enum batch_step step = BATCH_END;
+	struct slot *slot;
+	struct error error;
+	bool stop;
+
+	pthread_mutex_lock(&ring->reading);
+	slot = &ring->slots[ring->taken % ring->slot_count];
 	pthread_mutex_lock(&ring->lock);
 	while (slot->state != SLOT_FREE && !ring->failed)
 		pthread_cond_wait(&ring->freed, &ring->lock);
-	bool stop = ring->failed;
+	stop = ring->failed;
 	pthread_mutex_unlock(&ring->lock);
-	return stop ? NULL : slot;
-}
-
-/* The next batch in its slot, or NULL at the end. */
-static struct slot *take_batch(struct ring *ring)
-{
-	struct error error;
-	enum batch_step step = BATCH_END;
-	pthread_mutex_lock(&ring->reading);
-	struct slot *slot = next_slot(ring);
-	while (slot && (step = batch_read(ring->reader, &slot->batch, &error)) == BATCH_FAILED) {
+	while (!stop && (step = batch_read(ring->reader, &slot->batch, &error)) == BATCH_FAILED) {
 		cli_fail(&error);
 		pthread_mutex_lock(&ring->lock);
 		ring->bad_data = true;
@@ -307,19 +286,6 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* This thread is one of the `jobs`; if threads cannot be started it is slower, not wrong. */
-static void run_threads(struct ring *ring)
-{
-	size_t wanted = ring->task->jobs - 1, started = 0;
-	pthread_t *threads = memory_new(wanted, sizeof *threads);
-	while (started < wanted && pthread_create(&threads[started], NULL, work, ring) == 0)
-		started++;
-	work(ring);
-	for (size_t i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
-	free(threads);
-}
-
 int detect_lines(const struct detect_task *task)
 {
 	struct ring ring = {.task = task,
@@ -329,8 +295,19 @@ int detect_lines(const struct detect_task *task)
 		.reader = task->reader,
 		.slot_count = task->jobs * SLOTS_A_THREAD,
 		.progress = {.due = clock_monotonic() + PROGRESS_AFTER}};
+	size_t started = 0;
+	pthread_t *threads = memory_new(task->jobs, sizeof *threads);
+
 	ring.slots = memory_new(ring.slot_count, sizeof *ring.slots);
-	run_threads(&ring);
+	/* This thread is one of the `jobs`; if threads cannot be started it is slower, not wrong.
+	 */
+	while (started + 1 < task->jobs &&
+		pthread_create(&threads[started], NULL, work, &ring) == 0)
+		started++;
+	work(&ring);
+	while (started > 0)
+		pthread_join(threads[--started], NULL);
+	free(threads);
 	if (ring.progress.shown)
 		fputs("\r\033[K", stderr);
 	for (size_t i = 0; i < ring.slot_count; i++) {

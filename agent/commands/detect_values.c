@@ -35,25 +35,23 @@ static bool add_value(struct values *values, const char *text, size_t length, st
 	return true;
 }
 
-static bool is_skipped(const struct batch_line *line)
-{
-	size_t blank = 0;
-	while (blank < line->length && isspace((unsigned char)line->text[blank]))
-		blank++;
-	return blank == line->length || line->text[blank] == '#';
-}
-
 static bool add_lines(const struct detect_task *task, const struct batch *batch,
 	struct values *values, struct error *error)
 {
 	struct batch_line line;
 	size_t offset = 0;
 	for (uint64_t number = batch->line; batch_line(batch, &offset, &line); number++) {
-		bool good = line.cut ? error_set(error, ERROR_DATA,
-					       "line longer than %zu bytes (--max-line)",
-					       task->max_line)
-				     : is_skipped(&line) ||
-					       add_value(values, line.text, line.length, error);
+		size_t blank = 0;
+		bool good;
+
+		while (blank < line.length && isspace((unsigned char)line.text[blank]))
+			blank++;
+		if (line.cut)
+			good = error_set(error, ERROR_DATA,
+				"line longer than %zu bytes (--max-line)", task->max_line);
+		else
+			good = blank == line.length || line.text[blank] == '#' ||
+			       add_value(values, line.text, line.length, error);
 		if (!good)
 			return error_prefix(
 				error, "%s:%llu: ", batch->file, (unsigned long long)number);
@@ -70,11 +68,6 @@ static bool read_text(const struct detect_task *task, struct values *values, str
 		good = step == BATCH_LINES && add_lines(task, &batch, values, error);
 	batch_free(&batch);
 	return good;
-}
-
-static bool cell_is(const struct cell *cell, const char *text)
-{
-	return cell->length == strlen(text) && memcmp(cell->text, text, cell->length) == 0;
 }
 
 /* Names the columns, cut if that is too long. */
@@ -99,13 +92,6 @@ static bool wrong_column(const struct detect_task *task, const struct input *inp
 	return false;
 }
 
-static bool is_number(const struct cell *cell)
-{
-	double value;
-	return number_parse(cell->text, cell->length, &value) ||
-	       (cell->length > 0 && number_missing(cell->text, cell->length));
-}
-
 /*
  * Finds the column, and whether the first row is a header: it is not if the column was chosen by
  * its number (or is the only one) and the row has a number there.
@@ -114,8 +100,12 @@ static bool find_column(const struct detect_task *task, const struct input *inpu
 	const struct row *first, size_t *index, bool *header, struct error *error)
 {
 	size_t found = 0, position = 0;
+	const struct cell *cell;
+	double value;
+
 	for (size_t i = 0; task->column && i < first->count; i++) {
-		if (!cell_is(&first->cells[i], task->column))
+		if (first->cells[i].length != strlen(task->column) ||
+			memcmp(first->cells[i].text, task->column, first->cells[i].length) != 0)
 			continue;
 		if (found++ > 0)
 			return error_set(error, ERROR_DATA, "%s:%zu: duplicate column \"%.80s\"",
@@ -132,7 +122,9 @@ static bool find_column(const struct detect_task *task, const struct input *inpu
 	if (position < 1 || position > first->count)
 		return wrong_column(task, input, first, error);
 	*index = position - 1;
-	*header = !is_number(&first->cells[*index]);
+	cell = &first->cells[*index];
+	*header = !number_parse(cell->text, cell->length, &value) &&
+		  !(cell->length > 0 && number_missing(cell->text, cell->length));
 	return true;
 }
 

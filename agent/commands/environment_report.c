@@ -19,24 +19,18 @@ void environment_report_add(struct environment_report *report, const struct anal
 	report->views[report->count++] = environment_look(analysis);
 }
 
-static size_t find_events(const struct environment_report *report, int64_t since,
-	struct arena *arena, struct environment_event **events)
-{
-	const struct environment_view **views = arena_array(arena, report->count, sizeof *views);
-
-	for (size_t i = 0; i < report->count; i++)
-		views[i] = report->views[i];
-	return environment_events(views, report->count, since, arena, events);
-}
-
 void environment_report_print(const struct environment_report *report, int64_t since, FILE *out)
 {
 	struct arena *arena = arena_new();
+	const struct environment_view **views = arena_array(arena, report->count, sizeof *views);
 	struct environment_event *events;
-	size_t count = find_events(report, since, arena, &events);
+	size_t count;
 	struct buf line = {0};
 	char time[WHEN_TEXT];
 
+	for (size_t i = 0; i < report->count; i++)
+		views[i] = report->views[i];
+	count = environment_events(views, report->count, since, arena, &events);
 	for (size_t i = 0; i < count; i++) {
 		text_environment(&line, &events[i], &text_plain);
 		buf_printf(&line, " since %s, ", when_format(events[i].time, time));

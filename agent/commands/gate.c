@@ -237,25 +237,21 @@ static const char *judge_known(struct gate *gate, const struct change_record *re
 	return entry ? entry->reason : NULL;
 }
 
-/* "expected: bigger cache (ann)" */
-static const char *words_of(struct arena *arena, const struct triage *triage)
+/* Why the change that the record was matched with is accepted, "expected: bigger cache (ann)", or
+ * NULL. */
+static const char *judge_triage(const struct gate *gate, struct arena *arena,
+	const struct triage *triage, const struct change *change)
 {
 	struct buf text = {0};
 
+	if (gate_triage(triage, change, gate->now).verdict != DROP)
+		return NULL;
 	buf_text(&text, triage_state_names[triage->state]);
 	if (triage->note)
 		buf_printf(&text, ": %s", triage->note);
 	if (triage->person)
 		buf_printf(&text, " (%s)", triage->person);
 	return buf_keep(&text, arena);
-}
-
-/* Why the change that the record was matched with is accepted, or NULL. */
-static const char *judge_triage(const struct gate *gate, struct arena *arena,
-	const struct triage *triage, const struct change *change)
-{
-	return gate_triage(triage, change, gate->now).verdict == DROP ? words_of(arena, triage)
-								      : NULL;
 }
 
 /* The main branch's changes are recorded without a branch. */

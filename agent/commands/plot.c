@@ -23,13 +23,11 @@
 #include "agent/store/store.h"
 
 static const char *const themes[] = {"light", "dark", "system", NULL};
-static const char *const scales[] = {"auto", "zero", "log", "relative", NULL};
 
 struct picture_options {
 	const char *output, *state_file;
 	int scale, theme;
 	int64_t width, height;
-	double zoom;
 	bool cleaned;
 };
 
@@ -37,7 +35,7 @@ static const struct field picture_fields[] = {
 	OPTION_STRING(struct picture_options, output, NULL,
 		"output file, FILE.svg or FILE.png; default: the terminal", .letter = 'o',
 		.metavar = "FILE"),
-	OPTION_CHOICE(struct picture_options, scale, "auto", scales,
+	OPTION_CHOICE(struct picture_options, scale, "auto", plot_scale_names,
 		"value axis: fitted to the points, from zero, logarithmic, or in percent of the "
 		"first level"),
 	OPTION_BOOL(struct picture_options, cleaned,
@@ -46,8 +44,6 @@ static const struct field picture_fields[] = {
 		"picture size in pixels"),
 	OPTION_INT(struct picture_options, height, "400", 16, PLOT_MOST_PIXELS,
 		"picture size in pixels"),
-	OPTION_DOUBLE(struct picture_options, zoom, "1", 1, 4,
-		"PNG pixels per pixel, for high-resolution screens"),
 	OPTION_CHOICE(struct picture_options, theme, "light", themes,
 		"colours; system: an SVG file follows the reader's settings"),
 	OPTION_STRING(struct picture_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
@@ -112,7 +108,6 @@ static bool draw_file(const struct plotter *plotter, const struct plot *plot, st
 	const struct picture_options *options = plotter->options;
 	const struct plot_style style = {.width = (unsigned)options->width,
 		.height = (unsigned)options->height,
-		.zoom = options->zoom,
 		.theme = (enum plot_theme)options->theme};
 	struct buf out = {0};
 	bool drawn = true;
@@ -163,23 +158,10 @@ static void ready(void *context, struct task *const *tasks)
 		plotter->code = cli_fail(&error);
 }
 
-static bool read_state(struct plotter *plotter, const char *path, struct error *error)
-{
-	struct store_list *list = store_list_new(NULL, NULL);
-	bool read;
-
-	plotting_ask(list, plotter->test, plotter->cli->now);
-	read = store_tx(path, STORE_READ, &list->call, error);
-	if (read)
-		plotting_state(&plotter->plotting, list);
-	arena_join(plotter->cli->arena, list->call.arena);
-	return read;
-}
-
 static int draw(struct plotter *plotter, const struct config *config, struct error *error)
 {
-	const char *given = plotter->options->state_file;
-	const char *path = given ? given : config->agent.state;
+	struct store_list *list = store_list_new(NULL, NULL);
+	bool there, read;
 	struct gather gather = {.tests = &plotter->test,
 		.count = 1,
 		.config = config,
@@ -188,9 +170,11 @@ static int draw(struct plotter *plotter, const struct config *config, struct err
 		.ready = ready,
 		.context = plotter};
 
-	if ((given || state_is_there(path)) && !read_state(plotter, path, error))
-		return cli_fail(error);
-	if (!gather_run(&gather, plotter->cli, error))
+	plotting_ask(list, plotter->test, plotter->cli->now);
+	read = state_list(plotter->cli, plotter->options->state_file, list, &there, error);
+	if (read && there)
+		plotting_state(&plotter->plotting, list);
+	if (!read || !gather_run(&gather, plotter->cli, error))
 		return cli_fail(error);
 	return exit_stronger(gather.code, plotter->code);
 }

@@ -667,23 +667,26 @@ static struct comparisons compare(const struct regressions *regressions, const s
 	return out;
 }
 
-/* Whether all points of a series are among those of another. */
-static bool is_part_of(const struct series *series, const struct series *whole)
-{
-	const struct axis *axis = series->axis, *other = whole->axis;
-	size_t from = axis->n > 0 ? axis_lower_bound(other, axis->times[0]) : 0;
-	return axis->n <= other->n - from &&
-	       memcmp(axis->times, other->times + from, axis->n * sizeof *axis->times) == 0 &&
-	       memcmp(series->values, whole->values + from, axis->n * sizeof *series->values) == 0;
-}
-
-/* A source without branches gives the same data for each, which would always be "OK". */
+/* Whether all points are among those of the base: a source without branches gives the same data for
+ * each, which would always be "OK". */
 static bool is_same_data(const struct analysis *target, const struct analysis *base)
 {
 	for (size_t s = 0; s < target->data->count; s++) {
-		const struct series *series = &target->data->series[s];
+		const struct series *series = &target->data->series[s], *whole;
+		const struct axis *axis = series->axis;
 		struct findings *found = find_series(base, series->name);
-		if (!found || !is_part_of(series, found->series))
+		size_t from = 0;
+
+		if (!found)
+			return false;
+		whole = found->series;
+		if (axis->n > 0)
+			from = axis_lower_bound(whole->axis, axis->times[0]);
+		if (axis->n > whole->axis->n - from ||
+			memcmp(axis->times, whole->axis->times + from,
+				axis->n * sizeof *axis->times) != 0 ||
+			memcmp(series->values, whole->values + from,
+				axis->n * sizeof *series->values) != 0)
 			return false;
 	}
 	return true;

@@ -21,7 +21,7 @@
 #include "agent/monitor/why.h"
 #include "agent/service/parts.h"
 
-enum { AFTERWARDS = 60000, PAGE = 1000, PROGRESS_EVERY = 250 };
+enum { AFTERWARDS = 60000, PROGRESS_EVERY = 250 };
 
 struct replay_options {
 	const char *from, *to;
@@ -44,20 +44,12 @@ static const struct field replay_fields[] = {
 	{0},
 };
 
-/* A page of the store's list, latest change first. */
-struct page {
-	const struct change_record *records;
-	size_t count;
-	struct page *next; /* of later changes */
-};
-
 struct replay {
 	struct agent_parts parts;
 	struct cli *cli;
 	struct replay_data *past;
 	struct arena *arena; /* holds the report */
 	struct replay_report report;
-	struct page *pages; /* earliest first */
 	struct replay_notice **last_notice;
 	struct dict begun; /* by test: int64_t, ms, from when on its first run has read points */
 	struct stored_moment *moments; /* the same, for the state that is kept */
@@ -115,17 +107,6 @@ static void fetch(struct agent *agent, struct task *task)
 	look(agent, task);
 }
 
-static void show_progress(struct replay *replay, int64_t now)
-{
-	char when[WHEN_TEXT];
-
-	if (!replay->cli->progress || clock_monotonic() < replay->progress_due)
-		return;
-	replay->progress_due = clock_monotonic() + PROGRESS_EVERY;
-	fprintf(stderr, "\r\033[K%s", when_format(now, when));
-	fflush(stderr);
-}
-
 /* The time of the next visible point: the agent reads points up to now, inclusive, or with a
  * delay up to before that. */
 static int64_t rest(struct agent *agent, const struct test *test)
@@ -134,8 +115,13 @@ static int64_t rest(struct agent *agent, const struct test *test)
 	int64_t now = wall(agent), delay = test->evaluation_delay;
 	int64_t next = replay_data_next(replay->past, test->name, delay ? now - delay : now + 1);
 	int64_t due = next == WHEN_NEVER ? WHEN_NEVER / 2 : next + delay + (delay > 0);
+	char when[WHEN_TEXT];
 
-	show_progress(replay, now);
+	if (replay->cli->progress && clock_monotonic() >= replay->progress_due) {
+		replay->progress_due = clock_monotonic() + PROGRESS_EVERY;
+		fprintf(stderr, "\r\033[K%s", when_format(now, when));
+		fflush(stderr);
+	}
 	if (test->stale_after > 0 && test->stale_after < WHEN_NEVER / 4 &&
 		due > now + test->stale_after + 1)
 		due = now + test->stale_after + 1;
@@ -184,48 +170,16 @@ static void begin(struct store_restore *restored)
 	agent_start(&replay->parts, restored);
 }
 
-/* Joins the pages' records, earliest first. */
-static void join_pages(struct replay *replay)
-{
-	struct replay_report *report = &replay->report;
-	const struct change_record **records;
-	size_t at = 0;
-
-	for (const struct page *page = replay->pages; page; page = page->next)
-		report->record_count += page->count;
-	records = arena_array(replay->arena, report->record_count, sizeof *records);
-	for (const struct page *page = replay->pages; page; page = page->next)
-		for (size_t i = page->count; i > 0; i--)
-			records[at++] = &page->records[i - 1];
-	report->records = records;
-}
-
-static void list_changes(struct replay *replay, int64_t before_id);
-
+/* The latest change is the first of the list. */
 static void take_changes(struct store_list *request)
 {
 	struct replay *replay = request->call.context;
-	struct page *page = arena_alloc(replay->arena, sizeof *page);
 
-	*page = (struct page){request->records.items, request->records.count, replay->pages};
-	replay->pages = page;
 	replay->failed |= request->call.failed;
+	replay->report.records = request->records;
 	arena_join(replay->arena, request->call.arena);
-	if (request->more && page->count > 0) {
-		list_changes(replay, page->records[page->count - 1].item.id);
-		return;
-	}
-	join_pages(replay);
 	replay->listed = true;
 	stop(replay);
-}
-
-static void list_changes(struct replay *replay, int64_t before_id)
-{
-	struct store_list *request = store_list_new(take_changes, replay);
-
-	request->filter = (struct change_filter){.limit = PAGE, .before_id = before_id};
-	store_client_call(&replay->parts.agent, &request->call);
 }
 
 /* The answer comes after all of the agent's writes; a list would not wait for them. */
@@ -236,7 +190,7 @@ static void take_messages(struct store_restore *request)
 	replay->failed |= request->call.failed;
 	replay->report.messages = request->messages;
 	store_call_free(&request->call);
-	list_changes(replay, 0);
+	store_client_call(&replay->parts.agent, &store_list_new(take_changes, replay)->call);
 }
 
 static void take_moments(struct store_queue *request)
@@ -312,15 +266,6 @@ static void remove_folder(const char *folder)
 	rmdir(folder);
 }
 
-static void print(struct replay *replay, int output)
-{
-	if (output == OUTPUT_JSON)
-		replay_print_json(&replay->report, replay->cli->out);
-	else
-		replay_print(&replay->report, replay->cli->out);
-	fflush(replay->cli->out);
-}
-
 /* `folder`: NULL where the state is kept. */
 static int play_in(struct replay *replay, const char *folder)
 {
@@ -341,7 +286,9 @@ static int play_in(struct replay *replay, const char *folder)
 	if (replay->failed)
 		code = EXIT_STATE;
 	if (code == EXIT_NOTHING) {
-		print(replay, options->output);
+		(options->output == OUTPUT_JSON ? replay_print_json : replay_print)(
+			&replay->report, replay->cli->out);
+		fflush(replay->cli->out);
 		code = replay->report.interrupted ? EXIT_DATA : EXIT_NOTHING;
 	}
 	if (folder)
@@ -357,40 +304,35 @@ static const struct test **with_companions(
 	struct arena *arena, const struct test *const *tests, size_t count, size_t *out_count)
 {
 	struct dict seen = {.arena = arena};
-	size_t room = count, n = count;
+	size_t room = count, n = 0;
 	const struct test **out;
 
 	for (size_t i = 0; i < count; i++)
 		room += tests[i]->metric_count + 1;
 	out = arena_array(arena, room, sizeof *out);
+	for (; n < count; n++)
+		out[n] = tests[n];
 	for (size_t i = 0; i < count; i++)
-		*dict_place(&seen, tests[i]->name) = out[i] = tests[i];
-	for (size_t i = 0; i < count; i++) {
-		size_t added = companions_tests(tests[i], out + n), kept = n;
+		n += companions_tests(tests[i], out + n);
+	*out_count = 0;
+	for (size_t i = 0; i < n; i++) {
+		const void **place = dict_place(&seen, out[i]->name);
 
-		for (size_t k = 0; k < added; k++) {
-			const void **place = dict_place(&seen, out[n + k]->name);
-
-			if (!*place)
-				*place = out[kept++] = out[n + k];
-		}
-		n = kept;
+		if (!*place)
+			*place = out[(*out_count)++] = out[i];
 	}
-	*out_count = n;
 	return out;
 }
 
 /* Whether its data and that of the tests it needs could be read. */
 static bool has_all(const struct replay *replay, const struct test *test)
 {
-	const struct test **others =
-		arena_array(replay->arena, test->metric_count + 1, sizeof *others);
-	size_t count = companions_tests(test, others);
-	bool has = replay_data_has(replay->past, test->name);
+	size_t count;
+	const struct test **all = with_companions(replay->arena, &test, 1, &count);
 
-	for (size_t i = 0; i < count; i++)
-		has = has && replay_data_has(replay->past, others[i]->name);
-	return has;
+	while (count > 0 && replay_data_has(replay->past, all[count - 1]->name))
+		count--;
+	return count == 0;
 }
 
 /* Reads the data of the tests and keeps those that have some. */

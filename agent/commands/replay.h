@@ -49,10 +49,8 @@ struct replay_report {
 	size_t tests, runs;
 	struct replay_notice *notices; /* in the order sent */
 	size_t notice_count;
-	const struct change_record *
-		*records; /* from the store, with their history, in the order recorded */
-	size_t record_count;
-	size_t messages; /* about changes */
+	struct record_rows records; /* from the store, with their history, the latest first */
+	size_t messages;            /* about changes */
 };
 
 /* The summary at the end of the messages, or all as one JSON document. */

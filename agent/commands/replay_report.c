@@ -8,42 +8,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/dict.h"
 #include "agent/base/when.h"
 #include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
 #include "agent/report/table.h"
 
-/* When it first happened, ms; WHEN_NEVER: it did not. */
-static int64_t happened(const struct change_record *record, enum event_kind kind)
-{
-	for (size_t i = 0; i < record->event_count; i++)
-		if (record->events[i].kind == kind)
-			return record->events[i].time;
-	return WHEN_NEVER;
-}
-
-/* When it last happened, if it is still the state. */
-static int64_t ended(
-	const struct change_record *record, enum change_state state, enum event_kind kind)
+/* When it first, or last, happened, ms; WHEN_NEVER: it did not. */
+static int64_t happened(const struct change_record *record, enum event_kind kind, bool last)
 {
 	int64_t time = WHEN_NEVER;
 
-	for (size_t i = 0; i < record->event_count; i++)
+	for (size_t i = 0; i < record->event_count && (last || time == WHEN_NEVER); i++)
 		if (record->events[i].kind == kind)
 			time = record->events[i].time;
-	return record->state == state ? time : WHEN_NEVER;
+	return time;
 }
 
+/* When it came to be in that state, if it still is. */
 static int64_t withdrawn(const struct change_record *record)
 {
-	return ended(record, CHANGE_WITHDRAWN, EVENT_WITHDRAWN);
+	return record->state == CHANGE_WITHDRAWN ? happened(record, EVENT_WITHDRAWN, true)
+						 : WHEN_NEVER;
 }
 
 static int64_t recovered(const struct change_record *record)
 {
-	int64_t time = ended(record, CHANGE_RECOVERED, EVENT_RECOVERED);
+	int64_t time = happened(record, EVENT_RECOVERED, true);
 
-	return record->state == CHANGE_RECOVERED && time == WHEN_NEVER ? record->first_seen : time;
+	if (record->state != CHANGE_RECOVERED)
+		return WHEN_NEVER;
+	return time == WHEN_NEVER ? record->first_seen : time;
 }
 
 /* The changes of one test, or of all. */
@@ -54,7 +49,7 @@ struct replay_tally {
 
 static void add(struct replay_tally *tally, const struct change_record *record)
 {
-	if (happened(record, EVENT_ANNOUNCED) == WHEN_NEVER)
+	if (happened(record, EVENT_ANNOUNCED, false) == WHEN_NEVER)
 		return;
 	tally->told++;
 	tally->withdrawn += withdrawn(record) != WHEN_NEVER;
@@ -63,37 +58,54 @@ static void add(struct replay_tally *tally, const struct change_record *record)
 
 static int by_test(const void *a, const void *b)
 {
-	const struct change_record *const *left = a, *const *right = b;
+	const struct replay_tally *left = a, *right = b;
 
-	return strcmp((*left)->item.test, (*right)->item.test);
+	return strcmp(left->test, right->test);
 }
 
-/* A tally per test with changes, by name; the caller frees them. */
-static struct replay_tally *tallies(const struct replay_report *report, size_t *count)
+/* A tally per test with changes, by name, and that of all tests. */
+static struct replay_tally *tallies(const struct replay_report *report, struct arena *arena,
+	size_t *count, struct replay_tally *all)
 {
-	struct replay_tally *tallies = memory_new(report->record_count, sizeof *tallies);
-	const struct change_record **records = memory_new(report->record_count, sizeof *records);
+	const struct record_rows *records = &report->records;
+	struct replay_tally *tallies = arena_array(arena, records->count, sizeof *tallies);
+	struct dict tests = {.arena = arena};
 
-	for (size_t i = 0; i < report->record_count; i++)
-		records[i] = report->records[i];
-	qsort(records, report->record_count, sizeof *records, by_test);
+	*all = (struct replay_tally){0};
 	*count = 0;
-	for (size_t i = 0; i < report->record_count; i++) {
-		const char *test = records[i]->item.test;
+	for (size_t i = 0; i < records->count; i++) {
+		const char *test = records->items[i].item.test;
+		const void **place = dict_place(&tests, test);
 
-		if (*count == 0 || strcmp(tallies[*count - 1].test, test) != 0)
-			tallies[(*count)++] = (struct replay_tally){.test = test};
-		add(&tallies[*count - 1], records[i]);
+		if (!*place) {
+			tallies[*count].test = test;
+			*place = (const void *)++*count;
+		}
+		add(&tallies[(size_t)*place - 1], &records->items[i]);
+		add(all, &records->items[i]);
 	}
-	free(records);
+	qsort(tallies, *count, sizeof *tallies, by_test);
 	return tallies;
 }
 
-static void print_tests(const struct replay_report *report, FILE *out)
+void replay_print(const struct replay_report *report, FILE *out)
 {
+	struct arena *arena = arena_new();
+	struct replay_tally all, *tests;
+	char from[WHEN_TEXT], until[WHEN_TEXT];
 	size_t count;
-	struct replay_tally *tests = tallies(report, &count);
 
+	tests = tallies(report, arena, &count, &all);
+	fprintf(out, "%s %s .. %s: %zu test%s, %zu run%s\n",
+		report->interrupted ? "interrupted, replayed" : "replayed",
+		when_format(report->from, from), when_format(report->until, until), report->tests,
+		cli_plural(report->tests), report->runs, cli_plural(report->runs));
+	fprintf(out, "%zu message%s announced %zu change%s, %zu of them withdrawn later",
+		report->messages, cli_plural(report->messages), all.told, cli_plural(all.told),
+		all.withdrawn);
+	if (all.recovered > 0)
+		fprintf(out, " and %zu recovered", all.recovered);
+	fprintf(out, "; %zu notice%s\n", report->notice_count, cli_plural(report->notice_count));
 	for (size_t i = 0; i < count; i++) {
 		if (tests[i].told == 0)
 			continue;
@@ -105,28 +117,7 @@ static void print_tests(const struct replay_report *report, FILE *out)
 			fprintf(out, ", %zu recovered", tests[i].recovered);
 		fputc('\n', out);
 	}
-	free(tests);
-}
-
-void replay_print(const struct replay_report *report, FILE *out)
-{
-	struct replay_tally all = {0};
-	char from[WHEN_TEXT], until[WHEN_TEXT];
-
-	for (size_t i = 0; i < report->record_count; i++)
-		add(&all, report->records[i]);
-	fprintf(out, "%s %s .. %s: %zu test%s, %zu run%s\n",
-		report->interrupted ? "interrupted, replayed" : "replayed",
-		when_format(report->from, from), when_format(report->until, until), report->tests,
-		cli_plural(report->tests), report->runs, cli_plural(report->runs));
-	fprintf(out, "%zu message%s announced %zu change%s, %zu of them withdrawn later",
-		report->messages, cli_plural(report->messages), all.told, cli_plural(all.told),
-		all.withdrawn);
-	if (all.recovered > 0)
-		fprintf(out, " and %zu recovered", all.recovered);
-	fputs("; ", out);
-	fprintf(out, "%zu notice%s\n", report->notice_count, cli_plural(report->notice_count));
-	print_tests(report, out);
+	arena_free(arena);
 }
 
 static void json_change(struct buf *out, const struct change_record *record)
@@ -136,7 +127,7 @@ static void json_change(struct buf *out, const struct change_record *record)
 	json_open(out, "test", item->test);
 	json_put_time(out, "time", item->time);
 	json_put_time(out, "found", record->first_seen);
-	json_put_time(out, "told", happened(record, EVENT_ANNOUNCED));
+	json_put_time(out, "told", happened(record, EVENT_ANNOUNCED, false));
 	json_put_time(out, "withdrawn", withdrawn(record));
 	json_put_time(out, "recovered", recovered(record));
 	json_put_id(out, "incident", record->item.incident);
@@ -146,52 +137,46 @@ static void json_change(struct buf *out, const struct change_record *record)
 	buf_char(out, '}');
 }
 
-static void json_notice(struct buf *out, const struct replay_notice *notice)
-{
-	json_open(out, "subject", notice->subject);
-	json_put_text(out, "text", notice->text);
-	json_put_time(out, "told", notice->told);
-	json_put_time(out, "since", notice->since);
-	json_put_bool(out, "recovered", notice->recovered);
-	buf_char(out, '}');
-}
-
-static void json_tests(struct buf *out, const struct replay_report *report)
-{
-	size_t count;
-	struct replay_tally *tests = tallies(report, &count);
-
-	buf_text(out, ", \"by_test\": [");
-	for (size_t i = 0; i < count; i++) {
-		json_open(out, "test", tests[i].test);
-		buf_printf(out, ", \"told\": %zu, \"withdrawn\": %zu, \"recovered\": %zu}",
-			tests[i].told, tests[i].withdrawn, tests[i].recovered);
-	}
-	buf_char(out, ']');
-	free(tests);
-}
-
 void replay_print_json(const struct replay_report *report, FILE *out)
 {
+	struct arena *arena = arena_new();
+	struct replay_tally all, *tests;
 	struct buf text = {0};
-	char time[WHEN_TEXT];
+	size_t count;
 
-	json_open(&text, "from", when_format_iso(report->from, time));
+	tests = tallies(report, arena, &count, &all);
+	buf_char(&text, '{');
+	json_put_time(&text, "from", report->from);
 	json_put_time(&text, "until", report->until);
 	json_put_bool(&text, "interrupted", report->interrupted);
-	buf_printf(&text, ", \"tests\": %zu, \"runs\": %zu, \"messages\": %zu", report->tests,
-		report->runs, report->messages);
-	json_tests(&text, report);
-	buf_text(&text, ",\n\"changes\": [");
-	for (size_t i = 0; i < report->record_count; i++) {
-		buf_text(&text, i ? ",\n" : "\n");
-		json_change(&text, report->records[i]);
+	json_put_count(&text, "tests", report->tests);
+	json_put_count(&text, "runs", report->runs);
+	json_put_count(&text, "messages", report->messages);
+	buf_text(&text, ", \"by_test\": [");
+	for (size_t i = 0; i < count; i++) {
+		json_open(&text, "test", tests[i].test);
+		json_put_count(&text, "told", tests[i].told);
+		json_put_count(&text, "withdrawn", tests[i].withdrawn);
+		json_put_count(&text, "recovered", tests[i].recovered);
+		buf_char(&text, '}');
+	}
+	buf_text(&text, "],\n\"changes\": [");
+	for (size_t i = report->records.count; i > 0; i--) {
+		buf_text(&text, i < report->records.count ? ",\n" : "\n");
+		json_change(&text, &report->records.items[i - 1]);
 		fwrite(text.data, 1, text.length, out);
 		buf_clear(&text); /* there may be very many */
 	}
 	buf_text(&text, "],\n\"notices\": [");
-	for (const struct replay_notice *at = report->notices; at; at = at->next)
-		json_notice(&text, at);
+	for (const struct replay_notice *at = report->notices; at; at = at->next) {
+		json_open(&text, "subject", at->subject);
+		json_put_text(&text, "text", at->text);
+		json_put_time(&text, "told", at->told);
+		json_put_time(&text, "since", at->since);
+		json_put_bool(&text, "recovered", at->recovered);
+		buf_char(&text, '}');
+	}
 	buf_text(&text, "]}\n");
 	text_flush(&text, out);
+	arena_free(arena);
 }

@@ -423,7 +423,7 @@ static bool write_report(struct maker *maker, struct report_document *document, 
 	for (size_t i = 0; i < document->plot_count; i++) {
 		const struct report_plot *plot = document->plots[i];
 
-		if (!output_write(arena_printf(arena, "%s-%zu.svg", document->base, plot->number),
+		if (!output_write(arena_printf(arena, "%s-%s.svg", document->base, plot->number),
 			    plot->svg, strlen(plot->svg), error))
 			return false;
 	}
@@ -450,7 +450,7 @@ static int make(struct maker *maker, const struct test *const *tests, size_t cou
 	if (maker->count > 0)
 		qsort(maker->rows, maker->count, sizeof *maker->rows, compare_ranks);
 	for (size_t i = 0; i < maker->plot_count; i++)
-		maker->plots[i]->number = i + 1;
+		maker->plots[i]->number = arena_printf(maker->cli->arena, "%zu", i + 1);
 	struct report_document document = {.title = maker->flags->title,
 		.now = maker->cli->now,
 		.since = maker->since,
@@ -491,17 +491,6 @@ static bool check(struct maker *maker, struct error *error)
 	       check_file("markdown", flags->markdown, error);
 }
 
-static bool find_state(struct maker *maker, struct error *error)
-{
-	const char *given = maker->flags->state_file;
-	const char *path = given ? given : maker->config->agent.state;
-
-	if (given && !store_expect(path, error))
-		return false;
-	maker->state = given || state_is_there(path) ? path : NULL;
-	return true;
-}
-
 static int run(struct cli *cli)
 {
 	const struct report_options *options = cli->options;
@@ -529,8 +518,11 @@ static int run(struct cli *cli)
 		.most = SERIES_MOST,
 		.now = cli->now,
 		.config = config};
+	maker->state = options->report.state_file;
+	if (!maker->state && store_is_there(config->agent.state))
+		maker->state = config->agent.state;
 	if (!config_select(config, &cli->arguments, cli->arena, &tests, &count, &error) ||
-		!find_state(maker, &error))
+		(maker->state && !store_expect(maker->state, &error)))
 		code = cli_fail(&error);
 	else
 		code = make(maker, tests, count);

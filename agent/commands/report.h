@@ -26,8 +26,8 @@ struct report_rank {
 struct report_plot {
 	struct report_rank rank; /* of its most important change */
 	const char *test, *series;
-	char *json, *svg; /* NULL: it was left out */
-	size_t number;    /* from 1, in the order of the document */
+	char *json, *svg;   /* NULL: it was left out */
+	const char *number; /* from 1, in the order of the document */
 };
 
 struct report_row {

@@ -136,16 +136,10 @@ static void put_facts(struct buf *out, const struct writing *w)
 	buf_free(&list);
 }
 
-/* The series with its name; its plot, or NULL: it was left out. */
 static const char *name_of(const struct writing *w, const struct report_plot *plot)
 {
 	return arena_printf(w->arena, "%s %s", piece(w, PIECE_NAME, plot->test),
 		piece(w, PIECE_NAME, plot->series));
-}
-
-static const char *number_of(const struct writing *w, const struct report_plot *plot)
-{
-	return arena_printf(w->arena, "%zu", plot->number);
 }
 
 static bool is_shown(const struct writing *w, const struct report_plot *plot)
@@ -205,15 +199,6 @@ static const char *verdict_of(const struct writing *w, const struct announcement
 		buf_keep(&size, w->arena), verdicts[1 + announcement_verdict(item)]);
 }
 
-static const char *series_of(const struct writing *w, const struct report_plot *plot)
-{
-	const char *name = name_of(w, plot);
-
-	return is_shown(w, plot)
-		       ? piece(w, PIECE_REFERENCE, name, number_of(w, plot), w->document->base)
-		       : name;
-}
-
 static void put_table(struct buf *out, const struct writing *w)
 {
 	static const char *const columns[] = {
@@ -228,7 +213,11 @@ static void put_table(struct buf *out, const struct writing *w)
 	}
 	for (size_t i = 0; i < document->count && i < REPORT_ROWS; i++) {
 		const struct report_row *row = &document->rows[i];
-		const char *const cells[] = {verdict_of(w, &row->item), series_of(w, row->plot),
+		const char *name = name_of(w, row->plot);
+		const char *const cells[] = {verdict_of(w, &row->item),
+			is_shown(w, row->plot)
+				? piece(w, PIECE_REFERENCE, name, row->plot->number, document->base)
+				: name,
 			levels_of(w, &row->item), time_of(w, row->item.time),
 			commit_of(w, &row->item), state_of(w, row)};
 		struct buf line = {0};
@@ -272,8 +261,8 @@ void report_put(
 	for (size_t i = 0; i < document->plot_count; i++) {
 		const struct report_plot *plot = document->plots[i];
 
-		buf_text(out, piece(&w, PIECE_PLOT, name_of(&w, plot), number_of(&w, plot),
-				      document->base, plot->svg, plot->json));
+		buf_text(out, piece(&w, PIECE_PLOT, name_of(&w, plot), plot->number, document->base,
+				      plot->svg, plot->json));
 	}
 	arena_free(w.arena);
 }

@@ -84,38 +84,10 @@ static void put_module(struct buf *out, const char *name)
 	buf_free(&text);
 }
 
-/* The style element of the pictures, the same in each. */
-static void put_picture_style(struct buf *out, const struct report_document *document)
-{
-	for (size_t i = 0; i < document->plot_count; i++) {
-		const char *begin = strstr(document->plots[i]->svg, "<style>"), *end;
-
-		if (!begin)
-			continue;
-		begin += strlen("<style>");
-		end = strstr(begin, "</style>");
-		buf_append(out, begin, end ? (size_t)(end - begin) : strlen(begin));
-		return;
-	}
-}
-
 /* The frame of the page. */
 struct parts {
-	struct buf style, library, script, pictures;
+	struct buf style, charts, script, pictures;
 };
-
-static void make_parts(struct parts *parts, const struct report_document *document)
-{
-	put_asset(&parts->style, "dygraph.css");
-	put_asset(&parts->style, "page.css");
-	put_asset(&parts->style, "chart.css");
-	put_asset(&parts->style, "report.css");
-	put_asset(&parts->library, "dygraph.js");
-	put_module(&parts->script, "dom.js");
-	put_module(&parts->script, "chart.js");
-	put_module(&parts->script, "report.js");
-	put_picture_style(&parts->pictures, document);
-}
 
 static void put_head(
 	struct buf *out, const struct report_document *document, const struct parts *parts)
@@ -123,7 +95,7 @@ static void put_head(
 	buf_text(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 		      "script-src");
-	put_hash(out, &parts->library);
+	put_hash(out, &parts->charts);
 	put_hash(out, &parts->script);
 	buf_text(out, "; style-src");
 	put_hash(out, &parts->style);
@@ -175,21 +147,33 @@ void report_html(struct buf *out, const struct report_document *document)
 {
 	struct parts parts = {0};
 
-	make_parts(&parts, document);
+	put_asset(&parts.style, "dygraph.css");
+	put_asset(&parts.style, "page.css");
+	put_asset(&parts.style, "chart.css");
+	put_asset(&parts.style, "report.css");
+	put_asset(&parts.charts, "dygraph.js");
+	put_module(&parts.script, "dom.js");
+	put_module(&parts.script, "chart.js");
+	put_module(&parts.script, "report.js");
+	if (document->plot_count > 0) { /* the style element of the pictures, the same in each */
+		const char *begin = strstr(document->plots[0]->svg, "<style>") + strlen("<style>");
+
+		buf_append(&parts.pictures, begin, (size_t)(strstr(begin, "</style>") - begin));
+	}
 	put_head(out, document, &parts);
 	buf_text(out, "<body>\n<main>\n");
 	report_put(out, document, &markup);
 	buf_printf(out, "<footer class=\"quiet\">hunter-c %s</footer>\n</main>\n", HUNTER_VERSION);
 	if (document->plot_count > 0) {
 		buf_text(out, "<script>");
-		buf_append(out, parts.library.data, parts.library.length);
+		buf_append(out, parts.charts.data, parts.charts.length);
 		buf_text(out, "</script>\n<script type=\"module\">");
 		buf_append(out, parts.script.data, parts.script.length);
 		buf_text(out, "</script>\n");
 	}
 	buf_text(out, "</body>\n</html>\n");
 	buf_free(&parts.style);
-	buf_free(&parts.library);
+	buf_free(&parts.charts);
 	buf_free(&parts.script);
 	buf_free(&parts.pictures);
 }

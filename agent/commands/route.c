@@ -17,7 +17,6 @@
 
 struct route_flags {
 	const char *size;
-	struct strings label;
 	int event, output;
 };
 
@@ -29,8 +28,6 @@ static const struct field flags[] = {
 	OPTION_STRING(struct route_flags, size, NULL,
 		"size of the change: 12%, -12%; default: a regression of any size",
 		.metavar = "PERCENT"),
-	OPTION_LIST(struct route_flags, label,
-		"label or attribute of the series, such as region=eu", .metavar = "NAME=VALUE"),
 	OPTION_CHOICE(struct route_flags, event, "new", events, "kind of event"),
 	OPTION_CHOICE(struct route_flags, output, "text", cli_outputs, "output format"),
 	{0},
@@ -50,17 +47,6 @@ struct asked {
 		told; /* by routes or `notify`; those of them that want the event */
 	struct buf steps;
 };
-
-static bool unknown_test(const struct config *config, const char *name, struct error *error)
-{
-	struct arena *arena = arena_new();
-	struct strings topics = config_topics(config, arena);
-
-	error_set(error, ERROR_USAGE, "there is no test \"%.200s\"", name);
-	(void)field_hint(error, name, topics.items, topics.count);
-	arena_free(arena);
-	return false;
-}
 
 /* "12%", "+12" or "-12%" */
 static bool read_size(const char *text, double *size, struct error *error)
@@ -90,35 +76,6 @@ static bool check_labels(const char *metric, struct error *error)
 		       "\"%.80s\": labels are written like p99{region=\"eu\"}", metric);
 }
 
-/* The name of the series: the metric with the labels, p99{region="eu"}. */
-static bool name_series(struct asked *asked, const char *metric, struct error *error)
-{
-	const struct route_flags *options = asked->cli->options;
-	size_t length = strlen(metric);
-	struct buf series = {0};
-
-	if (options->label.count > 0 && strchr(metric, '{'))
-		return error_set(error, ERROR_USAGE,
-			"--label: the metric has labels already: \"%.80s\"", metric);
-	buf_append(&series, metric, length);
-	for (size_t i = 0; i < options->label.count; i++) {
-		const char *label = options->label.items[i], *equals = strchr(label, '=');
-
-		if (!equals || equals == label) {
-			buf_free(&series);
-			return error_set(error, ERROR_USAGE,
-				"--label: \"%.80s\": expected NAME=VALUE", label);
-		}
-		buf_printf(&series, "%s%.*s=\"", i > 0 ? "," : "{", (int)(equals - label), label);
-		for (const char *at = equals + 1; *at; at++)
-			buf_printf(&series, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
-		buf_text(&series, "\"");
-	}
-	buf_text(&series, options->label.count > 0 ? "}" : "");
-	asked->record.series = asked->record.item.metric = buf_keep(&series, asked->cli->arena);
-	return true;
-}
-
 static const struct metric *find_metric(const struct test *test, const char *metric)
 {
 	size_t length = strcspn(metric, "{");
@@ -128,13 +85,6 @@ static const struct metric *find_metric(const struct test *test, const char *met
 			strncmp(test->metrics[i].name, metric, length) == 0)
 			return &test->metrics[i];
 	return NULL;
-}
-
-static int direction_of(const struct test *test, const char *metric)
-{
-	const struct metric *found = find_metric(test, metric);
-
-	return found ? found->direction : 0;
 }
 
 /* Levels that have that size, or one up from 0, which has none. */
@@ -152,44 +102,46 @@ static void set_change(struct asked *asked)
 	asked->record.sign = after < before ? -1 : 1;
 }
 
-/* The environment, if the series' name contains it. */
-static void set_environment(struct asked *asked)
-{
-	const char *name = asked->test ? asked->test->environment : NULL;
-	struct buf value = {0};
-
-	if (name && label_value(asked->record.series, name, strlen(name), &value))
-		asked->record.item.environment = buf_keep(&value, asked->cli->arena);
-	else
-		buf_free(&value);
-}
-
 static bool ask(struct asked *asked, struct error *error)
 {
 	struct cli *cli = asked->cli;
 	const struct route_flags *options = cli->options;
-	const char *test = cli->arguments.items[0], *metric = cli->arguments.items[1];
+	const char *test = cli->arguments.items[0], *series = cli->arguments.items[1];
+	const struct config *config = asked->config;
+	const char *environment = NULL;
+	const struct metric *metric;
+	struct announcement *item = &asked->record.item;
+	struct buf value = {0};
 	struct router *router;
 
-	asked->test = config_test(asked->config, test);
-	asked->record.item.test = test;
-	asked->record.branch = "";
-	asked->kinds = 1u << options->event;
-	if (!config_notify(asked->config, test))
-		return unknown_test(asked->config, test, error);
-	if (!read_size(options->size, &asked->size, error) || !check_labels(metric, error) ||
-		!name_series(asked, metric, error))
+	asked->test = config_test(config, test);
+	if (!config_notify(config, test)) {
+		struct strings topics = config_topics(config, cli->arena);
+
+		error_set(error, ERROR_USAGE, "there is no test \"%.200s\"", test);
+		return field_hint(error, test, topics.items, topics.count);
+	}
+	if (!read_size(options->size, &asked->size, error) || !check_labels(series, error))
 		return false;
-	if (asked->test && asked->test->metric_count > 0 && !find_metric(asked->test, metric))
+	metric = find_metric(asked->test, series);
+	if (asked->test && asked->test->metric_count > 0 && !metric)
 		log_event(LEVEL_WARN, "unknown metric of the test", LOG_TEXT("test", test),
-			LOG_TEXT("metric", metric));
-	asked->record.item.direction = direction_of(asked->test, metric);
+			LOG_TEXT("metric", series));
+	asked->record.branch = "";
+	asked->record.series = item->metric = series;
+	item->test = test;
+	item->direction = metric ? metric->direction : 0;
 	set_change(asked);
-	set_environment(asked);
-	router = router_new(asked->config);
+	if (asked->test)
+		environment = asked->test->environment;
+	if (environment && label_value(series, environment, strlen(environment), &value))
+		item->environment = buf_keep(&value, cli->arena);
+	buf_free(&value);
+	asked->kinds = 1u << options->event;
+	router = router_new(config);
 	asked->named = router_route(router, &asked->record, asked->kinds, false, cli->arena);
 	asked->told = router_route(router, &asked->record, asked->kinds, true, cli->arena);
-	if (config_routed(asked->config, test))
+	if (config_routed(config, test))
 		router_explain(router, &asked->record, asked->kinds, &asked->steps);
 	router_free(router);
 	return true;
@@ -200,27 +152,24 @@ static const char *verdict_of(const struct asked *asked)
 	return change_verdict_name(announcement_verdict(&asked->record.item));
 }
 
-static void put_events(const struct receiver *receiver, struct buf *out)
-{
-	for (size_t i = 0, n = 0; i < MESSAGE_TEST; i++)
-		if (receiver->events & 1u << i)
-			buf_printf(out, "%s%s", n++ > 0 ? ", " : "", message_kind_names[i]);
-}
-
 static void print_receiver(const struct asked *asked, const struct routed_receiver *to, FILE *out)
 {
-	struct buf chosen = {0};
+	const struct receiver *receiver = to->receiver;
+	const char *before = " is not notified: its events are ";
 
-	fprintf(out, "%s (%s)", to->receiver->name, to->receiver->notifier->name);
-	if (router_find(&asked->told, to->receiver)) {
+	fprintf(out, "-> %s (%s)", receiver->name, receiver->notifier->name);
+	if (router_find(&asked->told, receiver)) {
 		for (size_t i = 0; i < to->group_by.count; i++)
 			fprintf(out, "%s%s", i > 0 ? ", " : ", grouped by ", to->group_by.items[i]);
 		fputs("\n", out);
 		return;
 	}
-	put_events(to->receiver, &chosen);
-	fprintf(out, " is not notified: its events are %s\n", chosen.data ? chosen.data : "none");
-	buf_free(&chosen);
+	for (size_t i = 0; i < MESSAGE_TEST; i++)
+		if (receiver->events & 1u << i) {
+			fprintf(out, "%s%s", before, message_kind_names[i]);
+			before = ", ";
+		}
+	fprintf(out, "%s\n", *before == ',' ? "" : " is not notified: its events are none");
 }
 
 static void print_text(const struct asked *asked, FILE *out)
@@ -243,10 +192,8 @@ static void print_text(const struct asked *asked, FILE *out)
 		fprintf(out, "%s\n", how);
 	if (asked->named.count == 0)
 		fputs("no receiver is notified\n", out);
-	for (size_t i = 0; i < asked->named.count; i++) {
-		fputs("-> ", out);
+	for (size_t i = 0; i < asked->named.count; i++)
 		print_receiver(asked, &asked->named.items[i], out);
-	}
 }
 
 static void put_receivers(const struct asked *asked, bool told, struct buf *json)
@@ -322,7 +269,7 @@ const struct command route_command = {
 		   "`notify` bypasses the routes.\n"
 		   "\n"
 		   "    hunter-c route checkout 'p99{region=\"eu\"}' --size 12%\n"
-		   "    hunter-c route checkout p99 --label region=eu --event recovered\n"
+		   "    hunter-c route checkout p99 --event recovered\n"
 		   "\n"
 		   "Reads the configuration only. Silences, mute times, clusters and environments "
 		   "may still hold a change back: see `hunter-c why` for recorded changes.",

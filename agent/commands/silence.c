@@ -41,28 +41,6 @@ struct direct {
 	int64_t id; /* to be ended; 0: a new one */
 };
 
-static bool fill(struct direct *direct, const struct config *config, struct store_silence *call,
-	struct error *error)
-{
-	struct form form = {.get = state_form,
-		.context = &direct->form,
-		.arena = call->call.arena,
-		.now = call->now};
-	struct agent_settings defaults;
-
-	if (direct->id == 0) {
-		field_defaults(agent_fields, &defaults);
-		(void)silence_form_read(
-			&form, config ? config->agent.max_silence : defaults.max_silence, call);
-		*error = form.error;
-		return !form.failed;
-	}
-	call->silence.id = direct->id;
-	call->silence.ended = call->now;
-	call->silence.ended_by = call->actor.person;
-	return true;
-}
-
 /* The tests and changes that a new silence matches in this state. */
 static void put_reach(const char *state, const struct config *config,
 	const struct store_silence *call, struct buf *answer)
@@ -88,11 +66,24 @@ static bool perform(void *context, const char *state, const struct config *confi
 {
 	struct direct *direct = context;
 	struct store_silence *call = store_silence_new(NULL, NULL);
+	struct agent_settings defaults;
+	struct form form = {.get = state_form, .context = &direct->form, .arena = call->call.arena};
 	bool done;
 
+	field_defaults(agent_fields, &defaults);
 	call->now = direct->cli->now;
 	call->actor = (struct actor){state_form(&direct->form, "person"), "command line"};
-	done = fill(direct, config, call, error) && store_tx(state, STORE_OWN, &call->call, error);
+	form.now = call->now;
+	if (direct->id == 0) {
+		(void)silence_form_read(
+			&form, config ? config->agent.max_silence : defaults.max_silence, call);
+		*error = form.error;
+	} else {
+		call->silence.id = direct->id;
+		call->silence.ended = call->now;
+		call->silence.ended_by = call->actor.person;
+	}
+	done = !form.failed && store_tx(state, STORE_OWN, &call->call, error);
 	if (done && !call->found)
 		done = error_set(error, ERROR_USAGE, "there is no silence %" PRId64, direct->id);
 	else if (done && direct->id == 0 && config)

@@ -50,9 +50,16 @@ bool state_of_agent(const struct state_flags *flags, bool *agent, struct error *
 	return true;
 }
 
-bool state_is_there(const char *path)
+bool state_list(struct cli *cli, const char *given, struct store_list *list, bool *there,
+	struct error *error)
 {
-	return store_is_there(path);
+	const char *path = given ? given : cli->config->agent.state;
+	bool read;
+
+	*there = given || store_is_there(path);
+	read = !*there || store_tx(path, STORE_READ, &list->call, error);
+	arena_join(cli->arena, list->call.arena);
+	return read;
 }
 
 bool state_is_hidden(const char *path)

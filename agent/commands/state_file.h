@@ -27,9 +27,12 @@ const char *state_file(struct cli *cli, const char *path);
  * --state-file; both flags are an error. */
 bool state_of_agent(const struct state_flags *flags, bool *agent, struct error *error) MUST_USE;
 
-/* Whether there is such a file, or a state in the database. If that cannot be found out it is true.
- */
-bool state_is_there(const char *path);
+/* Reads a list from the state that --state-file names, or else from the configuration's if it
+ * exists
+ * (*there); its memory is the command's then. */
+struct store_list;
+bool state_list(struct cli *cli, const char *given, struct store_list *list, bool *there,
+	struct error *error) MUST_USE;
 
 /* Whether this user may not read the file, in which case the agent may show its content. */
 bool state_is_hidden(const char *path);

@@ -102,33 +102,28 @@ static int copy(struct cli *cli)
 	return EXIT_NOTHING;
 }
 
-static void print_pruned(const struct cli *cli, const struct pruned *pruned)
-{
-	const struct store_options *options = cli->options;
-
-	fprintf(cli->out,
-		"%s: %" PRId64 " changes, %" PRId64 " events, %" PRId64
-		" messages, places of %" PRId64 " series, %" PRId64 " silences\n",
-		options->dry_run ? "would be deleted" : "forgotten", pruned->changes,
-		pruned->events, pruned->deliveries, pruned->checkpoints, pruned->silences);
-}
-
 static int prune_file(struct cli *cli, const char *path, const struct strings *tests)
 {
 	const struct store_options *options = cli->options;
 	struct error error;
 	struct store_prune *request;
+	const struct pruned *pruned;
 	bool done;
 
 	if (!store_expect(path, &error))
 		return cli_fail(&error);
 	request = store_prune_new(NULL, NULL);
+	pruned = &request->pruned;
 	request->before = cli->now - options->older_than;
 	request->tests = *tests;
 	request->thorough = true;
 	done = store_tx(path, options->dry_run ? STORE_TRY : STORE_OWN, &request->call, &error);
 	if (done)
-		print_pruned(cli, &request->pruned);
+		fprintf(cli->out,
+			"%s: %" PRId64 " changes, %" PRId64 " events, %" PRId64
+			" messages, places of %" PRId64 " series, %" PRId64 " silences\n",
+			options->dry_run ? "would be deleted" : "forgotten", pruned->changes,
+			pruned->events, pruned->deliveries, pruned->checkpoints, pruned->silences);
 	store_call_free(&request->call);
 	return done ? EXIT_NOTHING : cli_fail(&error);
 }

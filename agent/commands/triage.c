@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/base/when.h"
 #include "agent/commands/commands.h"
@@ -53,50 +52,41 @@ struct asked {
 	const char *ids, *state, *incident;
 };
 
-static bool is_ids(const char *word)
-{
-	return *word && word[strspn(word, "0123456789.,")] == '\0';
-}
-
 static bool read_arguments(struct cli *cli, struct asked *asked, struct error *error)
 {
+	const struct triage_options *options = cli->options;
 	struct buf ids = {0};
 	enum triage_state state;
 	int64_t incident;
-	bool good = true;
 
-	for (size_t i = 0; good && i < cli->arguments.count; i++) {
+	error->kind = ERROR_NONE;
+	for (size_t i = 0; i < cli->arguments.count && error->kind == ERROR_NONE; i++) {
 		const char *word = cli->arguments.items[i];
 
-		if (*word == 'i' && incident_parse(word, &incident) && !asked->incident)
-			asked->incident = word;
-		else if (*word == 'i' && incident_parse(word, &incident))
-			good = error_set(error, ERROR_USAGE,
+		if (*word == 'i' && incident_parse(word, &incident) && asked->incident)
+			error_set(error, ERROR_USAGE,
 				"triage takes one incident at a time, not %s and %s",
 				asked->incident, word);
-		else if (is_ids(word))
+		else if (*word == 'i' && incident_parse(word, &incident))
+			asked->incident = word;
+		else if (*word && !word[strspn(word, "0123456789.,")])
 			buf_printf(&ids, "%s%s", ids.length ? "," : "", word);
 		else if (i + 1 == cli->arguments.count && triage_state_named(word, &state))
 			asked->state = word;
 		else
-			good = error_set(error, ERROR_USAGE,
+			error_set(error, ERROR_USAGE,
 				"\"%.80s\" is neither the id of a change, nor a range of ids "
 				"(815..830), nor a state at the end: open, acknowledged, expected, "
 				"ignored, infra, false or fixed",
 				word);
 	}
-	if (good && asked->incident && ids.length)
-		good = error_set(error, ERROR_USAGE,
+	asked->ids = ids.length ? buf_keep(&ids, cli->arena) : NULL;
+	if (error->kind != ERROR_NONE)
+		return false;
+	if (asked->incident && asked->ids)
+		return error_set(error, ERROR_USAGE,
 			"ids of changes and an incident (%s) are mutually exclusive",
 			asked->incident);
-	asked->ids = ids.length ? buf_keep(&ids, cli->arena) : NULL;
-	buf_free(&ids);
-	return good;
-}
-
-static bool check(
-	const struct triage_options *options, const struct asked *asked, struct error *error)
-{
 	if (asked->ids || asked->incident || options->test || options->commit || options->message)
 		return true;
 	return error_set(error, ERROR_USAGE,
@@ -157,12 +147,11 @@ static bool is_read(const struct cli *cli, const char *path, const char **config
 	char *real = realpath(path, NULL);
 	struct config *config = NULL;
 	struct error ignored;
-	bool read = true;
+	bool read;
 
 	if (real && config_find(cli->common.config, &source, cli->arena, configuration, &ignored))
 		config = config_load(*configuration, &source, &problems);
-	if (config)
-		read = false;
+	read = !config;
 	for (size_t i = 0; config && !read && i < config->known_change_count; i++) {
 		char *other = realpath(config->known_changes[i].file, NULL);
 
@@ -174,22 +163,13 @@ static bool is_read(const struct cli *cli, const char *path, const char **config
 	return read;
 }
 
-static bool lacks_folder(struct arena *arena, const char *path, const char **folder)
-{
-	const char *slash = strrchr(path, '/');
-
-	*folder = slash && slash > path ? arena_printf(arena, "%.*s", (int)(slash - path), path)
-					: "/";
-	return access(*folder, F_OK) != 0;
-}
-
 static bool write_entries(struct cli *cli, const json_t *answer, struct error *error)
 {
 	const struct triage_options *options = cli->options;
 	const json_t *changes = json_object_get(answer, "changes");
 	size_t count = json_array_size(changes), added;
 	struct known_change *entries = arena_array(cli->arena, count, sizeof *entries);
-	const char *folder, *configuration = NULL;
+	const char *configuration = NULL;
 
 	if ((json_int_t)count < json_integer_value(json_object_get(answer, "count")))
 		return error_set(error, ERROR_USAGE,
@@ -197,11 +177,8 @@ static bool write_entries(struct cli *cli, const json_t *answer, struct error *e
 	for (size_t i = 0; i < count; i++)
 		if (!entry_of(cli->arena, json_array_get(changes, i), &entries[i], error))
 			return false;
-	bool made = lacks_folder(cli->arena, options->write, &folder);
 	if (!known_changes_write(options->write, entries, count, &added, error))
 		return error_prefix(error, "--write: ");
-	if (made)
-		fprintf(stderr, "hunter-c: created the folder %s\n", folder);
 	if (count > 0 && !is_read(cli, options->write, &configuration))
 		fprintf(stderr,
 			"hunter-c: warning: %s is not read: no known_changes_files of %s covers "
@@ -317,78 +294,57 @@ static json_t *ask(
 	return state_request(cli, &request, error);
 }
 
-/* The previous triage of a change, by somebody else. */
-struct before {
-	int64_t version;
-	const char *state, *person, *time;
-};
-
 static const json_t *triage_of(const json_t *answer)
 {
 	return json_object_get(json_array_get(json_object_get(answer, "changes"), 0), "triage");
 }
 
-static const char *text_of(struct arena *arena, const json_t *object, const char *key)
+static const char *text_of(const json_t *object, const char *key)
 {
-	return arena_strdup(arena, json_string_value(json_object_get(object, key)));
+	return json_string_value(json_object_get(object, key));
 }
 
-static bool look_before(
-	struct cli *cli, const struct asked *asked, struct before *before, struct error *error)
+/* If somebody else has triaged the change before. */
+static void print_before(const json_t *before, const json_t *answer)
 {
-	json_t *answer = ask(cli, asked, true, -1, error);
-	const json_t *triage = triage_of(answer);
+	const char *was = text_of(before, "person"), *time = text_of(before, "time");
+	const char *person = text_of(triage_of(answer), "person");
 
-	*before = (struct before){.version = json_integer_value(json_object_get(triage, "version")),
-		.state = text_of(cli->arena, triage, "state"),
-		.person = text_of(cli->arena, triage, "person"),
-		.time = text_of(cli->arena, triage, "time")};
-	json_decref(answer);
-	return answer != NULL;
-}
-
-static void print_before(const struct before *before, const json_t *answer)
-{
-	const char *person = json_string_value(json_object_get(triage_of(answer), "person"));
-
-	if (before->version > 0 && before->person && before->time && person &&
-		strcmp(person, before->person) != 0 &&
+	if (json_integer_value(json_object_get(before, "version")) > 0 && was && time && person &&
+		strcmp(person, was) != 0 &&
 		json_integer_value(json_object_get(answer, "changed")) > 0)
-		fprintf(stderr, "hunter-c: it was %s before, triaged by %s at %s\n", before->state,
-			before->person, before->time);
-}
-
-/* The triage of a single change is read first, so that no concurrent triage is overwritten. */
-static bool is_single(const struct triage_options *options, const struct asked *asked)
-{
-	return asked->ids && asked->ids[strspn(asked->ids, "0123456789")] == '\0' &&
-	       !asked->incident && !options->test && !options->commit && !options->message &&
-	       options->seen < 0 && !options->dry_run;
+		fprintf(stderr, "hunter-c: it was %s before, triaged by %s at %s\n",
+			text_of(before, "state"), was, time);
 }
 
 static int run(struct cli *cli)
 {
 	const struct triage_options *options = cli->options;
 	struct asked asked = {0};
-	struct before before = {.version = -1};
+	int64_t seen = options->seen;
 	struct error error;
+	json_t *before = NULL, *answer;
 	bool says;
-	json_t *answer;
 	int code;
 
-	if (!read_arguments(cli, &asked, &error) || !check(options, &asked, &error) ||
-		!check_write(options, &asked, &error))
+	if (!read_arguments(cli, &asked, &error) || !check_write(options, &asked, &error))
 		return cli_fail(&error);
 	says = asked.state || options->owner || options->note || options->link || options->until;
-	if (says && is_single(options, &asked) && !look_before(cli, &asked, &before, &error))
-		return state_fail(&error);
-	answer = ask(cli, &asked, !says || options->dry_run,
-		before.version >= 0 ? before.version : options->seen, &error);
-	if (!answer)
-		return state_fail(&error);
-	code = print_answer(cli, answer, says);
-	print_before(&before, answer);
+	/* The triage of a single change is read first, so that no concurrent one is overwritten. */
+	if (says && seen < 0 && !options->dry_run && asked.ids && !asked.incident &&
+		!asked.ids[strspn(asked.ids, "0123456789")] && !options->test && !options->commit &&
+		!options->message) {
+		before = ask(cli, &asked, true, -1, &error);
+		if (!before)
+			return state_fail(&error);
+		seen = json_integer_value(json_object_get(triage_of(before), "version"));
+	}
+	answer = ask(cli, &asked, !says || options->dry_run, seen, &error);
+	code = answer ? print_answer(cli, answer, says) : state_fail(&error);
+	if (before && answer)
+		print_before(triage_of(before), answer);
 	json_decref(answer);
+	json_decref(before);
 	return code;
 }
 

@@ -3,7 +3,6 @@
  * except with --power: it reads the tests' data and measures the smallest change that each
  * series would show.
  */
-#include <fnmatch.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "agent/base/number.h"
 #include "agent/base/secret.h"
 #include "agent/base/when.h"
+#include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/post.h"
@@ -89,15 +89,6 @@ static void print_reasons(const struct verdict *verdict, FILE *out)
 				cli_plural(counts[i]), config->tests[i].unsupported);
 }
 
-static bool matches_any(const struct strings *names, const char *pattern)
-{
-	for (size_t i = 0; i < names->count; i++)
-		if (strcmp(pattern, names->items[i]) == 0 ||
-			fnmatch(pattern, names->items[i], 0) == 0)
-			return true;
-	return false;
-}
-
 /* Warns of entries of known_changes that have expired or are about no test. */
 static void check_known(const struct config *config, int64_t now, struct problems *problems)
 {
@@ -111,7 +102,7 @@ static void check_known(const struct config *config, int64_t now, struct problem
 			problems_add_file(problems, true, known->file, known->line, known->column,
 				"known_changes: entry has no effect: it expired on %s",
 				when_format(known->until, until));
-		if (!matches_any(&topics, known->test))
+		if (!any_matches(&topics, known->test))
 			problems_add_file(problems, true, known->file, known->line, known->column,
 				"known_changes: no such test: \"%.200s\"", known->test);
 	}

@@ -132,17 +132,19 @@ static void put_last(const struct asking *asking)
 	if (last != WHEN_ALWAYS)
 		fprintf(stderr, "hunter-c: the agent has read points up to at least %s\n",
 			when_format(last, time));
-	for (size_t i = 0; i < ask->health.condition_count; i++)
-		if ((ask->health.conditions[i].kind == CONDITION_TEST &&
-			    strcmp(condition_name(&ask->health.conditions[i]),
-				    asking->test->name) == 0) ||
-			(ask->health.conditions[i].kind == CONDITION_SOURCE &&
-				strcmp(condition_name(&ask->health.conditions[i]),
-					asking->test->source->name) == 0)) {
+	for (size_t i = 0; i < ask->health.condition_count; i++) {
+		const struct condition *condition = &ask->health.conditions[i];
+		const char *name = asking->test->name;
+
+		if (condition->kind == CONDITION_SOURCE)
+			name = asking->test->source->name;
+		if ((condition->kind == CONDITION_TEST || condition->kind == CONDITION_SOURCE) &&
+			strcmp(condition_name(condition), name) == 0) {
 			fputs("hunter-c: the agent has announced: ", stderr);
-			text_print(ask->health.conditions[i].text, stderr);
+			text_print(condition->text, stderr);
 			putc('\n', stderr);
 		}
+	}
 }
 
 static void ready(void *context, struct task *const *tasks)
@@ -169,23 +171,11 @@ static void ready(void *context, struct task *const *tasks)
 	text_flush(&out, asking->cli->out);
 }
 
-static bool read_state(struct asking *asking, const char *path, struct error *error)
-{
-	struct store_list *list = store_list_new(NULL, NULL);
-	bool read;
-
-	why_ask(list, asking->ask.config, asking->test);
-	read = store_tx(path, STORE_READ, &list->call, error);
-	if (read)
-		why_state(&asking->ask, list);
-	arena_join(asking->cli->arena, list->call.arena);
-	return read;
-}
-
 static int explain(struct asking *asking, const struct config *config, struct error *error)
 {
 	const struct why_options *options = asking->cli->options;
-	const char *path = options->state_file ? options->state_file : config->agent.state;
+	struct store_list *list = store_list_new(NULL, NULL);
+	bool there, read;
 	struct gather gather = {.tests = &asking->test,
 		.count = 1,
 		.config = config,
@@ -194,9 +184,11 @@ static int explain(struct asking *asking, const struct config *config, struct er
 		.ready = ready,
 		.context = asking};
 
-	if ((options->state_file || state_is_there(path)) && !read_state(asking, path, error))
-		return cli_fail(error);
-	if (!gather_run(&gather, asking->cli, error))
+	why_ask(list, asking->ask.config, asking->test);
+	read = state_list(asking->cli, options->state_file, list, &there, error);
+	if (read && there)
+		why_state(&asking->ask, list);
+	if (!read || !gather_run(&gather, asking->cli, error))
 		return cli_fail(error);
 	return exit_stronger(gather.code, asking->lacks_data ? EXIT_DATA : EXIT_NOTHING);
 }

@@ -55,11 +55,6 @@ struct plot_style plot_style_of(const struct plot_style *style)
 					    : 400,
 		16, PLOT_MOST_PIXELS);
 	out.small = out.small || out.width < 200 || out.height < 100;
-	if (!(out.zoom > 0))
-		out.zoom = 1;
-	unsigned longest = out.width > out.height ? out.width : out.height;
-	if (out.zoom * longest > PLOT_MOST_PIXELS)
-		out.zoom = PLOT_MOST_PIXELS / (double)longest;
 	return out;
 }
 

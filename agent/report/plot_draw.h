@@ -18,13 +18,12 @@ enum plot_theme {
 	PLOT_SYSTEM, /* SVG: as the reader's system has it; PNG: light */
 };
 
-enum { PLOT_MOST_PIXELS = 4000 }; /* in each direction, of a PNG including its zoom */
+enum { PLOT_MOST_PIXELS = 4000 }; /* in each direction */
 
 struct plot_style {
 	unsigned width, height; /* px; 0: 960 x 400, a small one 160 x 40 */
 	enum plot_theme theme;
-	bool small;  /* a row's picture: no axes and no words */
-	double zoom; /* of a PNG: its pixels per px; 0: 1 */
+	bool small; /* a row's picture: no axes and no words */
 };
 
 /* The style with its defaults filled in, and within bounds. */

@@ -35,7 +35,6 @@ typedef int writer(void *closure, const unsigned char *data, unsigned length);
 	X(destroy, void, (context_type *))                                                         \
 	X(status, int, (context_type *))                                                           \
 	X(status_to_string, const char *, (int))                                                   \
-	X(scale, void, (context_type *, double, double))                                           \
 	X(save, void, (context_type *))                                                            \
 	X(restore, void, (context_type *))                                                         \
 	X(clip, void, (context_type *))                                                            \
@@ -188,17 +187,6 @@ static int append(void *closure, const unsigned char *data, unsigned length)
 	return 0;
 }
 
-/* Without any font Cairo draws with one of its own, which has ASCII only. */
-static bool has_font(context_type *context, struct error *error)
-{
-	cairo.select_font_face(context, "sans-serif", SLANT_NORMAL, WEIGHT_NORMAL);
-	void *font = cairo.get_scaled_font(context);
-	if (cairo.status(context) == 0 && cairo.scaled_font_get_type(font) != FONT_OF_CAIRO)
-		return true;
-	return error_set(error, ERROR_DATA,
-		"cannot draw plots: no font installed (Debian: apt install fonts-dejavu-core)");
-}
-
 static bool draw(const struct plot *plot, const struct plot_style *style, surface_type *surface,
 	context_type *context, struct buf *out, struct error *error)
 {
@@ -207,9 +195,13 @@ static bool draw(const struct plot *plot, const struct plot_style *style, surfac
 		.theme = style->theme == PLOT_DARK ? PLOT_DARK : PLOT_LIGHT};
 	size_t length = out->length;
 
-	if (!has_font(context, error))
-		return false;
-	cairo.scale(context, style->zoom, style->zoom);
+	/* Without any font Cairo draws with one of its own, which has ASCII only. */
+	cairo.select_font_face(context, "sans-serif", SLANT_NORMAL, WEIGHT_NORMAL);
+	void *font = cairo.get_scaled_font(context);
+	if (cairo.status(context) != 0 || cairo.scaled_font_get_type(font) == FONT_OF_CAIRO)
+		return error_set(error, ERROR_DATA,
+			"cannot draw plots: no font installed (Debian: apt install "
+			"fonts-dejavu-core)");
 	set_ink(&png, INK_GROUND, 1);
 	cairo.rectangle(context, 0, 0, style->width, style->height);
 	cairo.fill(context);
@@ -234,8 +226,8 @@ bool plot_png(const struct plot *plot, const struct plot_style *style, struct bu
 		return error_set(error, ERROR_DATA,
 			"pictures cannot be drawn: Cairo (Debian: apt install libcairo2): %s",
 			cairo.problem);
-	surface_type *surface = cairo.image_surface_create(FORMAT_RGB24,
-		(int)lround(full.width * full.zoom), (int)lround(full.height * full.zoom));
+	surface_type *surface =
+		cairo.image_surface_create(FORMAT_RGB24, (int)full.width, (int)full.height);
 	context_type *context = cairo.create(surface);
 	bool drawn = draw(plot, &full, surface, context, out, error);
 	cairo.destroy(context);

@@ -46,23 +46,10 @@ static void set_levels(struct plot_change *change, const struct excerpted *found
 		change->level_to = excerpt->times[at + known->count_after - 1];
 }
 
-/* The range to show: that of the points; without any, the usual number of points. */
-static void set_range(struct plot *plot, const struct excerpted *found)
-{
-	const struct announcement *item = &found->record.item;
-	int64_t spacing = item->spacing > 0 ? item->spacing : 3600000;
-	int64_t from = item->place_from > 0 ? item->place_from : item->time;
-	int64_t to = item->place_to > from ? item->place_to : item->time;
-
-	if (found->excerpt.n > 1)
-		return;
-	plot->from = from - EXCERPT_SIDE * spacing;
-	plot->to = to + EXCERPT_SIDE * spacing;
-}
-
 const struct plot *record_plot(struct arena *arena, const struct excerpted *found)
 {
 	const struct announcement *item = &found->record.item;
+	int64_t spacing = item->spacing > 0 ? item->spacing : 3600000;
 	struct plot *plot = arena_alloc(arena, sizeof *plot);
 	struct plot_line *line = arena_alloc(arena, sizeof *line);
 	struct plot_change *change = arena_alloc(arena, sizeof *change);
@@ -88,6 +75,10 @@ const struct plot *record_plot(struct arena *arena, const struct excerpted *foun
 		.lines = line,
 		.line_count = 1,
 		.mark = item->id};
-	set_range(plot, found);
+	/* The range to show is that of the points; without any, the usual number of points. */
+	if (found->excerpt.n <= 1) {
+		plot->from = change->from - EXCERPT_SIDE * spacing;
+		plot->to = change->to + EXCERPT_SIDE * spacing;
+	}
 	return plot;
 }

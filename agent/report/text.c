@@ -210,18 +210,6 @@ void report_print_trend(const struct series *series, const struct change *change
 		(change->level_after - change->level_before) / (points > 0 ? points : 1));
 }
 
-/* Which cycles were removed before detection. */
-static void print_cycles(const struct findings *found, FILE *out)
-{
-	static const char *const names[] = {NULL, "daily", "weekly", "daily and weekly"};
-
-	if (!found->season.cycles)
-		return;
-	text_print(found->series->name, out);
-	fprintf(out, ": %s cycle removed (%.0f%% of the variance)\n", names[found->season.cycles],
-		100 * found->season.explained);
-}
-
 /* By which other series it was judged. */
 static void print_control(const struct findings *found, FILE *out)
 {
@@ -277,11 +265,17 @@ static void print_basis(
 /* Remarks that do not fit into the table. */
 static void print_remarks(const struct analysis *analysis, struct arena *arena, FILE *out)
 {
+	static const char *const cycles[] = {NULL, "daily", "weekly", "daily and weekly"};
+
 	for (size_t s = 0; s < analysis->data->count; s++) {
 		const struct findings *found = &analysis->findings[s];
 
 		print_control(found, out);
-		print_cycles(found, out);
+		if (found->season.cycles) {
+			text_print(found->series->name, out);
+			fprintf(out, ": %s cycle removed (%.0f%% of the variance)\n",
+				cycles[found->season.cycles], 100 * found->season.explained);
+		}
 		for (size_t i = 0; i < found->count; i++) {
 			print_basis(found, &found->changes[i], arena, out);
 			if (found->changes[i].kind == CHANGE_TREND) {

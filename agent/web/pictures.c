@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "agent/base/hash.h"
-#include "agent/base/number.h"
 #include "agent/report/plot_draw.h"
 #include "agent/report/record_plot.h"
 #include "agent/web/plots.h"
@@ -17,7 +16,6 @@ enum {
 	LEAST_SIDE = 16,
 	MOST_WIDTH = 2400,
 	MOST_HEIGHT = 1600,
-	MOST_PIXELS = 4000000, /* of a PNG: as many times four bytes */
 };
 
 /* An SVG file that is opened by itself may style itself, and nothing else. */
@@ -35,21 +33,13 @@ static void read_wish(struct form *form, struct wish *wish)
 	static const char *const themes[] = {
 		[PLOT_LIGHT] = "light", [PLOT_DARK] = "dark", [PLOT_SYSTEM] = "system", NULL};
 	struct plot_style *style = &wish->style;
-	const char *small = form_get(form, "small"), *zoom = form_get(form, "zoom");
+	const char *small = form_get(form, "small");
 
 	style->small = small && (!*small || form_bool(form, "small"));
 	style->width = (unsigned)form_number(form, "width", LEAST_SIDE, MOST_WIDTH, 0);
 	style->height = (unsigned)form_number(form, "height", LEAST_SIDE, MOST_HEIGHT, 0);
-	if (zoom && (!number_parse(zoom, strlen(zoom), &style->zoom) || style->zoom < 1 ||
-			    style->zoom > 3))
-		form_fail(form, "zoom: a number from 1 to 3 is needed");
 	style->theme = (enum plot_theme)form_choice(form, "theme", themes, 0, PLOT_SYSTEM);
 	wish->scale = (enum plot_scale)form_choice(form, "scale", plot_scale_names, 0, PLOT_AUTO);
-	double width = style->width ? style->width : 960,
-	       height = style->height ? style->height : 400;
-	double factor = style->zoom > 0 ? style->zoom : 1;
-	if (width * height * factor * factor > MOST_PIXELS)
-		form_fail(form, "width, height and zoom: at most %d pixels", MOST_PIXELS);
 }
 
 static bool draw(const struct plot *plot, void *context, struct arena *arena, struct buf *out,
@@ -86,7 +76,7 @@ static void get_picture(struct http_request *request)
 	plots_answer(request, &form, &plots);
 }
 
-#define OF_CHANGE "small width height theme zoom scale since until cleaned"
+#define OF_CHANGE "small width height theme scale since until cleaned"
 #define OF_SERIES OF_CHANGE " test metric branch change limit"
 
 /* Not guarded: other sites, such as a wiki, may embed pictures for users who may see them. */
