@@ -119,9 +119,10 @@ struct slack_answer slack_read(struct arena *arena, const struct reply *reply, b
 		return answer;
 	}
 	answer.words = arena_printf(arena, "HTTP status %d%s%s", status, *code ? ": " : "", code);
-	if (status == 429)
+	if (status == 429) {
 		answer.reason = SLACK_TEMPORARY;
-	else if (status == 400)
+		answer.words = "too many messages (HTTP status 429)";
+	} else if (status == 400)
 		answer.reason = reason_of(code);
 	else if (status >= 300 && status < 500 && status != 408)
 		answer.reason = SLACK_CONFIG;
