@@ -491,7 +491,6 @@ static void check_equal(const struct bisect_status *a, const struct bisect_statu
 	assert_int_equal(a->end, b->end);
 	assert_int_equal(a->runs, b->runs);
 	assert_int_equal(a->rounds, b->rounds);
-	assert_int_equal(a->running, b->running);
 	assert_int_equal(a->broken, b->broken);
 	assert_int_equal(a->set_count, b->set_count);
 	assert_memory_equal(a->probability, b->probability, (count + 1) * sizeof *a->probability);
