@@ -278,6 +278,7 @@ static void done(struct follower *follower)
 {
 	struct agent *agent = follower->owner->agent;
 	const struct follow_up *follow_up = &follower->follow_up;
+	const char *taken = follow_up->taken ? follow_up->taken : "";
 	const char *known = followed_by(follower)->reaction;
 	struct watch *watch = watch_of(follower, follower->id);
 	int64_t now = engine_now(agent->engine), wait;
@@ -301,8 +302,7 @@ static void done(struct follower *follower)
 		settle_amendment(follower);
 	} else if (follow_up->kind == FOLLOW_UP_READ &&
 		   (follow_up->state != 0 || follow_up->undone != 0 ||
-			   strcmp(follow_up->taken ? follow_up->taken : "", known ? known : "") !=
-				   0))
+			   strcmp(taken, known ? known : "") != 0))
 		submit_triage(follower);
 	else
 		rest(follower, follower->pace);
@@ -634,8 +634,8 @@ static void take_row(struct follow_ups *follow_ups, const struct followed_messag
 		/* Its last refresh is unknown: at once, unless it was sent just now. */
 		refresh = refresh_of(agent_receiver(agent, follower->receiver));
 		left = followed->message.now + refresh - agent_now(agent);
-		left = left < 0 ? 0 : left < refresh ? left : refresh;
-		watch->at[FOLLOW_UP_REFRESH] = now + left;
+		left = left < refresh ? left : refresh;
+		watch->at[FOLLOW_UP_REFRESH] = now + (left > 0 ? left : 0);
 	}
 	watch->due[FOLLOW_UP_READ] |= followed->answers;
 	/* A single pass leaves a refresh for which it has no time to wait to the next one. */

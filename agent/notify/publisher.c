@@ -552,9 +552,9 @@ static void say(const struct publisher *publisher, const struct delivery *sent, 
 
 static enum message_kind kind_of(enum said_kind what)
 {
-	return what == retracted      ? MESSAGE_WITHDRAWN
-	       : what == SAID_TRIAGED ? MESSAGE_TRIAGED
-				      : MESSAGE_UPDATED;
+	if (what == SAID_TRIAGED)
+		return MESSAGE_TRIAGED;
+	return what == retracted ? MESSAGE_WITHDRAWN : MESSAGE_UPDATED;
 }
 
 /* The thread in which that is said. A retraction has none (NULL) where the receiver has no threads,
@@ -563,10 +563,10 @@ static const char *said_in(
 	const struct publisher *publisher, const struct delivery *sent, enum said_kind what)
 {
 	const struct receiver *receiver = receiver_of(publisher, sent->receiver);
-	const char *thread = sent->thread && sent->thread_receipt ? sent->thread
-			     : sent->receipt                      ? sent->key
-								  : NULL;
+	const char *thread = sent->receipt ? sent->key : NULL;
 
+	if (sent->thread && sent->thread_receipt)
+		thread = sent->thread;
 	return what != retracted || (!thread && wants_all(receiver, MESSAGE_WITHDRAWN))
 		       ? announced_by(sent)
 		       : thread;
