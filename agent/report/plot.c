@@ -27,7 +27,9 @@ const char *plot_state_text(const struct plot_change *change)
 		return "withdrawn";
 	if (change->triage > TRIAGE_OPEN && change->triage < TRIAGE_STATES)
 		return triage_state_names[change->triage];
-	return sources[change->source] ? sources[change->source] : change->ended ? "over" : "";
+	if (sources[change->source])
+		return sources[change->source];
+	return change->ended ? "over" : "";
 }
 
 static void put_change(struct buf *out, const struct plot_change *change)

@@ -292,6 +292,7 @@ static void draw_line(struct drawing *d, size_t line)
 	struct spot *dots = arena_array(d->arena, points, sizeof *dots);
 	double room = (d->right - d->left) / (double)(points ? points : 1);
 	bool each = room >= 4 && !d->style.small && d->plot->line_count <= 2;
+	double diameter = room >= 7 ? 4.8 : 3.4;
 
 	for (size_t i = range.from; i <= range.to; i++) {
 		bool seen = i < range.to && view_has(&d->view, data->values[i]);
@@ -313,11 +314,7 @@ static void draw_line(struct drawing *d, size_t line)
 	}
 	if (dot_count > 0)
 		figure(d, FIGURE_DOTS, dots, dot_count,
-			(struct pen){pen.ink, 1,
-				!each       ? 3
-				: room >= 7 ? 4.8
-					    : 3.4,
-				0, 0});
+			(struct pen){pen.ink, 1, each ? diameter : 3, 0, 0});
 }
 
 /* Points beyond the axis: an arrow at the edge marks a spike that would flatten everything else. */

@@ -103,9 +103,10 @@ static void put_path(const struct svg *svg, const struct figure *figure)
 		put_pair(out, pen->dash, pen->gap);
 		buf_char(out, '"');
 	}
-	buf_text(out, dots                          ? " stroke-linecap=\"round\""
-		      : !shape && figure->count > 2 ? " stroke-linejoin=\"round\""
-						    : "");
+	if (dots)
+		buf_text(out, " stroke-linecap=\"round\"");
+	else if (!shape && figure->count > 2)
+		buf_text(out, " stroke-linejoin=\"round\"");
 	buf_text(out, "/>\n");
 }
 

@@ -60,10 +60,11 @@ static const char *const *row_of(const struct view *view)
 	for (size_t a = 0; a < view->attributes.count; a++, c++) {
 		const char *text = cursor_attribute(cursor, view->attributes.items[a]);
 
-		view->cells[c] = text && view->rounded[a]
-					 ? number_text(strtod(text, NULL), view->scratch[c])
-				 : otava ? text
-					 : table_commit(text, view->scratch[c]);
+		if (text && view->rounded[a])
+			text = number_text(strtod(text, NULL), view->scratch[c]);
+		else if (!otava)
+			text = table_commit(text, view->scratch[c]);
+		view->cells[c] = text;
 	}
 	for (size_t s = 0; s < data->count; s++, c++)
 		view->cells[c] = number_text(
@@ -141,14 +142,16 @@ static struct table_note *set_note(
 	const struct report *report = view->report;
 	double percent = report->otava ? change_percent(hit->change) : hit->change->size;
 
-	note->text = isnan(percent) ? report->otava ? "+nan%" : "new"
-				    : arena_printf(arena, "%+.1f%%", percent);
+	if (isnan(percent))
+		note->text = report->otava ? "+nan%" : "new";
+	else
+		note->text = arena_printf(arena, "%+.1f%%", percent);
 	if (report->verbose && !report->otava)
 		note->second = arena_printf(arena, "p=%.2g", hit->change->pvalue);
-	if (report->color && !report->otava)
-		note->color = series_direction(series) == 0               ? YELLOW
-			      : change_is_regression(series, hit->change) ? RED
-									  : GREEN;
+	if (report->color && !report->otava && series_direction(series) == 0)
+		note->color = YELLOW;
+	else if (report->color && !report->otava)
+		note->color = change_is_regression(series, hit->change) ? RED : GREEN;
 	return note;
 }
 
