@@ -1,6 +1,6 @@
 /*
- * Queues notices in the outbox. One that cannot be rendered, because its receiver is misconfigured,
- * is logged and not sent.
+ * Queues notices in the outbox. A notice that cannot be rendered because its receiver is
+ * misconfigured is retried until it can.
  */
 #ifndef AGENT_NOTIFY_NOTICES_H
 #define AGENT_NOTIFY_NOTICES_H
@@ -21,17 +21,17 @@ void notices_free(struct notices *notices);
  * process sends the notice. In a fleet the notice is the test's (NULL: the leader's), and is
  * dropped if another agent has that.
  */
-void notices_queue(const struct notices *notices, const struct notice *notice,
+void notices_queue(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition, const char *test);
 
 /* The same with any store_queue, which it takes over; in a fleet the caller has fenced it. */
-void notices_queue_storing(const struct notices *notices, const struct notice *notice,
+void notices_queue_storing(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request);
 
 /* Queues a message without changes that has a notice to the receiver, with the request, which it
  * takes over. False: its configuration has no destinations, or it cannot be rendered; nothing is
  * stored. */
-bool notices_message(const struct notices *notices, const struct message *message,
+bool notices_message(struct notices *notices, const struct message *message,
 	const struct receiver *receiver, struct store_queue *request) MUST_USE;
 
 #endif

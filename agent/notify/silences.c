@@ -58,7 +58,7 @@ struct judged {
 
 struct silences {
 	struct agent *agent;
-	const struct notices *notices;
+	struct notices *notices;
 	void (*look)(void *context);
 	void *context;
 	struct kept **items; /* by id */
@@ -657,8 +657,8 @@ void silences_adopt(struct silences *silences)
 		silences->look(silences->context);
 }
 
-struct silences *silences_new(struct agent *agent, const struct notices *notices,
-	void (*look)(void *context), void *context)
+struct silences *silences_new(
+	struct agent *agent, struct notices *notices, void (*look)(void *context), void *context)
 {
 	struct silences *silences = memory_new(1, sizeof *silences);
 

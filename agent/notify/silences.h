@@ -18,8 +18,8 @@
 struct silences;
 
 /* `look` is called when a round is due: a silence is over. */
-struct silences *silences_new(struct agent *agent, const struct notices *notices,
-	void (*look)(void *context), void *context);
+struct silences *silences_new(
+	struct agent *agent, struct notices *notices, void (*look)(void *context), void *context);
 void silences_free(struct silences *silences);
 
 /* Replaces all silences by those of the store, which come by id. */

@@ -9,9 +9,9 @@
 static struct engine *engine;
 static size_t failed, sent;
 
-bool __wrap_notices_message(const struct notices *notices, const struct message *message,
+bool __wrap_notices_message(struct notices *notices, const struct message *message,
 	const struct receiver *receiver, struct store_queue *request);
-bool __wrap_notices_message(const struct notices *notices, const struct message *message,
+bool __wrap_notices_message(struct notices *notices, const struct message *message,
 	const struct receiver *receiver, struct store_queue *request)
 {
 	bool fails = strcmp(receiver->name, "broken") == 0;

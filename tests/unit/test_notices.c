@@ -122,7 +122,7 @@ static int64_t count(const struct parts *parts, const char *sql)
 	return number;
 }
 
-/* What cannot be rendered is not sent; what it is about is known. */
+/* What could not be written is told once it can be, before what came after. */
 static void test_a_receiver_that_is_misconfigured(void **state)
 {
 	struct parts *parts = *state;
@@ -131,14 +131,48 @@ static void test_a_receiver_that_is_misconfigured(void **state)
 	tell(parts, "down", false);
 	pass_time(parts, MINUTE);
 	assert_int_equal(receiver.count, 0);
-	assert_true(parts->agent.misconfigured);
 	assert_int_equal(count(parts, "SELECT count(*) FROM conditions"), 1);
+	pass_time(parts, 20 * MINUTE);
+	assert_int_equal(receiver.count, 0);
 	receiver.mute = false;
 	tell(parts, "up", true);
-	pass_time(parts, MINUTE);
-	assert_int_equal(receiver.count, 1);
-	assert_string_equal(receiver.told[0], "up");
+	pass_time(parts, 20 * MINUTE);
+	assert_int_equal(receiver.count, 2);
+	assert_string_equal(receiver.told[0], "down");
+	assert_string_equal(receiver.told[1], "up");
 	assert_int_equal(count(parts, "SELECT count(*) FROM conditions"), 0);
+}
+
+/* Nobody has to say anything more for that. */
+static void test_told_later(void **state)
+{
+	struct parts *parts = *state;
+
+	receiver.mute = true;
+	tell(parts, "down", false);
+	pass_time(parts, MINUTE);
+	receiver.mute = false;
+	pass_time(parts, 5 * MINUTE);
+	assert_int_equal(receiver.count, 1);
+}
+
+/* The oldest are dropped. */
+static void test_what_waits_is_bounded(void **state)
+{
+	enum { MANY = 150, KEPT = 100 };
+	struct parts *parts = *state;
+	char text[16];
+
+	receiver.mute = true;
+	for (int i = 0; i < MANY; i++) {
+		snprintf(text, sizeof text, "%d", i);
+		tell(parts, text, false);
+	}
+	receiver.mute = false;
+	pass_time(parts, 6 * MINUTE);
+	assert_int_equal(receiver.count, KEPT);
+	assert_string_equal(receiver.told[0], "50");
+	assert_string_equal(receiver.told[KEPT - 1], "149");
 }
 
 /* Notice and condition are stored together or not at all, in order, and once the store can. */
@@ -208,6 +242,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_a_receiver_that_is_misconfigured),
+		CASE(test_told_later),
+		CASE(test_what_waits_is_bounded),
 		CASE(test_a_store_that_refuses),
 		CASE(test_what_is_lost_is_lost_whole),
 		cmocka_unit_test_setup_teardown(test_a_mistake_is_no_failure, setup, teardown),
