@@ -74,10 +74,6 @@ static bool read_text_member(const struct schema *schema, const char *text, stru
 				"combine: \"%.80s\": expected OPTION=VALUE", pair);
 		settings[i + 1].name = trimmed(arena, pair, (size_t)(equals - pair));
 		settings[i + 1].value = trimmed(arena, equals + 1, strlen(equals + 1));
-		if (is_listed(detection_belief_keys, settings[i + 1].name))
-			return error_set(error, ERROR_USAGE,
-				"combine: %s: option of the whole detection, not of a member",
-				settings[i + 1].name);
 	}
 	struct detection detection;
 	if (!detection_overlay(schema, &none, settings, pairs.count + 1, arena, &detection, error))

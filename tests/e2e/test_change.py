@@ -128,7 +128,7 @@ def test_roles_and_strange_names(agents, hunter, tmp_path):
     assert wait_for_change(hunter, path) == 1
     found = ask(agent.port, "/api/v1/changes/1", headers=BOB).json
     assert found["change"]["metric"] == name
-    assert found["matchers"][0]["matchers"] == 'test="db.read", metric="<script>alert(1)</script> \u202e \\"quoted\\", {a=\\"b\\"}"'
+    assert found["matchers"][0]["matchers"] == 'test="db.read", metric="<script>alert(1)</script> \\u202e \\"quoted\\", {a=\\"b\\"}"'
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     assert ask(agent.port, "/api/v1/changes/1/triage", "POST", body="state=infra", headers=BOB | form).status == 403
     assert ask(agent.port, "/api/v1/changes/1/triage", "POST", body="state=infra", headers=TIM | form).status == 200

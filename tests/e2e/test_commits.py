@@ -90,7 +90,7 @@ def test_names_from_outside(agents, tmp_path):
     clone = Clone(tmp_path / "clone", 60)
     agent = begin(agents, prepare(tmp_path, clone.ids))
     subject = commits_of(agent, change_of(agent))["commits"][0]["subject"]
-    assert subject == (HOSTILE.replace("\u202e", "\ufffd")[:200] + "…") and len(subject) == 201
+    assert subject == (HOSTILE.replace("\u202e", " ")[:199] + "…") and len(subject) == 200
     assert agent.end() == 0
 
 
