@@ -42,11 +42,12 @@ static bool read_day(const char *text, int64_t *out)
 static bool read_line(struct list *list, char *line, struct error *error)
 {
 	size_t length = strcspn(line, "#\r\n");
-	const char *text = line + strspn(line, " \t");
+	const char *text;
 
 	while (length > 0 && isspace((unsigned char)line[length - 1]))
 		length--;
 	line[length] = '\0';
+	text = line + strspn(line, " \t");
 	if (!*text)
 		return true;
 	if (list->count == MOST_DAYS)

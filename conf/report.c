@@ -211,7 +211,12 @@ const char *loader_hint(
 const char *loader_hint_in(
 	struct loader *loader, const char *word, const void *items, size_t count, size_t size)
 {
-	const char **names = arena_array(loader->arena, count, sizeof *names);
+	const char **names;
+
+	if (loader->problems->dropped > 0 ||
+		(count > MANY_NAMES && loader->suggestions >= SUGGESTIONS))
+		return "";
+	names = arena_array(loader->arena, count, sizeof *names);
 	for (size_t i = 0; i < count; i++)
 		names[i] = *(const char *const *)(const void *)((const char *)items + i * size);
 	return loader_hint(loader, word, names, count);

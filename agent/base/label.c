@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/base/matcher.h"
-
 const char *label_set(const char *name)
 {
 	const char *brace = strchr(name, '{');
@@ -196,35 +194,69 @@ bool label_is_name(const char *name, size_t length)
 	return length > 0;
 }
 
-/* The value that a series has for a name, while labels are compared. */
-struct own_value {
-	const char *identity, *text;
+/* A label as a user writes it: blanks around it, with or without quotation marks. */
+struct asked {
+	const char *key;
+	size_t key_length;
 	struct buf value;
 };
 
-static struct strings values_of(void *context, const char *name)
+static const char *skip_blanks(const char *at)
 {
-	struct own_value *own = context;
+	return at + strspn(at, " \t");
+}
 
-	buf_clear(&own->value);
-	if (!label_value(own->identity, name, strlen(name), &own->value))
-		return (struct strings){0};
-	own->text = own->value.data;
-	return (struct strings){&own->text, 1};
+/* Reads the value at `at`; returns the position after it, or NULL. */
+static const char *read_value(const char *at, struct buf *value)
+{
+	value->length = 0;
+	if (*at != '"') {
+		size_t length = strcspn(at, ",}\""), used = length;
+
+		while (used > 0 && strchr(" \t", at[used - 1]))
+			used--;
+		buf_append(value, at, used);
+		return at + length;
+	}
+	size_t end = 1;
+
+	while (at[end] && at[end] != '"')
+		end += at[end] == '\\' && at[end + 1] ? 2 : 1;
+	put_unescaped(value, &(struct label_text){.value = at + 1, .value_length = end - 1});
+	return at[end] == '"' ? at + end + 1 : NULL;
+}
+
+/* Reads the next label; returns the position after it, or NULL if there is none. */
+static const char *read_asked(const char *at, struct asked *asked)
+{
+	asked->key = at = skip_blanks(at);
+	asked->key_length = strcspn(at, " \t=,{}\"");
+	at = skip_blanks(at + asked->key_length);
+	if (asked->key_length == 0 || *at != '=')
+		return NULL;
+	at = read_value(skip_blanks(at + 1), &asked->value);
+	at = at ? skip_blanks(at) : NULL;
+	return at && (*at == ',' || *at == '}') ? at : NULL;
 }
 
 bool label_has_asked(const char *identity, const char *text)
 {
-	const char *set = strchr(text, '{');
-	struct own_value own = {.identity = identity};
-	struct arena *arena = arena_new();
-	struct matchers asked = {0};
-	struct error ignored;
-	bool good = set && matchers_parse(set, arena, &asked, &ignored) &&
-		    matchers_match(&asked, values_of, &own, NULL);
+	struct asked asked = {0};
+	struct buf own = {0};
+	const char *at = strchr(text, '{');
+	bool good = at != NULL;
 
-	matchers_free(&asked);
-	buf_free(&own.value);
-	arena_free(arena);
+	while (good && *at != '}') {
+		at = read_asked(at + 1, &asked);
+		good = at != NULL;
+		own.length = 0;
+		if (good)
+			good = label_value(identity, asked.key, asked.key_length, &own) &&
+			       own.length == asked.value.length &&
+			       memcmp(own.data, asked.value.data, own.length) == 0;
+	}
+	good = good && *skip_blanks(at + 1) == '\0';
+	buf_free(&asked.value);
+	buf_free(&own);
 	return good;
 }

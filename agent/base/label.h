@@ -30,9 +30,8 @@ bool label_next(const char **at, struct label_text *label);
  */
 bool label_value(const char *identity, const char *name, size_t length, struct buf *out);
 
-/* Whether a series has all labels of a set as users write it: {region=eu, code="200"}, or with
- * other operators (agent/base/matcher.h); ignores text before the set. False if there is no such
- * set. */
+/* Whether a series has all labels of a set as users write it: {region=eu, code="200"}; ignores text
+ * before the set. False if there is no such set. */
 bool label_has_asked(const char *identity, const char *text);
 
 /* Appends the identity without that value: equal for series that differ in it alone. False, with

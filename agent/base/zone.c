@@ -20,6 +20,7 @@ enum { HEADER = 44, COUNTS = 20, NAME_MOST = 64, FILE_MOST = 1 << 20, TYPE_SIZE 
 
 /* The day of a year on which a rule switches, and how many ms after midnight. */
 struct turn {
+	enum { TURN_MONTH, TURN_JULIAN, TURN_DAY } kind;
 	int month, week, day;
 	int64_t after;
 };
@@ -145,20 +146,27 @@ static bool read_clock(const char **at, int64_t *out)
 	return true;
 }
 
-/* ",M3.5.0/3"; POSIX's other forms occur in no zone. */
 static bool read_turn(const char **at, struct turn *out)
 {
-	out->after = 7200 * SECOND;
-	if (strncmp(*at, ",M", 2) != 0)
+	bool good;
+
+	if (*(*at)++ != ',')
 		return false;
-	*at += 2;
-	if (!read_number(at, 12, &out->month) || *(*at)++ != '.' ||
-		!read_number(at, 5, &out->week) || *(*at)++ != '.' ||
-		!read_number(at, 6, &out->day) || out->month < 1 || out->week < 1)
-		return false;
-	if (**at != '/')
-		return true;
-	++*at;
+	*out = (struct turn){.kind = TURN_DAY, .after = 7200 * SECOND};
+	if (**at == 'M') {
+		(*at)++;
+		out->kind = TURN_MONTH;
+		good = read_number(at, 12, &out->month) && *(*at)++ == '.' &&
+		       read_number(at, 5, &out->week) && *(*at)++ == '.' &&
+		       read_number(at, 6, &out->day) && out->month >= 1 && out->week >= 1;
+	} else {
+		out->kind = **at == 'J' ? TURN_JULIAN : TURN_DAY;
+		*at += **at == 'J';
+		good = read_number(at, 365, &out->day);
+	}
+	if (!good || **at != '/')
+		return good;
+	(*at)++;
 	return read_clock(at, &out->after);
 }
 
@@ -287,19 +295,42 @@ bool zone_read(struct arena *arena, const char *folder, const char *name, const 
 
 /* Local time */
 
-/* When the switch is in that year, on a clock without daylight saving: on the week'th such weekday
- * of the month, 5 for the last. */
+static bool is_leap(int64_t year)
+{
+	return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+}
+
+/* The day of the month of a switch: the week'th such weekday, 5 for the last. */
+static int64_t month_turn(int64_t year, const struct turn *turn)
+{
+	struct date date = {.year = year, .month = turn->month, .day = 1}, later = date;
+	int64_t first, day, next;
+
+	later.month = date.month == 12 ? 1 : date.month + 1;
+	later.year += date.month == 12;
+	if (!when_from_date(date, &first) || !when_from_date(later, &next))
+		return WHEN_NEVER;
+	int weekday = (int)(((first / DAY + 4) % 7 + 7) % 7);
+	day = first + ((turn->day - weekday + 7) % 7 + 7 * (turn->week - 1)) * DAY;
+	while (day >= next)
+		day -= 7 * DAY;
+	return day;
+}
+
+/* When the switch is in that year, on a clock without daylight saving. */
 static int64_t turn_time(int64_t year, const struct turn *turn)
 {
-	int64_t first;
-	int day;
+	int64_t day;
 
-	if (!when_from_date((struct date){year, turn->month, 1}, &first))
-		return WHEN_NEVER;
-	day = (turn->day - when_weekday(first) + 7) % 7 + 7 * (turn->week - 1);
-	while (day >= when_month_days(year, turn->month))
-		day -= 7;
-	return first + day * DAY + turn->after;
+	if (turn->kind == TURN_MONTH)
+		day = month_turn(year, turn);
+	else if (!when_from_date((struct date){.year = year, .month = 1, .day = 1}, &day))
+		day = WHEN_NEVER;
+	else if (turn->kind == TURN_JULIAN)
+		day += (turn->day - 1 + (is_leap(year) && turn->day > 59)) * DAY;
+	else
+		day += turn->day * DAY;
+	return day == WHEN_NEVER ? day : day + turn->after;
 }
 
 static int64_t rule_offset(const struct rule *rule, int64_t ms)

@@ -258,7 +258,6 @@ static bool score(struct work *work, struct error *error)
 	struct buf text = {0}, found = {0};
 	size_t searched = arrange(work);
 	bool json = options->output == EVALUATE_JSON;
-	buf_char(&text, '{');
 	evaluation->series = work->series;
 	evaluation->count = searched;
 	if (options->tune) {
@@ -268,13 +267,15 @@ static bool score(struct work *work, struct error *error)
 				work->set.count);
 		if (!tune_search(evaluation, work->contenders, work->cli->arena, &trials, error))
 			return false;
-		buf_printf(&text, "\"tuned_on\": %zu, \"tried_on\": %zu, ", searched,
+		buf_printf(&text, "{\"tuned_on\": %zu, \"tried_on\": %zu, ", searched,
 			work->set.count - searched);
 		tune_put_json(&text, &trials);
 		both[0] = work->contenders[0];
 		both[1] = trials.items[trials.best].contender;
 		work->contenders = both;
 		work->contender_count = trials.best == 0 ? 1 : 2;
+	} else {
+		buf_char(&text, '{');
 	}
 	evaluation->series = work->series + searched;
 	evaluation->count = work->set.count - searched;

@@ -28,7 +28,8 @@
 #include "agent/runtime/metrics.h"
 
 enum {
-	LOOK_EVERY = 1000, /* ms between two checks of the files */
+	LOOK_EVERY = 1000,   /* ms between two checks of the files */
+	RETRY_EVERY = 10000, /* ms, if the changed files could not be used */
 	SHORT_TOKEN = 16,
 	FREE_OF_NAME = 3, /* failures without a pause */
 	FREE_OF_ADDRESS = 20,
@@ -50,7 +51,8 @@ struct access {
 	char *path;
 	struct policy *policy; /* NULL: there is no file */
 	bool tls;
-	int64_t looked;
+	uint64_t tried; /* hash of the files' states when they could not be used last */
+	int64_t looked, read;
 	char *problem; /* why the files could not be used last, or NULL */
 	struct passwords *passwords;
 	struct throttle names, addresses; /* names: as tried from an address */
@@ -231,11 +233,22 @@ static bool read_again(struct access *access, struct error *error)
 const char *access_reload(struct access *access)
 {
 	struct error error;
+	uint64_t files;
+	int64_t now = now_of(access);
 
-	access->looked = now_of(access);
-	if (!access->policy || add_others(add_file(HASH_START, access->path),
-				       access->policy->config) == access->policy->files)
+	access->looked = now;
+	if (!access->policy)
 		return NULL;
+	files = add_others(add_file(HASH_START, access->path), access->policy->config);
+	if (files == access->policy->files) {
+		free(access->problem);
+		access->problem = NULL;
+		return NULL;
+	}
+	if (files == access->tried && now - access->read < RETRY_EVERY)
+		return access->problem;
+	access->tried = files;
+	access->read = now;
 	if (read_again(access, &error)) {
 		free(access->problem);
 		access->problem = NULL;

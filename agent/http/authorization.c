@@ -13,7 +13,7 @@ static char *decode(const char *text, size_t length, struct arena *arena)
 {
 	const gnutls_datum_t coded = {(unsigned char *)(uintptr_t)text, (unsigned)length};
 	gnutls_datum_t plain;
-	struct buf again = {0};
+	struct buf again = {.secret = true};
 	char *out = NULL;
 
 	if (length == 0 || gnutls_base64_decode2(&coded, &plain) != GNUTLS_E_SUCCESS)
@@ -23,7 +23,6 @@ static char *decode(const char *text, size_t length, struct arena *arena)
 		!memchr(plain.data, '\0', plain.size))
 		out = arena_strndup(arena, (char *)plain.data, plain.size);
 	explicit_bzero(plain.data, plain.size);
-	explicit_bzero(again.data, again.length);
 	gnutls_free(plain.data);
 	buf_free(&again);
 	return out;

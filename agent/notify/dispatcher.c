@@ -168,10 +168,11 @@ static void date_records(const struct dispatcher *dispatcher, struct record_rows
 
 	for (size_t i = 0; i < records.count; i++) {
 		int64_t age = agent_now(agent) - records.items[i].updated;
-		int64_t at = engine_now(agent->engine) - (age > 0 ? age : 0);
+		int64_t at = engine_now(agent->engine) - age;
 
+		/* A clock that was set back says nothing. */
 		records.items[i].handed =
-			at > dispatcher->restored_at ? at : dispatcher->restored_at;
+			age >= 0 && at > dispatcher->restored_at ? at : dispatcher->restored_at;
 	}
 }
 

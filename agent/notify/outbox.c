@@ -11,7 +11,7 @@
 #include "agent/decide/retry.h"
 #include "agent/notify/pictures.h"
 
-enum { SETTLE_AGAIN = 5000, NAMED = 3, LONGEST_NAME = 200 };
+enum { SETTLE_AGAIN = 5000, SENT_KEPT = 600000, NAMED = 3, LONGEST_NAME = 200 };
 
 void outgoing_free(struct outgoing *deliveries)
 {
@@ -124,6 +124,7 @@ void outgoing_lose(struct outgoing *outgoing, bool sent)
 	}
 	outgoing->delivery.state = DELIVERY_SENT;
 	outgoing->delivery.payload = NULL;
+	outgoing->since = engine_now(outbox->agent->engine);
 	outgoing->next = outbox->sent;
 	outbox->sent = outgoing;
 }
@@ -150,12 +151,15 @@ static const struct outgoing *find(const struct outgoing *outgoing, int64_t deli
 bool outbox_has(struct outbox *outbox, int64_t delivery)
 {
 	struct outgoing *sent = (struct outgoing *)(uintptr_t)find(outbox->sent, delivery);
+	bool fresh = sent && sent->since + SENT_KEPT > engine_now(outbox->agent->engine);
 
-	if (sent) {
+	if (sent)
 		unlink_from(&outbox->sent, sent);
+	if (fresh)
 		settle(sent);
-	}
-	return sent || find(outbox->settling, delivery) || find(outbox->unsettled, delivery);
+	else if (sent) /* it may be queued anew since then */
+		outgoing_free(sent);
+	return fresh || find(outbox->settling, delivery) || find(outbox->unsettled, delivery);
 }
 
 static void settled(struct store_settle *request)

@@ -374,6 +374,8 @@ static enum step taken(struct attempt *attempt, const struct reply *reply)
 	const json_t *message = json_object_get(answer.json, "message");
 	enum step step = STEP_DONE;
 
+	if (answer.reason == SLACK_UNKNOWN && reply->status == 400)
+		answer.reason = SLACK_CONFIG;
 	if (answer.reason != SLACK_DONE)
 		return refused(attempt, &answer);
 	if (attempt->follow_up->kind == FOLLOW_UP_READ && !json_is_object(message)) {

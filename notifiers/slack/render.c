@@ -606,11 +606,13 @@ const char *slack_simpler(struct arena *arena, const char *body, bool charts_alo
 {
 	json_t *message = body ? json_loads(body, 0, NULL) : NULL;
 	json_t *blocks = json_object_get(message, "blocks");
-	bool any = !charts_alone && json_object_del(message, "blocks") == 0;
+	bool any = false;
 	char *text = NULL;
 	const char *copy;
 
-	for (size_t i = json_array_size(blocks); charts_alone && i > 0; i--) {
+	if (!charts_alone)
+		any = json_object_del(message, "blocks") == 0;
+	for (size_t i = charts_alone ? json_array_size(blocks) : 0; i > 0; i--) {
 		const char *type = json_text(json_array_get(blocks, i - 1), "type");
 
 		if (type && strcmp(type, "data_visualization") == 0)

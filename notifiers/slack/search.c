@@ -155,6 +155,8 @@ enum slack_found slack_search_take(struct slack_search *search, const struct rep
 	struct slack_answer answer = slack_read(search->arena, reply, false);
 	enum slack_found found;
 
+	if (answer.reason == SLACK_UNKNOWN && reply->status == 400)
+		answer.reason = SLACK_CONFIG;
 	if (answer.reason != SLACK_DONE)
 		return refused(search, &answer);
 	found = search->id ? take_messages(search, answer.json)

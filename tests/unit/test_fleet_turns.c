@@ -329,6 +329,25 @@ static void test_a_writer_is_fenced(void **state)
 	postgresql_backend.close(connection);
 }
 
+/* The database refuses such a lock in a transaction that only reads. */
+static void test_a_reader_is_not_fenced(void **state)
+{
+	NEEDS_SERVER();
+	struct tx *reader = connect();
+	struct store_call *call = &store_reminders_new(NULL, NULL)->call;
+	struct error error;
+
+	(void)state;
+	call->holder = call->term = 1;
+	reader->error = &error;
+	assert_true(connection_begin(connection_of(reader), TRANSACTION_READS));
+	fleet_lock(reader, call);
+	assert_false(reader->failed);
+	connection_rollback(connection_of(reader));
+	store_call_free(call);
+	postgresql_backend.close(reader);
+}
+
 /* Connections that wait for a lock. */
 static const char waiting[] =
 	"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
@@ -1056,6 +1075,7 @@ int main(void)
 		ON_A_DATABASE(test_a_lease_that_ends_too_late),
 		ON_A_DATABASE(test_leaving),
 		ON_A_DATABASE(test_a_writer_is_fenced),
+		ON_A_DATABASE(test_a_reader_is_not_fenced),
 		ON_A_DATABASE(test_a_test_is_leased_by_itself),
 		ON_A_DATABASE(test_a_test_outlives_its_holder),
 		ON_A_DATABASE(test_a_test_leaves_while_its_shard_is_taken),

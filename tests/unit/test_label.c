@@ -12,29 +12,26 @@ static const char *const series = "latency{job=\"shop\",path=\"/a\\\"b\\\\c\",re
 static void test_what_has_the_labels(void **state)
 {
 	static const char *const fitting[] = {"{region=\"eu\"}", "{region=eu}", "{ region = eu }",
-		"latency{region=\"eu\", job=shop}", "{path=\"/a\\\"b\\\\c\"}", "{region=~\"e.*\"}"};
+		"latency{region=\"eu\", job=shop}", "{path=\"/a\\\"b\\\\c\"}"};
 	static const char *const others[] = {
 		"{region=us}", "{region=e}", "{region=\"eu\",job=x}", "{zone=eu}", "{Region=eu}"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof fitting / sizeof *fitting; i++) {
+	for (size_t i = 0; i < sizeof fitting / sizeof *fitting; i++)
 		assert_true(label_has_asked(series, fitting[i]));
-	}
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		assert_false(label_has_asked(series, others[i]));
-	}
 }
 
 static void test_what_is_no_label_set(void **state)
 {
 	static const char *const bad[] = {"", "p99", "{", "}", "{region}", "{region=}x", "{=eu}",
 		"{region=\"eu}", "{region=eu", "{region=eu}}", "{region=\"eu\\", "{a=b,,c=d}", "{}",
-		"{region=eu job=x\"}"};
+		"{a=b,}", "{region=eu job=x\"}"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_false(label_has_asked(series, bad[i]));
-	}
 }
 
 static void test_tags_and_paths_count(void **state)

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include "agent/store/sqlite/file.h"
 #include "tests/unit/store_talk.h"
@@ -386,6 +387,22 @@ static void test_backup_is_whole_and_replaces_nothing(void **state)
 	assert_int_equal(count_listed(fixture), 5);
 }
 
+static ino_t ino_of_open(int file)
+{
+	struct stat status;
+
+	assert_int_equal(fstat(file, &status), 0);
+	return status.st_ino;
+}
+
+static ino_t ino_of(const char *path)
+{
+	struct stat status;
+
+	assert_int_equal(stat(path, &status), 0);
+	return status.st_ino;
+}
+
 /* What a killed backup has left is replaced by the next, but not what is still being written. */
 static void test_backup_replaces_leftovers(void **state)
 {
@@ -406,6 +423,15 @@ static void test_backup_replaces_leftovers(void **state)
 	close(file);
 	assert_true(store_backup(fixture->path, target, false, &size, &error));
 	assert_true(size > 4096);
+	expect_files(fixture, "copy.db state.db state.db.lock ");
+
+	/* It was killed when the backup had both names: the next one does not write into it. */
+	assert_int_equal(link(target, left), 0);
+	file = open(target, O_RDONLY);
+	assert_true(store_backup(fixture->path, target, true, &size, &error));
+	assert_int_equal(lseek(file, 0, SEEK_END), size);
+	assert_int_not_equal(ino_of(target), ino_of_open(file));
+	close(file);
 	expect_files(fixture, "copy.db state.db state.db.lock ");
 }
 

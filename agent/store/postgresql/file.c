@@ -437,7 +437,8 @@ static bool enter(struct tx *tx, struct store_call *call)
 	if (number != 0 && connection_has_committed(file->connection, call->transaction))
 		return false;
 	call->transaction = number;
-	if (call->work->is_long)
+	if (call->work->is_long && !(call->work == &store_restore_work &&
+					   ((const struct store_restore *)call)->queued))
 		connection_patience(file->connection, CONNECTION_PATIENCE_LONG);
 	fleet_lock(tx, call);
 	if (call->work == &store_prune_work) /* of writers that are gone for long */

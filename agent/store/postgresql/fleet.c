@@ -332,7 +332,7 @@ void fleet_lock(struct tx *tx, struct store_call *call)
 	struct value term = v_int(call->term), holder = v_int(call->holder);
 	struct sql_query query;
 
-	if (call->term == 0)
+	if (call->term == 0 || !call->work->writes)
 		return;
 	query = call->single
 			? QUERY(tx,

@@ -132,12 +132,23 @@ static int begin(const char *copied, struct error *error)
 		fail(copied, strerror(errno), error);
 		return -1;
 	}
-	/* Another backup may have given it its name meanwhile. */
-	if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &own) == 0 &&
-		stat(copied, &there) == 0 && own.st_ino == there.st_ino && ftruncate(file, 0) == 0)
+	/* Another backup may have given it its name meanwhile, or have been killed when it had
+	 * both. */
+	if ((flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) ||
+		fstat(file, &own) != 0 || stat(copied, &there) != 0 || own.st_ino != there.st_ino) {
+		fail(copied, "another backup is being written", error);
+	} else if (own.st_nlink > 1) {
+		if (unlink(copied) == 0) {
+			close(file);
+			return begin(copied, error);
+		}
+		fail(copied, strerror(errno), error);
+	} else if (ftruncate(file, 0) == 0) {
 		return file;
+	} else {
+		fail(copied, strerror(errno), error);
+	}
 	close(file);
-	fail(copied, "another backup is being written", error);
 	return -1;
 }
 

@@ -377,6 +377,7 @@ static bool open_database(struct sqlite_file *file, struct error *error)
 	file->untouched = store_file_beside(file->path, "-wal") > 0;
 	if (sqlite3_open_v2(file->path, &file->database, flags, NULL) != SQLITE_OK)
 		return fail(file, "open it", error);
+	file->ids[FILE_MAIN] = id_of(file->path, suffixes[FILE_MAIN]);
 	sqlite3_busy_timeout(file->database, BUSY_MS);
 	if (sqlite3_db_readonly(file->database, "main"))
 		return error_set(error, ERROR_STATE, "state file %s is not writable", file->path);
@@ -392,8 +393,7 @@ static bool open_database(struct sqlite_file *file, struct error *error)
 		    error))
 		return false;
 	store_tighten(file->path);
-	for (size_t i = 0; i < FILES; i++)
-		file->ids[i] = id_of(file->path, suffixes[i]);
+	file->ids[FILE_LOG] = id_of(file->path, suffixes[FILE_LOG]);
 	return true;
 }
 
@@ -443,6 +443,7 @@ static struct tx *open_own(const char *path, struct error *error)
 			log_event(LEVEL_WARN, "state file was emptied: starting with no state",
 				LOG_TEXT("file", file->path));
 		file->lock = store_lock(file->path, error);
+		file->ids[FILE_LOCK] = id_of(file->path, suffixes[FILE_LOCK]);
 	}
 	if (file->lock >= 0 && open_database(file, error))
 		return &file->tx;

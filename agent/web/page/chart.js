@@ -323,7 +323,7 @@ class Chart {
 			this.drawTop();
 		});
 		listen(this.frame, 'pointerleave', () => !this.drag && this.showCursor(null));
-		listen(this.frame, 'dblclick', () => this.out());
+		listen(this.frame, 'dblclick', (event) => event.target === this.frame && this.out());
 		listen(this.frame, 'wheel', (event) => this.wheel(event), {passive: false});
 		listen(this.frame, 'keydown', (event) => this.key(event));
 		listen(matchMedia('(prefers-color-scheme: dark)'), 'change', () => this.restyle());

@@ -469,7 +469,8 @@ class Inbox {
 
 	chooseShown(on) {
 		for (const row of this.rows.values())
-			this.choose(row, on);
+			if (this.chosen.has(row.change.id) !== on)
+				this.choose(row, on);
 	}
 
 	choosing() {
