@@ -650,8 +650,9 @@ struct decision cluster_judge(const struct scheduled_job *job, const struct chan
 	/* A single pass looks once at tests and clusters. */
 	int64_t since = job->context->agent->once ? NEVER_BEGUN + 1 : record->handed;
 	/* Whether too few points follow the change for the cluster to report it, and more can be
-	 * expected. */
-	bool early = !cluster->failing && record->item.time > cluster->cache.reach &&
+	 * expected. During a run a worker has the cache. */
+	bool early = !cluster->run && !cluster->failing &&
+		     record->item.time > cluster->cache.reach &&
 		     agent_now(job->context->agent) <
 			     record->item.time + PATIENCE * record->item.spacing;
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/order.h"
 #include "agent/fleet/fleet.h"
 #include "agent/io/timers.h"
 #include "agent/notify/incidents.h"
@@ -47,6 +48,11 @@ struct round {
 	bool incomplete;                 /* some receivers lack changes that no filter holds */
 };
 
+/* When a pending change was first seen, by its id. */
+struct arrival {
+	int64_t id, time; /* engine_now */
+};
+
 struct dispatcher {
 	struct agent *agent;
 	struct delivery_manager *delivery_manager;
@@ -57,11 +63,13 @@ struct dispatcher {
 	struct store_backlog *backlog; /* notices, and reopened changes */
 	struct notices *notices;
 	struct round round;
-	bool busy;           /* a round is in progress ... */
-	bool again;          /* ... and another has to follow */
-	int64_t restored_at; /* engine_now, when earlier pending changes were restored */
-	int64_t kept;        /* recoveries that are held */
-	struct alarm alarm;  /* of the next round */
+	bool busy;                /* a round is in progress ... */
+	bool again;               /* ... and another has to follow */
+	int64_t restored_at;      /* engine_now, when earlier pending changes were restored */
+	struct arrival *arrivals; /* of the last round, by id; NULL: none yet */
+	size_t arrival_count;
+	int64_t kept;       /* recoveries that are held */
+	struct alarm alarm; /* of the next round */
 	/* In a fleet: */
 	struct fleet_news news; /* the last */
 	bool reading_silences;
@@ -132,6 +140,7 @@ void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restor
 	if (!is_leader(dispatcher))
 		return;
 	dispatcher->restored_at = engine_now(dispatcher->agent->engine);
+	dispatcher->arrival_count = 0;
 	if (count_due(&restored->call.counts->due) > 0)
 		dispatcher_again(dispatcher);
 }
@@ -161,19 +170,32 @@ struct notices *dispatcher_notices(const struct dispatcher *dispatcher)
 }
 
 /* Sets when this process could first see the records, from which the filters measure waits: it
- * knows of no run from before it was restored. */
-static void date_records(const struct dispatcher *dispatcher, struct record_rows records)
+ * knows of no run from before it was restored. Kept from the first round of a record on, as its
+ * later updates and jumps of the clock move no wait. */
+static void date_records(struct dispatcher *dispatcher, struct record_rows records)
 {
 	const struct agent *agent = dispatcher->agent;
+	struct arrival *fresh = memory_new(records.count + 1, sizeof *fresh);
 
 	for (size_t i = 0; i < records.count; i++) {
-		int64_t age = agent_now(agent) - records.items[i].updated;
+		struct change_record *record = &records.items[i];
+		const struct arrival *old =
+			dispatcher->arrivals
+				? bsearch(&record->item.id, dispatcher->arrivals,
+					  dispatcher->arrival_count, sizeof *old, order_times)
+				: NULL;
+		int64_t age = agent_now(agent) - record->updated;
 		int64_t at = engine_now(agent->engine) - age;
 
-		/* A clock that was set back says nothing. */
-		records.items[i].handed =
-			age >= 0 && at > dispatcher->restored_at ? at : dispatcher->restored_at;
+		if (age < 0 || at < dispatcher->restored_at)
+			at = dispatcher->restored_at;
+		record->handed = old ? old->time : at;
+		fresh[i] = (struct arrival){record->item.id, record->handed};
 	}
+	qsort(fresh, records.count, sizeof *fresh, order_times);
+	free(dispatcher->arrivals);
+	dispatcher->arrivals = fresh;
+	dispatcher->arrival_count = records.count;
 }
 
 /* Keeps the records that the filter passes and the next one judges. Those of a summary have waited
@@ -719,5 +741,6 @@ void dispatcher_free(struct dispatcher *dispatcher)
 	silences_free(dispatcher->silences);
 	notices_free(dispatcher->notices);
 	store_backlog_free(dispatcher->backlog);
+	free(dispatcher->arrivals);
 	free(dispatcher);
 }
