@@ -364,6 +364,48 @@ static void test_told_as_it_is_by_now(void **state)
 		2);
 }
 
+static int64_t an_hour_earlier(void)
+{
+	return clock_at_rest() - 3600000;
+}
+
+static struct decision hold_all(void *context, struct change_record *record)
+{
+	*(int64_t *)context = record->handed;
+	return (struct decision){HOLD, "waiting", 0};
+}
+
+/* Filters measure waits from when a change was first seen, whatever the clock and its updates do.
+ */
+static void test_a_wait_begins_once(void **state)
+{
+	struct fixture *f = *state;
+	struct store_record *first = record_one(f, "p99");
+	struct announcement item = first->records.items[0].item;
+	struct change_record_update update = {.id = item.id,
+		.time = FIRST,
+		.now = clock_at_rest() - 1800000,
+		.state = CHANGE_CONFIRMED,
+		.item = &item};
+	int64_t seen = 0, later = 0;
+
+	dispatcher_filter(
+		f->dispatcher, (struct filter){.name = "all", .judge = hold_all, .context = &seen});
+	add(f, first);
+	flush(f);
+	assert_int_not_equal(seen, 0);
+	later = seen;
+	f->agent.now = an_hour_earlier;
+	flush(f);
+	assert_int_equal(seen, later);
+	f->agent.now = an_hour_later;
+	flush(f);
+	assert_int_equal(seen, later);
+	add(f, update_one(f, update));
+	flush(f);
+	assert_int_equal(seen, later);
+}
+
 /* Withdrawn between the reading of what is pending and the queueing of its message: nothing is
  * sent, and should it return, it is news. */
 static void test_withdrawn_while_its_message_waits(void **state)
@@ -901,6 +943,7 @@ int main(void)
 		CASE(test_keys_of_another_state),
 		CASE(test_withdrawn_before_it_was_told),
 		CASE(test_told_as_it_is_by_now),
+		CASE(test_a_wait_begins_once),
 		CASE(test_withdrawn_while_its_message_waits),
 		CASE(test_told_after_it_was_withdrawn),
 		CASE(test_retracted_after_a_restart),
