@@ -63,8 +63,9 @@ class Data:
             self.write(name)
 
     def add(self, name):
-        """A change in the middle of what comes new; none undoes the one before, or it would be told as its end."""
-        self.steps[name][self.points[name]] = 0.9 if len(self.steps[name]) % 2 else 1.25
+        """A change in the middle of what comes new. Half of the series only rise, half only fall: none comes back to an earlier
+        level, also once some are taken out, or it would be told as the end of another."""
+        self.steps[name][self.points[name]] = 0.8 if int(name[1]) % 2 else 1.25
         self.points[name] += APART
         self.write(name)
 
@@ -77,7 +78,7 @@ class Data:
         steps, base, rows = self.steps[name], 1000, []
         for i in range(self.points[name]):
             base *= steps.get(i, 1)
-            rows.append((START + i * HOUR, f"{base * (1 + 0.01 * WAVE[i % len(WAVE)]):.2f}"))
+            rows.append((START + i * HOUR, f"{base * (1 + 0.01 * WAVE[i % len(WAVE)]):.6g}"))
         return rows
 
     def write(self, name):
@@ -530,14 +531,16 @@ def check_hook(hook, data, changes):
 
 
 def places_in(posts):
-    """What is told by texts: under each date the tests."""
+    """What is told by texts: under each date the tests; in a list by test each with its own."""
     told = set()
     for post in posts:
         date = None
         for block in post["blocks"]:
             found = re.match(r"\W*<!date\^[^|]*\|(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+]0000)>", block.get("text", {}).get("text", ""))
             date = found[1] if found else date
-            told |= {(name, index_of(date)) for f in block.get("fields", []) for name in re.findall(r"^\*([sf]\d)\*", f["text"])}
+            for field in block.get("fields", []):
+                for name, own in re.findall(r"^\*([sf]\d)\*(?: since <!date\^[^|]*\|([^>]*)>)?", field["text"]):
+                    told.add((name, index_of(own or date)))
     return told
 
 
