@@ -202,7 +202,7 @@ static bool read_basis(const struct attribute *row, struct announcement *item)
 
 static bool read_attributes(struct scan *scan, struct arena *arena, struct announcement *item)
 {
-	struct attribute found[RECORD_ATTRIBUTES + 2], *attributes;
+	struct attribute found[RECORD_ATTRIBUTES + 2];
 	size_t count = 0;
 	bool first = true;
 
@@ -217,9 +217,7 @@ static bool read_attributes(struct scan *scan, struct arena *arena, struct annou
 			return false;
 		count += !first || !read_basis(&found[count], item);
 	}
-	attributes = arena_array(arena, count, sizeof *attributes);
-	memcpy(attributes, found, count * sizeof *attributes);
-	item->attributes = attributes;
+	item->attributes = arena_copy(arena, found, count, sizeof *found);
 	item->attribute_count = count;
 	return !scan->problem;
 }
@@ -237,7 +235,7 @@ static bool read_deployment(struct scan *scan, struct arena *arena, void *out)
 static bool read_deployments(struct scan *scan, struct arena *arena, void *out)
 {
 	struct attribution *suspects = out;
-	struct deployment found[ATTRIBUTION_LISTED], *items;
+	struct deployment found[ATTRIBUTION_LISTED];
 	size_t count = 0;
 
 	if (!scan_open(scan, '['))
@@ -247,9 +245,7 @@ static bool read_deployments(struct scan *scan, struct arena *arena, void *out)
 			found[count++].time == INT64_MIN)
 			return false;
 	}
-	items = arena_array(arena, count, sizeof *items);
-	memcpy(items, found, count * sizeof *items);
-	suspects->list = items;
+	suspects->list = arena_copy(arena, found, count, sizeof *found);
 	suspects->listed = count;
 	return !scan->problem;
 }

@@ -307,9 +307,7 @@ static void make_axes(struct graphite_set *set, struct found *const *in_order,
 	const struct graphite_events *events)
 {
 	size_t count = set->count;
-	struct found **sorted = arena_array(set->query->arena, count, sizeof *sorted);
-	if (count > 0)
-		memcpy(sorted, in_order, count * sizeof *sorted);
+	struct found **sorted = arena_copy(set->query->arena, in_order, count, sizeof *sorted);
 	qsort(sorted, count, sizeof *sorted, compare_order);
 	adopt_steps(sorted, count);
 	qsort(sorted, count, sizeof *sorted, compare_order);
