@@ -65,7 +65,7 @@ struct dispatcher {
 	struct round round;
 	bool busy;                /* a round is in progress ... */
 	bool again;               /* ... and another has to follow */
-	int64_t restored_at;      /* engine_now, when earlier pending changes were restored */
+	int64_t seen_until;       /* engine_now of the last round, or of the restore */
 	struct arrival *arrivals; /* of the last round, by id; NULL: none yet */
 	size_t arrival_count;
 	int64_t kept;       /* recoveries that are held */
@@ -139,7 +139,7 @@ void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restor
 	silences_restore(dispatcher->silences, &restored->silences);
 	if (!is_leader(dispatcher))
 		return;
-	dispatcher->restored_at = engine_now(dispatcher->agent->engine);
+	dispatcher->seen_until = engine_now(dispatcher->agent->engine);
 	dispatcher->arrival_count = 0;
 	if (count_due(&restored->call.counts->due) > 0)
 		dispatcher_again(dispatcher);
@@ -169,13 +169,15 @@ struct notices *dispatcher_notices(const struct dispatcher *dispatcher)
 	return dispatcher->notices;
 }
 
-/* Sets when this process could first see the records, from which the filters measure waits: it
- * knows of no run from before it was restored. Kept from the first round of a record on, as its
- * later updates and jumps of the clock move no wait. */
+/* Sets when this process could first see the records, from which the filters measure waits: not
+ * before it was restored, as it knows of no earlier run, nor before the last round, which would
+ * have had them. Kept from the first round of a record on, so that its later updates, jumps of the
+ * clock and other agents' clocks move no wait. */
 static void date_records(struct dispatcher *dispatcher, struct record_rows records)
 {
 	const struct agent *agent = dispatcher->agent;
 	struct arrival *fresh = memory_new(records.count + 1, sizeof *fresh);
+	int64_t now = engine_now(agent->engine);
 
 	for (size_t i = 0; i < records.count; i++) {
 		struct change_record *record = &records.items[i];
@@ -185,10 +187,9 @@ static void date_records(struct dispatcher *dispatcher, struct record_rows recor
 					  dispatcher->arrival_count, sizeof *old, order_times)
 				: NULL;
 		int64_t age = agent_now(agent) - record->updated;
-		int64_t at = engine_now(agent->engine) - age;
+		int64_t at = now - (age > 0 ? age : 0);
 
-		if (age < 0 || at < dispatcher->restored_at)
-			at = dispatcher->restored_at;
+		at = at < dispatcher->seen_until ? dispatcher->seen_until : at;
 		record->handed = old ? old->time : at;
 		fresh[i] = (struct arrival){record->item.id, record->handed};
 	}
@@ -196,6 +197,7 @@ static void date_records(struct dispatcher *dispatcher, struct record_rows recor
 	free(dispatcher->arrivals);
 	dispatcher->arrivals = fresh;
 	dispatcher->arrival_count = records.count;
+	dispatcher->seen_until = now;
 }
 
 /* Keeps the records that the filter passes and the next one judges. Those of a summary have waited
@@ -716,7 +718,7 @@ struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *
 	*dispatcher = (struct dispatcher){.agent = agent,
 		.delivery_manager = delivery_manager,
 		.backlog = store_backlog_new(agent),
-		.restored_at = engine_now(agent->engine),
+		.seen_until = engine_now(agent->engine),
 		.alarm = {.call = look_alarm, .context = dispatcher}};
 	dispatcher->environments = environments_new(agent, ask_again, dispatcher);
 	dispatcher->notices = notices_new(agent, delivery_manager, dispatcher->backlog);

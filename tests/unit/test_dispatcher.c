@@ -404,6 +404,13 @@ static void test_a_wait_begins_once(void **state)
 	add(f, update_one(f, update));
 	flush(f);
 	assert_int_equal(seen, later);
+
+	/* One of an agent whose clock is ahead is new all the same. */
+	later = engine_now(f->agent.engine);
+	f->agent.now = an_hour_earlier;
+	add(f, record_one(f, "p95"));
+	flush(f);
+	assert_true(seen >= later);
 }
 
 /* Withdrawn between the reading of what is pending and the queueing of its message: nothing is
