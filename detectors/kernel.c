@@ -92,7 +92,6 @@ struct candidate {
 };
 
 struct pelt {
-	struct scratch *scratch;
 	const double *values;
 	double gamma, penalty;
 	size_t min_size;
@@ -169,7 +168,6 @@ size_t kernel_partition(const double *values, size_t n, double gamma, double pen
 	size_t min_size, struct scratch *scratch, size_t *cuts)
 {
 	struct pelt pelt = {
-		.scratch = scratch,
 		.values = values,
 		.gamma = gamma,
 		.penalty = penalty,

@@ -31,7 +31,6 @@ struct follow_up {
 	size_t count;
 	const struct announced_change *joined; /* of its incident, announced in its thread */
 	size_t joined_count;
-	int64_t sent; /* ms, when the message was sent */
 	bool amended; /* it was amended before */
 	/*
 	 * Of FOLLOW_UP_READ. The notifier's notes on the answers read so far: in: as stored, or

@@ -193,9 +193,8 @@ struct environment_view *environment_look(const struct analysis *analysis)
 	size_t room = analysis->data->count;
 	struct buf value = {0};
 
-	*view = (struct environment_view){.arena = arena,
-		.label = arena_strdup(arena, analysis->test->environment),
-		.series = arena_array(arena, room, sizeof *view->series)};
+	*view = (struct environment_view){
+		.arena = arena, .series = arena_array(arena, room, sizeof *view->series)};
 	for (size_t i = 0; i < room; i++)
 		add_series(view, analysis->test, &analysis->findings[i], &value);
 	buf_free(&value);

@@ -37,7 +37,6 @@ struct environment_series {
 /* The observations of one run of a test. */
 struct environment_view {
 	struct arena *arena;
-	const char *label;
 	struct environment_series *series;
 	size_t count;
 };

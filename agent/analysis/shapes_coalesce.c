@@ -1,3 +1,4 @@
+/* Finds which of a round's clusters are known from an earlier one. */
 #include "agent/analysis/shapes.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The one axis of times on which series of several tests are compared. */
 #include "agent/analysis/shapes.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /*
  * `analyze`: the results of tests with their change points. The engine reads and detects; this
- * file connects its results to a report.
+ * file connects its results to a report, to the tests' tables (--update-postgres) and to Slack
+ * (--notify-slack).
  */
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,7 @@
-/* A record is made of each change, as the agent makes one, and only for tests that may need it. */
+/*
+ * Whether changes fail a command that gates (`analyze`, `regressions`): known changes and triage.
+ * A record is made of each change, as the agent makes one, and only for tests that may need it.
+ */
 #include "agent/commands/gate.h"
 
 #include <stdlib.h>

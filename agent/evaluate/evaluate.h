@@ -38,7 +38,6 @@ extern const size_t evaluate_margins[MARGINS]; /* 0, 2, 5 */
 
 /* The outcome of a triaged change. */
 struct judged_outcome {
-	const struct labelled_series *series;
 	const struct judgement *judgement;
 	bool announced;
 	size_t delay; /* points, if it was announced */

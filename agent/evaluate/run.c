@@ -172,7 +172,7 @@ static void judge_live(const struct follower *follower, const struct labelled_se
 	out->outcomes = memory_new(series->judgement_count, sizeof *out->outcomes);
 	for (size_t k = 0; k < series->judgement_count; k++) {
 		struct judged_outcome *outcome = &out->outcomes[out->outcome_count++];
-		*outcome = (struct judged_outcome){series, &series->judgements[k], false, 0};
+		*outcome = (struct judged_outcome){.judgement = &series->judgements[k]};
 		outcome->announced =
 			follower_delay(follower, outcome->judgement->at, &outcome->delay);
 	}

@@ -102,7 +102,7 @@ struct driver {
 		struct execution execution; /* one to a command */
 	};
 	bool replied;   /* call.reply is input of the next step */
-	bool uncounted; /* it reads no test: started by drivers_work, or a delivery */
+	bool uncounted; /* it reads no test, or is a delivery */
 	unsigned retries;
 	size_t requests;
 	int64_t spent;       /* microseconds, in the task's requests without waits between them */

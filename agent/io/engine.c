@@ -25,11 +25,8 @@
 #include "agent/io/transfers.h"
 
 /* Background calls belong to no task: blocking calls, such as loading the configuration, and
- * computations, such as finding clusters.
- *
- * All functions are for the loop's thread.
- *
- * Blocking calls run in the lane for them, so a folder on a blocked disk costs one thread there. */
+ * computations, such as finding clusters. Blocking calls run in the lane for them, so a folder on a
+ * blocked disk costs one thread there. */
 
 struct background_call {
 	struct job job; /* must be first */

@@ -29,7 +29,7 @@ struct bisections {
 	struct bisect_work **works, **ended; /* `ended` are to be freed */
 	size_t work_count, ended_count;
 	size_t waiting;
-	bool asking, again, looked;
+	bool asking, again;
 	int64_t look_at; /* engine_now; WHEN_NEVER */
 	struct alarm alarm;
 	struct fleet_news news;
@@ -317,7 +317,6 @@ static void listed(struct store_bisections *list)
 
 	all->asking = all->again = false;
 	if (!list->call.failed && !all->agent->stopping) {
-		all->looked = true;
 		all->waiting = 0;
 		for (size_t i = list->rows.count; i > 0; i--)
 			see_row(all, &list->rows.items[i - 1], list->call.arena);

@@ -735,15 +735,13 @@ static void find_in_series(struct subject *subject, const struct change_record *
 	for (size_t i = 0; i < open; i++) {
 		size_t partner = result.found_of[i];
 		const struct closure *closure = &subject->closing.closures[i];
-		bool found = partner != MATCH_NONE;
+		bool found = partner != MATCH_NONE, gone = result.fates[i] == FATE_GONE;
+		bool kept = is_kept(subject->realignment, before[i].id);
 
 		subject->realignment->triaged |= triage_passes_gates(known[i].triage.state);
 		subject->tally->beyond +=
 			subject->existing.n > 0 &&
 			before[i].time > subject->existing.times[subject->existing.n - 1];
-		bool gone = result.fates[i] == FATE_GONE;
-		bool kept = is_kept(subject->realignment, before[i].id);
-
 		if (kept && gone && outlives(subject, &known[i]))
 			continue;
 		if (closure->ending == ENDING_OVER)

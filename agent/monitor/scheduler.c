@@ -410,6 +410,7 @@ static void merge(struct scheduler *scheduler, struct scheduled_job **before, si
 		}
 		if (order != 0)
 			continue;
+
 		struct scheduled_job *job = before[old++], *now = jobs[i];
 		bool same = job->fingerprint == now->fingerprint;
 

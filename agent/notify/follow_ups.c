@@ -467,7 +467,6 @@ static void prepare(struct follower *follower, const struct receiver *receiver)
 	follower->follow_up.joined =
 		all_told(agent, arena, followed->joined, followed->joined_count);
 	follower->follow_up.joined_count = followed->joined_count;
-	follower->follow_up.sent = followed->message.now;
 	follower->follow_up.amended = followed->amended > 0;
 	follower->follow_up.taken = followed->reaction;
 	follower->config_ref = agent->config_ref ? config_ref_hold(agent->config_ref) : NULL;

@@ -26,9 +26,6 @@
 /* Changes that a reply names; characters. */
 enum { NAMED_MOST = 5, COMMIT_MOST = 100, VERDICT_MOST = 300 };
 
-/* The change was, or its suspects. */
-static const enum said_kind retracted = (enum said_kind)0;
-
 /* The destination of a message. */
 struct recipient {
 	const struct receiver *receiver;
@@ -518,7 +515,7 @@ static void list_changes(struct buf *out, const char *head, const struct announc
 		if (what == SAID_CULPRIT)
 			buf_text(out, "bisected: ");
 		name_change(&change->item, out);
-		if (what == retracted && change->state != ANNOUNCED_WITHDRAWN)
+		if (what == SAID_RETRACTED && change->state != ANNOUNCED_WITHDRAWN)
 			write_suspects(&change->item, out);
 		if (what == SAID_CULPRIT) {
 			buf_text(out, ": ");
@@ -554,7 +551,7 @@ static enum message_kind kind_of(enum said_kind what)
 {
 	if (what == SAID_TRIAGED)
 		return MESSAGE_TRIAGED;
-	return what == retracted ? MESSAGE_WITHDRAWN : MESSAGE_UPDATED;
+	return what == SAID_RETRACTED ? MESSAGE_WITHDRAWN : MESSAGE_UPDATED;
 }
 
 /* The thread in which that is said. A retraction has none (NULL) where the receiver has no threads,
@@ -567,7 +564,7 @@ static const char *said_in(
 
 	if (sent->thread && sent->thread_receipt)
 		thread = sent->thread;
-	return what != retracted || (!thread && wants_all(receiver, MESSAGE_WITHDRAWN))
+	return what != SAID_RETRACTED || (!thread && wants_all(receiver, MESSAGE_WITHDRAWN))
 		       ? announced_by(sent)
 		       : thread;
 }
@@ -585,7 +582,7 @@ static bool is_reported(
 	if (!wants(receiver, kind_of(what)) ||
 		is_withheld(publisher, record, kind_of(what), receiver))
 		return false;
-	if (what == retracted)
+	if (what == SAID_RETRACTED)
 		return (publisher->config->agent.announce_withdrawn || !withdrawn) &&
 		       said_in(publisher, &at->message, what);
 	if ((at->what & what) == 0 || what == SAID_TRIAGED)
@@ -615,7 +612,7 @@ static void add_said(const struct publisher *publisher, const struct mention *co
 {
 	struct arena *arena = publisher->queue->call.arena;
 	struct announced_change *changes = arena_array(arena, count, sizeof *changes);
-	uint64_t hash = what == retracted
+	uint64_t hash = what == SAID_RETRACTED
 				? hash_add(HASH_START, &publisher->now, sizeof publisher->now)
 				: hash_add(HASH_START, &what, sizeof what);
 	size_t added = 0, withdrawn = 0;
@@ -630,10 +627,10 @@ static void add_said(const struct publisher *publisher, const struct mention *co
 			changes[added++] =
 				announce_now(arena, publisher->config, record, publisher->now);
 			withdrawn += !rest;
-			if (what != retracted)
+			if (what != SAID_RETRACTED)
 				hash = hash_update(hash, record, what);
 		}
-	if (what == retracted) {
+	if (what == SAID_RETRACTED) {
 		list_changes(&text, "no longer found: ", changes, withdrawn, what);
 		list_changes(&text, "corrected suspects: ", changes + withdrawn, count - withdrawn,
 			what);
@@ -671,7 +668,7 @@ void publisher_replies(const struct publisher *publisher, const struct store_pen
 	const struct mention **thread = arena_array(arena, messages->count, sizeof(void *));
 	size_t count;
 
-	publish_said(publisher, &pending->retractions, retracted);
+	publish_said(publisher, &pending->retractions, SAID_RETRACTED);
 	publish_said(publisher, &pending->said, SAID_UPDATED);
 	publish_said(publisher, &pending->said, SAID_TRIAGED);
 	publish_said(publisher, &pending->said, SAID_CULPRIT);

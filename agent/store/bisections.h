@@ -85,7 +85,6 @@ struct store_bisections {
 	/* Out: of `due_tests` the regressions that are confirmed and not accepted, by id; with
 	 * `lines` the change of the first row. */
 	struct record_rows due;
-	int64_t last; /* out: id of the last bisection; 0: none */
 };
 
 STORE_CALL(bisections);

@@ -53,6 +53,7 @@ struct delivery_rows {
 
 /* Pending updates of an announced change; bits. */
 enum said_kind {
+	SAID_RETRACTED,   /* it was withdrawn, or its suspects were */
 	SAID_UPDATED = 1, /* it has moved, grown, or was found again */
 	SAID_TRIAGED = 2,
 	SAID_CULPRIT = 4, /* a bisection of it has ended */

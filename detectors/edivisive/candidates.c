@@ -141,6 +141,7 @@ size_t chunk_places(const struct chunk *chunk, double unit, size_t windows_found
  * that of i to the points behind it, A(tau) is the sum of L before tau, B(tau) the sum of R from
  * tau on, and W the sum of all. A window takes O(W^2).
  */
+
 /* Statistics that differ by less than this share of 2 W / m are equal. */
 static const double TIE = 1e-12;
 

@@ -217,11 +217,10 @@ struct fit fit_new(const struct season_grid *grid, struct scratch *scratch)
 /*
  * Whether days or a week are a period of a series: how alike points are that lie so far apart,
  * compared with other distances.
- */
-/*
- * Relative to the likeness at the period: by how much another distance may exceed it; from what
- * likeness a distance is a rival; how low the likeness between the two must be for that; and how
- * many standard errors each of these differences must have.
+ *
+ * The limits, relative to the likeness at the period: by how much another distance may exceed it;
+ * from what likeness a distance is a rival; how low the likeness between the two must be for that;
+ * and how many standard errors each of these differences must have.
  */
 static const double BETTER = 0.1, RIVAL = 0.8, VALLEY = 0.5, SURE = 3.5;
 /* Hours around the period in which each distance is checked, not only whole hours; and pairs of

@@ -182,7 +182,7 @@ static size_t slack_blocks_changes(
 	return added;
 }
 
-/* REST_MOST: bytes reserved for rest_line, whose numbers are known last. */
+/* REST_MOST: bytes reserved for the line of what is left out, whose numbers are known last. */
 enum {
 	REST_MOST = 200,
 	POST_ITEMS = 150,

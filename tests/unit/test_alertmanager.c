@@ -152,8 +152,7 @@ static enum step follow(struct fixture *fixture, enum follow_up_kind kind,
 {
 	struct follow_up *follow_up = arena_alloc(fixture->arena, sizeof *follow_up);
 
-	*follow_up =
-		(struct follow_up){.kind = kind, .changes = changes, .count = count, .sent = START};
+	*follow_up = (struct follow_up){.kind = kind, .changes = changes, .count = count};
 	fixture->attempt.follow_up = follow_up;
 	return notifier_step(&alertmanager_notifier, &fixture->attempt, NULL, &fixture->transfer,
 		&fixture->error);

@@ -812,7 +812,6 @@ static void see_runners(struct fixture *f, size_t changed)
 	struct test *test = (struct test *)(uintptr_t)config_test(f->config, "db.read");
 
 	*view = (struct environment_view){.arena = arena,
-		.label = "runner",
 		.series = arena_array(arena, (size_t)2 * RUNNER_SERIES, sizeof *view->series)};
 	for (size_t i = 0; i < RUNNER_SERIES; i++) {
 		add_measured(f, view, "r1", i, i < changed);

@@ -97,7 +97,6 @@ STORE_DEFINE(bisections, .lane = STORE_LISTS)
 		&call->rows);
 	call->more = (int64_t)call->rows.count > limit;
 	call->rows.count -= call->more;
-	call->last = call->rows.count > 0 ? call->rows.items[0].id : 0;
 	for (size_t i = 0; i < call->rows.count && (call->lines || call->answers); i++)
 		read_lines(tx, call->lines ? 0 : BISECTION_ANSWER, &call->rows.items[i]);
 	if (call->due_tests.count != 0) {

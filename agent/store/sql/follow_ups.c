@@ -1,4 +1,4 @@
-
+/* Sent messages with what is to be done about them: edited, read for reactions, refreshed. */
 #include "agent/base/buf.h"
 #include "agent/store/sql/rows.h"
 

@@ -43,7 +43,7 @@
 	" accepted_high, renewals"
 
 /* The change that a standing one ends: it brought the level back, CHANGE_TOLERANCE points around
- * its recovery, and not as far again to the other side (see closing.c). */
+ * its recovery, and not as far again to the other side (agent/decide/recover.c). */
 #define ENDS                                                                                       \
 	"CASE WHEN changes.state @standing THEN (SELECT begun.id FROM changes AS"                  \
 	" begun @indexed{changes_recovered} WHERE begun.test = changes.test AND"                   \
