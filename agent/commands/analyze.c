@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/analysis/analysis.h"
+#include "agent/analysis/announce.h"
 #include "agent/analysis/compare.h"
 #include "agent/base/when.h"
 #include "agent/commands/annotations.h"
@@ -18,7 +19,6 @@
 #include "agent/commands/plot.h"
 #include "agent/commands/post.h"
 #include "agent/decide/group.h"
-#include "agent/notify/announce.h"
 #include "agent/report/record_plot.h"
 #include "agent/report/report.h"
 #include "sources/postgres/postgres.h"

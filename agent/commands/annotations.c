@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/annotation_tags.h"
+#include "agent/analysis/announce.h"
 #include "agent/base/log.h"
 #include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/post.h"
-#include "agent/notify/annotation_tags.h"
-#include "agent/notify/announce.h"
 #include "notifiers/grafana.h"
 
 /* The annotations of one test. */

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/base/when.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/records.h"
 #include "agent/commands/state_file.h"
 #include "agent/model/record_json.h"
-#include "agent/notify/announce.h"
 #include "agent/report/document.h"
 #include "agent/store/store.h"
 #include "agent/web/forms.h"

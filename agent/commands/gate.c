@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/base/buf.h"
 #include "agent/base/when.h"
 #include "agent/commands/records.h"
 #include "agent/commands/state_file.h"
 #include "agent/decide/gate.h"
 #include "agent/monitor/news.h"
-#include "agent/notify/announce.h"
 #include "agent/store/store.h"
 
 const struct field gate_fields[] = {

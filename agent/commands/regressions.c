@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/analysis/compare.h"
 #include "agent/analysis/timeline.h"
 #include "agent/base/buf.h"
@@ -25,7 +26,6 @@
 #include "agent/commands/gather.h"
 #include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
-#include "agent/notify/announce.h"
 #include "agent/report/document.h"
 #include "agent/report/report.h"
 #include "agent/report/table.h"

@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/analysis/select.h"
 #include "agent/base/database.h"
 #include "agent/base/output_file.h"
@@ -18,7 +19,6 @@
 #include "agent/commands/gather.h"
 #include "agent/commands/state_file.h"
 #include "agent/monitor/plotting.h"
-#include "agent/notify/announce.h"
 #include "agent/report/plot_draw.h"
 #include "agent/report/plot_view.h"
 #include "agent/report/table.h"

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/analysis/shapes.h"
 #include "agent/base/buf.h"
 #include "agent/base/clock.h"
@@ -32,7 +33,6 @@
 #include "agent/monitor/news.h"
 #include "agent/monitor/scheduled_job.h"
 #include "agent/monitor/series_cache.h"
-#include "agent/notify/announce.h"
 
 enum {
 	WINDOW = 32,        /* tests that are fetched at a time */

@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/base/when.h"
 #include "agent/decide/hold.h"
 #include "agent/decide/match.h"
 #include "agent/decide/recover.h"
 #include "agent/monitor/confirmation.h"
-#include "agent/notify/announce.h"
 #include "detectors/precedent.h"
 #include "detectors/retraction.h"
 #include "detectors/stats.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/analysis/hourly.h"
 #include "agent/analysis/select.h"
 #include "agent/base/order.h"
@@ -12,7 +13,6 @@
 #include "agent/monitor/news.h"
 #include "agent/monitor/series_cache.h"
 #include "agent/monitor/why.h"
-#include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/report/plot_view.h"
 #include "agent/report/record_plot.h"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/analysis/explain.h"
 #include "agent/analysis/hourly.h"
 #include "agent/analysis/select.h"
@@ -18,7 +19,6 @@
 #include "agent/model/record_json.h"
 #include "agent/monitor/rhythm.h"
 #include "agent/monitor/series_cache.h"
-#include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "conf/mute.h"
 #include "detectors/describe.h"

@@ -14,7 +14,7 @@
 #ifndef AGENT_NOTIFY_DISPATCHER_H
 #define AGENT_NOTIFY_DISPATCHER_H
 
-#include "agent/notify/delivery_manager.h"
+#include "agent/deliver/delivery_manager.h"
 #include "agent/notify/environments.h"
 #include "agent/notify/notices.h"
 #include "agent/notify/silences.h"

@@ -5,7 +5,7 @@
 #ifndef AGENT_NOTIFY_NOTICES_H
 #define AGENT_NOTIFY_NOTICES_H
 
-#include "agent/notify/delivery_manager.h"
+#include "agent/deliver/delivery_manager.h"
 #include "agent/runtime/store_backlog.h"
 
 struct notices;

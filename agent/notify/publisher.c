@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/base/hash.h"
 #include "agent/base/log.h"
 #include "agent/base/order.h"
 #include "agent/base/when.h"
 #include "agent/decide/group.h"
 #include "agent/decide/incident.h"
-#include "agent/notify/announce.h"
 #include "agent/notify/environments.h"
 #include "notifiers/body.h"
 #include "notifiers/notifier.h"

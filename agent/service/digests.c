@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/base/buf.h"
 #include "agent/base/dict.h"
 #include "agent/base/when.h"
 #include "agent/base/zone.h"
 #include "agent/monitor/condition.h"
-#include "agent/notify/announce.h"
 #include "agent/notify/router.h"
 #include "agent/service/letters.h"
 #include "notifiers/body.h"

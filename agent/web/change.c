@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/base/url_template.h"
 #include "agent/base/when.h"
 #include "agent/model/announcement.h"
 #include "agent/model/record_json.h"
-#include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/web/api.h"
 

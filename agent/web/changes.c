@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/base/when.h"
 #include "agent/model/record_json.h"
-#include "agent/notify/announce.h"
 #include "agent/web/api.h"
 #include "agent/web/forms.h"
 

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/model/announcement.h"
-#include "agent/notify/announce.h"
 #include "agent/runtime/repository.h"
 #include "agent/web/api.h"
 

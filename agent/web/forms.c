@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/base/matcher.h"
 #include "agent/base/transfer.h"
 #include "agent/base/utf8.h"
@@ -14,7 +15,6 @@
 #include "agent/model/incident.h"
 #include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
-#include "agent/notify/announce.h"
 
 enum {
 	LONGEST_NAME = 200,

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/base/dict.h"
 #include "agent/base/when.h"
 #include "agent/model/announcement.h"
 #include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
-#include "agent/notify/announce.h"
 #include "agent/notify/silence.h"
 #include "agent/web/api.h"
 

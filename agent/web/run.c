@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/base/when.h"
 #include "agent/model/record_json.h"
-#include "agent/notify/announce.h"
 #include "agent/web/api.h"
 
 enum { MOST_REPORTS = 1000, MOST_CHANGES = 500 };

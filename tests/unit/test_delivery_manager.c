@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
-#include "agent/notify/delivery_manager.h"
+#include "agent/deliver/delivery_manager.h"
 #include "notifiers/slack/options.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/state_count.h"

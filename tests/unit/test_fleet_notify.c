@@ -9,10 +9,10 @@
 
 #include "agent/base/clock.h"
 #include "agent/cli/cli.h"
+#include "agent/deliver/follow_ups.h"
 #include "agent/fleet/fleet.h"
 #include "agent/fleet/tests.h"
 #include "agent/notify/dispatcher.h"
-#include "agent/notify/follow_ups.h"
 #include "agent/service/letters.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/levels.h"

@@ -5,7 +5,7 @@
 #include "unit.h"
 #include <pthread.h>
 
-#include "agent/notify/follow_ups.h"
+#include "agent/deliver/follow_ups.h"
 #include "agent_world.h"
 #include "tests/unit/sanitized.h"
 

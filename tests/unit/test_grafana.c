@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/annotation_tags.h"
 #include "agent/base/when.h"
-#include "agent/notify/annotation_tags.h"
 #include "delivery_talk.h"
 #include "notifiers/grafana.h"
 #include "sources/graphite/graphite.h"

@@ -6,7 +6,7 @@ import sys
 
 # From the ground up: a room may include itself and those before it.
 ORDER = ["agent/base", "agent/model", "detectors", "agent/decide", "conf", "sources", "notifiers", "agent/io", "agent/analysis",
-         "agent/report", "agent/store", "agent/bisect", "agent/runtime", "agent/fleet", "agent/notify", "agent/monitor", "agent/http", "agent/web",
+         "agent/report", "agent/store", "agent/bisect", "agent/runtime", "agent/fleet", "agent/deliver", "agent/notify", "agent/monitor", "agent/http", "agent/web",
          "agent/service", "agent/cli", "agent/commands", "agent/evaluate", "agent"]
 # These know what they are about, and the model, and nothing else that lies before them.
 PURE = {"detectors", "sources", "notifiers", "agent/store"}

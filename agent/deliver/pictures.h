@@ -2,8 +2,8 @@
  * Pictures in messages: the worst change of a message is drawn when it is sent, from the points
  * that the store has around it.
  */
-#ifndef AGENT_NOTIFY_PICTURES_H
-#define AGENT_NOTIFY_PICTURES_H
+#ifndef AGENT_DELIVER_PICTURES_H
+#define AGENT_DELIVER_PICTURES_H
 
 #include "agent/store/store.h"
 #include "conf/config.h"

@@ -17,10 +17,10 @@
  * A single pass neither polls messages nor edits those of Slack. It updates or resolves each
  * message once at receivers that hold an alert until it is resolved; the next pass does the rest.
  */
-#ifndef AGENT_NOTIFY_FOLLOW_UPS_H
-#define AGENT_NOTIFY_FOLLOW_UPS_H
+#ifndef AGENT_DELIVER_FOLLOW_UPS_H
+#define AGENT_DELIVER_FOLLOW_UPS_H
 
-#include "agent/notify/delivery_manager.h"
+#include "agent/deliver/delivery_manager.h"
 
 struct follow_ups;
 

@@ -4,13 +4,13 @@
  * may take a moment to become visible. Delivery is at least once, exactly once where the notifier
  * can check.
  */
-#include "agent/notify/delivery_manager.h"
+#include "agent/deliver/delivery_manager.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/deliver/delivery_queue.h"
 #include "agent/fleet/fleet.h"
-#include "agent/notify/delivery_queue.h"
 
 enum { READ_AGAIN = 5000 }; /* ms, after a failure of the store */
 

@@ -1,14 +1,14 @@
 /*
  * Every attempt ends in queue_advance, which starts the next one or sets the alarm for it.
  */
-#include "agent/notify/delivery_queue.h"
+#include "agent/deliver/delivery_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/decide/retry.h"
-#include "agent/notify/delivery_manager.h"
-#include "agent/notify/pictures.h"
+#include "agent/deliver/delivery_manager.h"
+#include "agent/deliver/pictures.h"
 
 /* ms. BEGIN_AGAIN: retry of a failed store request. ORPHAN_AFTER: a receiver may be unroutable from
  * one version of the configuration by mistake. */

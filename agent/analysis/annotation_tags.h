@@ -6,8 +6,8 @@
  * %{GRAPHITE_PATH_COMPONENTS} and %{GRAPHITE_PREFIX_COMPONENTS} make a tag for each part. A tag
  * with a variable that has no value, as Graphite's have for other tests, is left out.
  */
-#ifndef AGENT_NOTIFY_ANNOTATION_TAGS_H
-#define AGENT_NOTIFY_ANNOTATION_TAGS_H
+#ifndef AGENT_ANALYSIS_ANNOTATION_TAGS_H
+#define AGENT_ANALYSIS_ANNOTATION_TAGS_H
 
 #include "conf/config.h"
 

@@ -2,14 +2,14 @@
  * One follower per receiver, with one follow-up at a time: it reads the message from the store,
  * lets the notifier poll, edit or refresh it, and writes the outcome to the store.
  */
-#include "agent/notify/follow_ups.h"
+#include "agent/deliver/follow_ups.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/announce.h"
 #include "agent/decide/retry.h"
 #include "agent/fleet/fleet.h"
-#include "agent/notify/announce.h"
 
 /*
  * ms. LOOK: between polls of the store. LOOK_STANDING: the same for messages to refresh. SPACING:

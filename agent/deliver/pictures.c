@@ -1,8 +1,8 @@
-#include "agent/notify/pictures.h"
+#include "agent/deliver/pictures.h"
 
 #include <string.h>
 
-#include "agent/notify/announce.h"
+#include "agent/analysis/announce.h"
 #include "agent/report/plot_draw.h"
 #include "agent/report/record_plot.h"
 

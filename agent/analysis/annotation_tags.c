@@ -1,4 +1,4 @@
-#include "agent/notify/annotation_tags.h"
+#include "agent/analysis/annotation_tags.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
  * delivery that was sent or given up is kept until the store has recorded that. Payloads are
  * fetched when their turn comes, so that a receiver that is down for a day costs little memory.
  */
-#ifndef AGENT_NOTIFY_OUTBOX_H
-#define AGENT_NOTIFY_OUTBOX_H
+#ifndef AGENT_DELIVER_OUTBOX_H
+#define AGENT_DELIVER_OUTBOX_H
 
 #include "agent/fleet/fleet.h"
 

@@ -15,11 +15,11 @@
  *   SENDING          failed, the configuration is wrong       MISCONFIGURED
  *   any              a single pass would wait for too long    DEFERRED
  */
-#ifndef AGENT_NOTIFY_DELIVERY_QUEUE_H
-#define AGENT_NOTIFY_DELIVERY_QUEUE_H
+#ifndef AGENT_DELIVER_DELIVERY_QUEUE_H
+#define AGENT_DELIVER_DELIVERY_QUEUE_H
 
+#include "agent/deliver/outbox.h"
 #include "agent/io/timers.h"
-#include "agent/notify/outbox.h"
 #include "agent/runtime/agent.h"
 
 enum queue_state {

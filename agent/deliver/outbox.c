@@ -1,7 +1,7 @@
 /*
  * Failed store requests are repeated until they succeed.
  */
-#include "agent/notify/outbox.h"
+#include "agent/deliver/outbox.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "agent/base/order.h"
 #include "agent/base/utf8.h"
 #include "agent/decide/retry.h"
-#include "agent/notify/pictures.h"
+#include "agent/deliver/pictures.h"
 
 enum { SETTLE_AGAIN = 5000, SENT_KEPT = 600000, NAMED = 3, LONGEST_NAME = 200 };
 

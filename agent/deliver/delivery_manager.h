@@ -13,8 +13,8 @@
  * Receivers are known by name: after a reload a queue uses the new configuration, while an attempt
  * in progress finishes with the one it started with.
  */
-#ifndef AGENT_NOTIFY_DELIVERY_MANAGER_H
-#define AGENT_NOTIFY_DELIVERY_MANAGER_H
+#ifndef AGENT_DELIVER_DELIVERY_MANAGER_H
+#define AGENT_DELIVER_DELIVERY_MANAGER_H
 
 #include "agent/runtime/agent.h"
 

@@ -1,13 +1,13 @@
 /*
  * Builds the announcement of a change point: attributes, slope, suspects, links and owner.
  */
-#ifndef AGENT_NOTIFY_ANNOUNCE_H
-#define AGENT_NOTIFY_ANNOUNCE_H
+#ifndef AGENT_ANALYSIS_ANNOUNCE_H
+#define AGENT_ANALYSIS_ANNOUNCE_H
 
 #include "agent/base/arena.h"
+#include "agent/model/change_record.h"
 #include "agent/model/message.h"
 #include "agent/model/series.h"
-#include "agent/store/store.h"
 #include "conf/config.h"
 
 enum { ANNOUNCE_ATTRIBUTE_CHARS = 200 };

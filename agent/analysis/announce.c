@@ -1,16 +1,16 @@
 /*
  * Attributes on either side of the change are taken from the nearest points that have them.
  */
-#include "agent/notify/announce.h"
+#include "agent/analysis/announce.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "agent/analysis/annotation_tags.h"
 #include "agent/analysis/environment.h"
 #include "agent/base/url_template.h"
 #include "agent/model/columns.h"
-#include "agent/notify/annotation_tags.h"
 
 /* The attribute of a point of this series; NULL if the point or the attribute is missing. */
 static const char *value_at(const struct series *series, const struct column *column, size_t index)
