@@ -466,6 +466,7 @@ static void read_all(struct loader *loader)
 	controls_read(loader);
 	renames_read(loader);
 	groups_read(loader, merged_map(&sections, "test_groups"));
+	topics_make(loader->config);
 	if (loader->source->cautious && loader->problems->errors == 0) {
 		services_caution(loader);
 		mute_times_check(loader);

@@ -14,9 +14,8 @@
 
 #include <stdint.h>
 
-#include "agent/base/matcher.h"
-#include "agent/base/plugin.h"
 #include "agent/base/url_template.h"
+#include "agent/model/route.h"
 #include "agent/model/series.h"
 #include "conf/yaml.h"
 #include "detectors/confirm.h"
@@ -70,52 +69,6 @@ struct server {
 			     `sources:` */
 	const struct plugin *source;
 	const void *options;
-};
-
-/* When a digest is sent: at that time on these days. */
-struct digest_times {
-	int64_t at;    /* minutes after midnight */
-	unsigned days; /* bits 1 << day, Sunday is 0 */
-	const struct zone *zone;
-};
-
-struct receiver {
-	const char *name; /* as in a test's `notify:`; of a section the notifier's */
-	const struct plugin *notifier;
-	const void *options;
-	bool chose_events;    /* `events` is given */
-	bool implicit;        /* the terminal, not configured in the file */
-	bool heartbeat;       /* sends a weekly heartbeat */
-	unsigned events;      /* events to send: bits 1 << index of schema->events */
-	int64_t remind_after; /* ms until a reminder of untriaged regressions, and between
-				 reminders; 0: never */
-	const struct digest_times *digest; /* or NULL */
-	const char *unset;    /* for one that only commands use: an unset variable that its options
-				 need, or NULL */
-	uint64_t fingerprint; /* of its own options; see struct test */
-};
-
-/*
- * A node of the tree of routes. A change that matches its conditions goes to the first of its
- * routes that matches, and to the next ones as long as these have `continue`; or, if none matches,
- * to its receivers.
- */
-struct notify_route {
-	const char *file; /* where it is defined */
-	int line;
-	struct matchers match; /* all must hold */
-	double at_least;       /* percent, the change's size; 0: any */
-	int verdict;           /* 1: regressions only, -1: improvements only, 0: both */
-	unsigned events;       /* bits 1 << index of schema->events; 0: all */
-	bool go_on;            /* `continue` */
-	bool nobody;           /* `receivers: []`, its own or that of the route that it is in */
-	/* Its own, or those of the route that it is in: indices into config->receivers, and the
-	 * names of values by which changes are grouped; none: by incident. */
-	const size_t *receivers;
-	size_t receiver_count;
-	struct strings group_by;
-	const struct notify_route *routes;
-	size_t count;
 };
 
 enum { ROUTES_MOST = 10000, ROUTE_DEPTH_MOST = 20, ROUTE_NAMES_MOST = 10 };
@@ -300,9 +253,10 @@ struct config {
 	/* The same for the first secret's file that is unreadable or empty; only a warning at the
 	 * start. */
 	const char *unreadable;
-	uint64_t hash;                               /* of everything but secrets */
-	const struct dict *test_names, *group_names; /* for config_test and config_group */
-	const struct dict *written;                  /* for config_written */
+	uint64_t hash; /* of everything but secrets */
+	/* For config_test, config_group and config_topic. */
+	const struct dict *test_names, *group_names, *topics;
+	const struct dict *written; /* for config_written */
 };
 
 /* A text that stands for a file's content. */
@@ -359,6 +313,14 @@ struct strings config_topics(const struct config *config, struct arena *arena);
 /* The receivers and the interval of a topic; NULL and 0 if it is not configured. */
 const struct strings *config_notify(const struct config *config, const char *topic);
 int64_t config_interval(const struct config *config, const char *topic);
+
+/* What routes know of a topic; NULL: it is not configured. */
+const struct route_topic *config_topic(const struct config *config, const char *topic);
+
+struct routing config_routing(const struct config *config);
+
+/* The groups of a topic; a cluster is its own. */
+struct strings config_groups(const struct config *config, const char *topic);
 
 /* Whether routes select the receivers of a topic. */
 bool config_routed(const struct config *config, const char *topic);

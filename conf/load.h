@@ -241,6 +241,9 @@ unsigned events_read(const struct yaml_node *map, const struct scope *scope,
 void routes_read(struct loader *loader);
 void routes_free(const struct config *config);
 
+/* Makes the topics of the tests, groups and receivers. */
+void topics_make(struct config *config);
+
 /* Reports that no receiver has the name. */
 void receiver_report_unknown(const struct yaml_node *where, const struct scope *scope,
 	const char *key, const char *name);

@@ -313,6 +313,91 @@ void routes_read(struct loader *loader)
 		loader_error(node, &reader.scope, "no route names a receiver");
 }
 
+/* The topics, while they are collected. */
+struct topics {
+	const struct config *config;
+	struct dict *dict;
+	/* The receivers of the last topic, which many have in common. */
+	struct strings notify;
+	const size_t *receivers;
+	size_t receiver_count;
+};
+
+static struct route_topic *topic_of(const struct topics *topics, const char *name)
+{
+	const void **place = dict_place(topics->dict, name);
+
+	if (!*place)
+		*place = arena_alloc(topics->config->arena, sizeof(struct route_topic));
+	return (struct route_topic *)(uintptr_t)*place;
+}
+
+static bool names_receiver(const struct strings *notify, const struct receiver *receiver)
+{
+	for (size_t i = 0; i < notify->count; i++)
+		if (strcmp(notify->items[i], receiver->name) == 0)
+			return true;
+	return false;
+}
+
+static void add_topic(struct topics *topics, const char *name, const struct strings *notify,
+	bool routed, const struct strings *tags)
+{
+	const struct config *config = topics->config;
+	struct route_topic *topic = topic_of(topics, name);
+
+	if (!topics->receivers || notify->items != topics->notify.items ||
+		notify->count != topics->notify.count) {
+		size_t *receivers =
+			arena_array(config->arena, config->receiver_count, sizeof *receivers);
+
+		topics->receiver_count = 0;
+		for (size_t i = 0; i < config->receiver_count; i++)
+			if (names_receiver(notify, &config->receivers[i]))
+				receivers[topics->receiver_count++] = i;
+		topics->receivers = receivers;
+		topics->notify = *notify;
+	}
+	topic->routed = routed;
+	topic->receivers = topics->receivers;
+	topic->receiver_count = topics->receiver_count;
+	topic->tags = tags ? *tags : (struct strings){0};
+}
+
+/* A group may list a test more than once. */
+static void add_groups(struct topics *topics, const struct group *group)
+{
+	for (size_t i = 0; i < group->count + (group->cluster != NULL); i++) {
+		const char *test = i < group->count ? group->tests[i]->name : group->name;
+		struct strings *groups = &topic_of(topics, test)->groups;
+
+		if (groups->count == 0 || groups->items[groups->count - 1] != group->name)
+			strings_add(groups, topics->config->arena, group->name);
+	}
+}
+
+void topics_make(struct config *config)
+{
+	struct topics topics = {
+		.config = config, .dict = arena_alloc(config->arena, sizeof *topics.dict)};
+
+	topics.dict->arena = config->arena;
+	for (size_t i = 0; i < config->group_count; i++) {
+		const struct cluster_settings *cluster = config->groups[i].cluster;
+
+		if (cluster)
+			add_topic(&topics, config->groups[i].name, &cluster->notify,
+				cluster->routed, NULL);
+		add_groups(&topics, &config->groups[i]);
+	}
+	for (size_t i = 0; i < config->test_count; i++) {
+		const struct test *test = &config->tests[i];
+
+		add_topic(&topics, test->name, &test->notify, test->routed, &test->tags);
+	}
+	config->topics = topics.dict;
+}
+
 static void free_routes(const struct notify_route *routes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

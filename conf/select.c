@@ -46,12 +46,29 @@ const struct strings *config_notify(const struct config *config, const char *top
 	return test ? &test->notify : cluster ? &cluster->notify : NULL;
 }
 
+const struct route_topic *config_topic(const struct config *config, const char *topic)
+{
+	return config->topics && topic ? dict_get(config->topics, topic) : NULL;
+}
+
+struct routing config_routing(const struct config *config)
+{
+	return (struct routing){
+		config->routes, config->receivers, config->receiver_count, config->topics};
+}
+
+struct strings config_groups(const struct config *config, const char *topic)
+{
+	const struct route_topic *found = config_topic(config, topic);
+
+	return found ? found->groups : (struct strings){0};
+}
+
 bool config_routed(const struct config *config, const char *topic)
 {
-	const struct test *test = config_test(config, topic);
-	const struct cluster_settings *cluster = cluster_of(config, topic);
+	const struct route_topic *found = config_topic(config, topic);
 
-	return config->routes && (test ? test->routed : !cluster || cluster->routed);
+	return config->routes && (!found || found->routed);
 }
 
 const struct mutes *config_mutes(const struct config *config, const char *topic)

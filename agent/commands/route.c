@@ -10,9 +10,9 @@
 #include "agent/base/label.h"
 #include "agent/base/log.h"
 #include "agent/commands/commands.h"
+#include "agent/decide/route.h"
 #include "agent/model/json_put.h"
 #include "agent/model/message.h"
-#include "agent/notify/router.h"
 #include "agent/report/table.h"
 
 struct route_flags {
@@ -43,9 +43,9 @@ struct asked {
 	struct change_record record;
 	double size; /* percent, as given; NaN: any */
 	unsigned kinds;
-	struct routed_receivers named,
-		told; /* by routes or `notify`; those of them that want the event */
+	struct routed_rows rows;
 	struct buf steps;
+	struct router *router; /* has the texts of the rows */
 };
 
 /* "12%", "+12" or "-12%" */
@@ -112,7 +112,6 @@ static bool ask(struct asked *asked, struct error *error)
 	const struct metric *metric;
 	struct announcement *item = &asked->record.item;
 	struct buf value = {0};
-	struct router *router;
 
 	asked->test = config_test(config, test);
 	if (!config_notify(config, test)) {
@@ -138,12 +137,11 @@ static bool ask(struct asked *asked, struct error *error)
 		item->environment = buf_keep(&value, cli->arena);
 	buf_free(&value);
 	asked->kinds = 1u << options->event;
-	router = router_new(config);
-	asked->named = router_route(router, &asked->record, asked->kinds, false, cli->arena);
-	asked->told = router_route(router, &asked->record, asked->kinds, true, cli->arena);
-	if (config_routed(config, test))
-		router_explain(router, &asked->record, asked->kinds, &asked->steps);
-	router_free(router);
+	asked->router = router_new(config_routing(config));
+	if (asked->test && !config_routed(config, test))
+		buf_printf(&asked->steps, "%s:%d: ", asked->test->file, asked->test->line);
+	asked->rows = route_change(
+		asked->router, &asked->record, asked->kinds, cli->arena, &asked->steps);
 	return true;
 }
 
@@ -152,31 +150,22 @@ static const char *verdict_of(const struct asked *asked)
 	return change_verdict_name(announcement_verdict(&asked->record.item));
 }
 
-static void print_receiver(const struct asked *asked, const struct routed_receiver *to, FILE *out)
+static void print_receiver(const struct routed *to, FILE *out)
 {
 	const struct receiver *receiver = to->receiver;
-	const char *before = " is not notified: its events are ";
 
 	fprintf(out, "-> %s (%s)", receiver->name, receiver->notifier->name);
-	if (router_find(&asked->told, receiver)) {
+	if (to->decision.verdict != PASS)
+		fprintf(out, " is not notified: %s", to->decision.reason);
+	else
 		for (size_t i = 0; i < to->group_by.count; i++)
 			fprintf(out, "%s%s", i > 0 ? ", " : ", grouped by ", to->group_by.items[i]);
-		fputs("\n", out);
-		return;
-	}
-	for (size_t i = 0; i < MESSAGE_TEST; i++)
-		if (receiver->events & 1u << i) {
-			fprintf(out, "%s%s", before, message_kind_names[i]);
-			before = ", ";
-		}
-	fprintf(out, "%s\n", *before == ',' ? "" : " is not notified: its events are none");
+	fputs("\n", out);
 }
 
 static void print_text(const struct asked *asked, FILE *out)
 {
 	const struct announcement *item = &asked->record.item;
-	const char *how = asked->config->routes ? "the test sets notify: routes do not apply"
-						: "there are no routes";
 
 	fprintf(out, "%s %s", item->test, item->metric);
 	if (isnan(asked->size))
@@ -184,27 +173,23 @@ static void print_text(const struct asked *asked, FILE *out)
 	else
 		fprintf(out, " %+g%%: %s %s\n", asked->size, *verdict_of(asked) == 'i' ? "an" : "a",
 			verdict_of(asked));
-	if (asked->steps.length > 0)
-		fwrite(asked->steps.data, 1, asked->steps.length, out);
-	else if (asked->test)
-		fprintf(out, "%s:%d: %s\n", asked->test->file, asked->test->line, how);
-	else
-		fprintf(out, "%s\n", how);
-	if (asked->named.count == 0)
-		fputs("no receiver is notified\n", out);
-	for (size_t i = 0; i < asked->named.count; i++)
-		print_receiver(asked, &asked->named.items[i], out);
+	fwrite(asked->steps.data, 1, asked->steps.length, out);
+	if (asked->rows.decision.verdict != PASS)
+		fprintf(out, "no receiver is notified: %s\n", asked->rows.decision.reason);
+	for (size_t i = 0; i < asked->rows.count; i++)
+		print_receiver(&asked->rows.items[i], out);
 }
 
-static void put_receivers(const struct asked *asked, bool told, struct buf *json)
+static void put_receivers(const struct asked *asked, enum verdict verdict, struct buf *json)
 {
-	for (size_t i = 0; i < asked->named.count; i++) {
-		const struct routed_receiver *to = &asked->named.items[i];
+	for (size_t i = 0; i < asked->rows.count; i++) {
+		const struct routed *to = &asked->rows.items[i];
 
-		if ((router_find(&asked->told, to->receiver) != NULL) != told)
+		if (to->decision.verdict != verdict)
 			continue;
 		json_open(json, "receiver", to->receiver->name);
 		json_put_text(json, "kind", to->receiver->notifier->name);
+		json_put_text(json, "reason", to->decision.reason);
 		json_put_strings(json, "group_by", &to->group_by);
 		buf_char(json, '}');
 	}
@@ -221,9 +206,9 @@ static void print_json(const struct asked *asked, FILE *out)
 	json_put_text(&json, "verdict", verdict_of(asked));
 	json_put_text(&json, "event", events[options->event]);
 	buf_text(&json, ",\n  \"told\": [");
-	put_receivers(asked, true, &json);
+	put_receivers(asked, PASS, &json);
 	buf_text(&json, "],\n  \"not_told\": [");
-	put_receivers(asked, false, &json);
+	put_receivers(asked, DROP, &json);
 	buf_text(&json, "],\n  \"steps\": [");
 	for (const char *at = asked->steps.data; at && *at; at += strcspn(at, "\n") + 1) {
 		char *line = arena_strndup(asked->cli->arena, at, strcspn(at, "\n"));
@@ -256,6 +241,7 @@ static int run(struct cli *cli)
 	else
 		print_text(&asked, cli->out);
 	buf_free(&asked.steps);
+	router_free(asked.router);
 	return code;
 }
 

@@ -20,7 +20,7 @@ struct group_of {
 	const struct change_record **items; /* by time, test, worst first, metric */
 	size_t count;
 	struct strings names; /* names it is grouped by; none: by incident; ... */
-	const char *key;      /* ... and the values, see router_group; or NULL */
+	const char *key;      /* ... and the values, see route_group; or NULL */
 	bool first_look;      /* a list, of which most were there before the series were seen */
 };
 

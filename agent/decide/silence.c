@@ -113,12 +113,8 @@ struct strings silence_values(void *context, const char *name)
 		return one(asked, subject->test);
 	if (name == silence_names[NAME_METRIC])
 		return metrics_of(asked);
-	if (name == silence_names[NAME_GROUP]) {
-		if (asked->groups_of)
-			asked->groups = asked->groups_of(asked->context, subject->test);
-		asked->groups_of = NULL;
+	if (name == silence_names[NAME_GROUP])
 		return asked->groups;
-	}
 	if (name == silence_names[NAME_DIRECTION])
 		return directions_of(asked);
 	if (name == silence_names[NAME_BRANCH] && subject->branch && *subject->branch)

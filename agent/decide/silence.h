@@ -35,14 +35,10 @@ struct silence_target silence_target_of(const struct change_record *record);
 
 enum { SILENCE_VALUES = 3 };
 
-/* A target while it is matched. The caller sets the target, and its groups or where they are looked
- * up. */
+/* A target while it is matched. The caller sets the target and its groups. */
 struct silence_asked {
 	const struct silence_target *subject;
 	struct strings groups;
-	/* Looks up `groups` when they are needed; or NULL. */
-	struct strings (*groups_of)(void *context, const char *test);
-	void *context;
 	const char *label_name; /* name of the value in `label` */
 	bool has_label;
 	struct buf bare, label;

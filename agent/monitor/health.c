@@ -6,8 +6,8 @@
 
 #include "agent/base/dict.h"
 #include "agent/base/when.h"
+#include "agent/decide/route.h"
 #include "agent/monitor/views.h"
-#include "agent/notify/router.h"
 
 #define FIRST_LOOK "stale" /* store key: since when stale data are watched for */
 
@@ -146,7 +146,7 @@ static void notify_about(const struct health *health, const struct condition *co
 {
 	const struct config *config = health->agent->config;
 	struct arena *arena = arena_new();
-	struct router *router = router_new(config);
+	struct router *router = router_new(config_routing(config));
 	const char **tests = arena_array(arena, config->test_count, sizeof *tests);
 	struct strings receivers;
 	size_t count = 0;
@@ -159,7 +159,7 @@ static void notify_about(const struct health *health, const struct condition *co
 				condition_name(condition)) == 0)
 			tests[count++] = test->name;
 	}
-	receivers = router_route_notices(router, tests, count, 1u << MESSAGE_NOTICE, arena);
+	receivers = route_notices(router, tests, count, 1u << MESSAGE_NOTICE, arena);
 	router_free(router);
 	notify_receivers(health, condition, &receivers);
 	arena_free(arena);

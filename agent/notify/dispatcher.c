@@ -43,9 +43,9 @@ struct round {
 	struct store_queue *queue; /* the store's from the worker's end on: NULL */
 	struct config_ref *config_ref;
 	struct publisher publisher;
-	struct routed_receivers *routed; /* of each of the pending records */
-	struct error *unwritten;         /* of each receiver: why its messages cannot be rendered */
-	bool incomplete;                 /* some receivers lack changes that no filter holds */
+	struct routed_rows *routed; /* of each of the pending records */
+	struct error *unwritten;    /* of each receiver: why its messages cannot be rendered */
+	bool incomplete;            /* some receivers lack changes that no filter holds */
 };
 
 /* When a pending change was first seen, by its id. */
@@ -282,7 +282,7 @@ static bool lacks(const struct round *round, size_t index, const struct receiver
 {
 	const struct change_record *record = &round->pending->records.items[index];
 
-	if (record->held || record->covered || !router_find(&round->routed[index], receiver))
+	if (record->held || record->covered || !route_find(&round->routed[index], receiver))
 		return false;
 	for (size_t i = 0; i < record->told.count; i++)
 		if (strcmp(record->told.items[i], receiver->name) == 0)
@@ -299,8 +299,8 @@ static void route(struct round *round)
 	round->routed = arena_array(arena, rows.count, sizeof *round->routed);
 	for (size_t i = 0; i < rows.count; i++)
 		if (!rows.items[i].held && !rows.items[i].covered)
-			round->routed[i] = router_route(round->publisher.router, &rows.items[i],
-				MESSAGES_OF_CHANGES, true, arena);
+			round->routed[i] = route_change(round->publisher.router, &rows.items[i],
+				MESSAGES_OF_CHANGES, arena, NULL);
 }
 
 /* The changes that routes send to the receiver in messages of exactly these kinds. */
@@ -314,8 +314,8 @@ static bool render_kinds(
 	size_t count = 0;
 
 	for (size_t i = 0; i < rows.count; i++) {
-		const struct routed_receiver *routed =
-			lacks(round, i, receiver) ? router_find(&round->routed[i], receiver) : NULL;
+		const struct routed *routed =
+			lacks(round, i, receiver) ? route_find(&round->routed[i], receiver) : NULL;
 
 		if (!routed || routed->kinds != kinds)
 			continue;
@@ -368,12 +368,14 @@ static void list_told(struct round *round)
 
 	for (size_t i = 0; i < pending->records.count; i++) {
 		const struct change_record *record = &pending->records.items[i];
-		bool nobody = !record->held && !record->covered && round->routed[i].count == 0;
+		const struct decision *routed = &round->routed[i].decision;
+		bool nobody = !record->held && !record->covered && routed->verdict == DROP;
 
 		if (nobody)
 			log_event(LEVEL_INFO, "change matched no receiver",
 				LOG_INT("id", record->item.id), LOG_TEXT("test", record->item.test),
-				LOG_TEXT("metric", record->item.metric));
+				LOG_TEXT("metric", record->item.metric),
+				LOG_TEXT("reason", routed->reason));
 		if (!is_complete(round, i)) {
 			round->incomplete |= !record->held;
 			continue;
@@ -382,7 +384,8 @@ static void list_told(struct round *round)
 			reasons[queue->told_count] =
 				arena_strdup(queue->call.arena, record->reason);
 		else if (nobody && record->told.count == 0)
-			reasons[queue->told_count] = "no receiver takes it";
+			reasons[queue->told_count] =
+				arena_strdup(queue->call.arena, routed->reason);
 		told[queue->told_count++] = record->item.id;
 	}
 	for (size_t i = 0; i < pending->recoveries.count; i++) {
@@ -403,7 +406,7 @@ static void render(void *context)
 	const struct config *config = round->publisher.config;
 
 	incidents_assign(round->pending, round->incidents, config, round->queue);
-	round->publisher.router = router_new(config);
+	round->publisher.router = router_new(config_routing(config));
 	route(round);
 	publisher_replies(&round->publisher, round->pending);
 	for (size_t i = 0; i < config->receiver_count; i++)

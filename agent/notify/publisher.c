@@ -123,7 +123,7 @@ static bool is_withheld(const struct publisher *publisher, const struct change_r
 	enum message_kind kind, const struct receiver *receiver)
 {
 	return publisher->router && receiver &&
-	       router_withholds(publisher->router, record, 1U << kind, receiver);
+	       route_withholds(publisher->router, record, 1U << kind, receiver);
 }
 
 static bool destinations_of(const struct publisher *publisher, const struct receiver *receiver,
@@ -216,7 +216,7 @@ static const struct incident_message *find_message(
 			strcmp(at->message.receiver, to->receiver->name) != 0 ||
 			strcmp(at->message.destination, to->destination) != 0)
 			continue;
-		if (!group->key || strcmp(router_group(publisher->router, at->message.records,
+		if (!group->key || strcmp(route_group(publisher->router, at->message.records,
 						  &group->names, publisher->queue->call.arena),
 					   group->key) == 0)
 			return at;
@@ -328,7 +328,7 @@ bool publisher_changes(const struct publisher *publisher, const struct receiver 
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (group_by[i].count > 0)
-			keys[i] = router_group(publisher->router, records[i], &group_by[i], arena);
+			keys[i] = route_group(publisher->router, records[i], &group_by[i], arena);
 	group_count = group_changes(arena, records, group_by, keys, count, &groups);
 	for (size_t i = 0; i < group_count; i++)
 		if (!add_group(publisher, receiver, &destinations, &groups[i], kinds, error)) {

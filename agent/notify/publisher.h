@@ -14,9 +14,9 @@
 #ifndef AGENT_NOTIFY_PUBLISHER_H
 #define AGENT_NOTIFY_PUBLISHER_H
 
+#include "agent/decide/route.h"
 #include "agent/model/message.h"
 #include "agent/notify/incidents.h"
-#include "agent/notify/router.h"
 #include "conf/config.h"
 
 struct publisher {

@@ -94,7 +94,7 @@ static void found(struct store_reminders *call)
 
 	queue->call.shard = call->call.shard; /* from before anything was read */
 	queue->call.term = call->call.term;
-	publisher.router = count > 0 ? router_new(agent->config) : NULL;
+	publisher.router = count > 0 ? router_new(config_routing(agent->config)) : NULL;
 	for (size_t i = 0; i < count; i++)
 		if (remind(reminders, &publisher, &call->messages.items[i]))
 			ids[queue->reminded_count++] = call->messages.items[i].id;

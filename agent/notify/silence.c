@@ -2,53 +2,17 @@
 
 #include <string.h>
 
+#include "agent/base/dict.h"
 #include "agent/base/label.h"
 
 enum { NAMES_MOST = 1000 };
-
-/* A group may list a test more than once. */
-static void make_index(struct silence_index *index)
-{
-	index->groups = arena_alloc(index->arena, sizeof *index->groups);
-	index->groups->arena = index->arena;
-	for (size_t i = 0; i < index->config->group_count; i++) {
-		const struct group *group = &index->config->groups[i];
-
-		for (size_t j = 0; j < group->count + (group->cluster != NULL); j++) {
-			const char *test = j < group->count ? group->tests[j]->name : group->name;
-			const void **place = dict_place(index->groups, test);
-			struct strings *list = (struct strings *)(uintptr_t)*place;
-			const char **names;
-
-			if (!list)
-				*place = list = arena_alloc(index->arena, sizeof *list);
-			names = arena_grow(index->arena, (const char **)(uintptr_t)list->items,
-				list->count, sizeof *names);
-			if (list->count == 0 || names[list->count - 1] != group->name)
-				names[list->count++] = group->name;
-			list->items = names;
-		}
-	}
-}
-
-struct strings silence_index_groups(void *context, const char *test)
-{
-	struct silence_index *index = context;
-	const struct strings *list;
-
-	if (!index->groups)
-		make_index(index);
-	list = test ? dict_get(index->groups, test) : NULL;
-	return list ? *list : (struct strings){0};
-}
 
 bool silence_selects(
 	const struct config *config, const char *text, const struct silence_target *subject)
 {
 	struct arena *arena = arena_new();
-	struct silence_index index = {.config = config, .arena = arena};
 	struct silence_asked asked = {
-		.subject = subject, .groups_of = silence_index_groups, .context = &index};
+		.subject = subject, .groups = config_groups(config, subject->test)};
 	struct matchers matchers;
 	struct error error;
 	bool found = silence_compile(text, arena, &matchers, &error);
@@ -157,7 +121,6 @@ static void find_unknown(const struct config *config, const struct matchers *mat
 void silence_reach(const struct config *config, const char *text, const struct record_rows *open,
 	struct arena *arena, struct matcher_effort *effort, struct silence_reach *out)
 {
-	struct silence_index index = {.config = config, .arena = arena};
 	struct matchers matchers;
 	struct error error;
 
@@ -171,7 +134,7 @@ void silence_reach(const struct config *config, const char *text, const struct r
 		struct silence_target subject = test ? (struct silence_target){.test = test->name}
 						     : silence_target_of(change);
 		struct silence_asked asked = {
-			.subject = &subject, .groups_of = silence_index_groups, .context = &index};
+			.subject = &subject, .groups = config_groups(config, subject.test)};
 
 		if (effort && silence_is_costly(effort))
 			break;

@@ -1,26 +1,13 @@
 /*
- * Silences with the configuration (see agent/decide/silence.h): the groups of tests, and the
- * numbers of selected tests and changes.
+ * Silences with the configuration (see agent/decide/silence.h): its groups, and the numbers of
+ * selected tests and changes.
  */
 #ifndef AGENT_NOTIFY_SILENCE_H
 #define AGENT_NOTIFY_SILENCE_H
 
-#include "agent/base/dict.h"
 #include "agent/decide/silence.h"
 #include "agent/store/store.h"
 #include "conf/config.h"
-
-/* The groups of all tests, built at the first use. The caller sets the configuration and the
- * arena. */
-struct silence_index {
-	const struct config *config;
-	struct arena *arena;
-	struct dict *groups; /* test -> struct strings; NULL until first used */
-};
-
-/* The groups that the test is in, in the arena; a cluster is its own: groups_of of a struct
- * silence_asked, whose context is a struct silence_index. */
-struct strings silence_index_groups(void *index, const char *test);
 
 /* Whether the silence selects it, at any time. */
 bool silence_selects(

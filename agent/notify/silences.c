@@ -15,8 +15,8 @@
 
 #include "agent/base/dict.h"
 #include "agent/base/when.h"
+#include "agent/decide/route.h"
 #include "agent/fleet/fleet.h"
-#include "agent/notify/router.h"
 #include "conf/mute.h"
 
 #define HOUR INT64_C(3600000)
@@ -63,10 +63,9 @@ struct silences {
 	void *context;
 	struct kept **items; /* by id */
 	size_t count;
-	uint64_t generation; /* of the configuration; another one invalidates all verdicts */
-	uint64_t version;    /* counts silences noted, too */
-	struct arena *tests; /* of the groups of tests, by the configuration in use */
-	struct silence_index groups;
+	uint64_t generation;     /* of the configuration; another one invalidates all verdicts */
+	uint64_t version;        /* counts silences noted, too */
+	struct arena *tests;     /* of the mutes */
 	struct dict mutes;       /* names of mute times -> struct mute_state */
 	struct judged *verdicts; /* by id: on the records of the last round */
 	size_t verdict_count, at;
@@ -193,7 +192,7 @@ static int64_t cover_of(struct silences *silences, const struct change_record *r
 {
 	struct silence_target subject = silence_target_of(record);
 	struct silence_asked asked = {.subject = &subject,
-		.groups = silence_index_groups(&silences->groups, subject.test)};
+		.groups = config_groups(silences->agent->config, subject.test)};
 	int64_t found = 0;
 
 	for (size_t i = 0; i < silences->count && found == 0; i++) {
@@ -316,7 +315,7 @@ static const struct kept *held_by(struct silences *silences, const struct change
 		if (!kept->summing || end <= kept->silence.from || record->updated > end ||
 			(found && end < silence_end(&found->silence)))
 			continue;
-		asked.groups = silence_index_groups(&silences->groups, subject.test);
+		asked.groups = config_groups(silences->agent->config, subject.test);
 		if (selects(kept, &asked))
 			found = kept;
 	}
@@ -533,20 +532,20 @@ static struct strings receivers_of(
 	const struct config *config = silences->agent->config;
 	struct strings topics = config_topics(config, arena);
 	const char **tests = arena_array(arena, topics.count, sizeof *tests);
-	struct router *router = router_new(config);
+	struct router *router = router_new(config_routing(config));
 	struct strings receivers;
 	size_t count = 0;
 
 	for (size_t i = 0; i < topics.count; i++) {
 		struct silence_target subject = {.test = topics.items[i]};
-		struct silence_asked asked = {.subject = &subject,
-			.groups = silence_index_groups(&silences->groups, topics.items[i])};
+		struct silence_asked asked = {
+			.subject = &subject, .groups = config_groups(config, topics.items[i])};
 
 		if (silence_may_select(&kept->matchers, &asked, NULL))
 			tests[count++] = topics.items[i];
 		silence_asked_free(&asked);
 	}
-	receivers = router_route_notices(router, tests, count, 1u << MESSAGE_NOTICE, arena);
+	receivers = route_notices(router, tests, count, 1u << MESSAGE_NOTICE, arena);
 	router_free(router);
 	return receivers;
 }
@@ -644,7 +643,6 @@ static void forget_tests(struct silences *silences)
 {
 	arena_free(silences->tests);
 	silences->tests = arena_new();
-	silences->groups = (struct silence_index){silences->agent->config, silences->tests, NULL};
 	silences->mutes = (struct dict){.arena = silences->tests};
 	silences->generation++;
 	silences->version++;
@@ -696,7 +694,7 @@ static bool holds_one(struct silences *silences, const struct silence_target *su
 {
 	struct mute_state *mute = mute_state_of(silences, subject->test);
 	struct silence_asked asked = {.subject = subject,
-		.groups = silence_index_groups(&silences->groups, subject->test)};
+		.groups = config_groups(silences->agent->config, subject->test)};
 	bool found = is_muted(mute, now);
 
 	if (found)

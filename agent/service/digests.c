@@ -9,8 +9,8 @@
 #include "agent/base/dict.h"
 #include "agent/base/when.h"
 #include "agent/base/zone.h"
+#include "agent/decide/route.h"
 #include "agent/monitor/condition.h"
-#include "agent/notify/router.h"
 #include "agent/service/letters.h"
 #include "notifiers/body.h"
 
@@ -116,13 +116,13 @@ static bool concerns_topic(const struct making *making, const char *topic)
 
 static bool concerns(struct making *making, const struct change_record *record)
 {
-	struct routed_receivers told;
+	struct routed_rows rows;
 
 	if (!making->routed)
 		return concerns_topic(making, record->item.test);
-	told = router_route(making->router, record, KINDS, true, making->arena);
-	return router_find(&told,
-		       agent_receiver(making->letter->agent, making->letter->receiver)) != NULL;
+	rows = route_change(making->router, record, KINDS, making->arena, NULL);
+	return route_find(&rows, agent_receiver(making->letter->agent, making->letter->receiver)) !=
+	       NULL;
 }
 
 /* Adds a line to the last section if that has this title, else to a new one. */
@@ -319,7 +319,7 @@ static void add_lacking(void *context, const struct scheduler_test *seen)
 	struct buf line = {0};
 
 	if (making->routed) {
-		told = router_route_notices(making->router, &test->name, 1, KINDS, making->arena);
+		told = route_notices(making->router, &test->name, 1, KINDS, making->arena);
 		if (!letter_goes_to(&told, making->letter->receiver))
 			return;
 	} else if (!concerns_topic(making, test->name)) {
@@ -377,7 +377,7 @@ static void write(struct letter *letter, const struct receiver *receiver)
 	/* A receiver without routes gets a digest of everything routed. */
 	struct making writing = {.letter = letter,
 		.arena = letter->arena,
-		.router = router_new(config),
+		.router = router_new(config_routing(config)),
 		.routed = config->routes &&
 			  leads_to(config->routes, (size_t)(receiver - config->receivers)),
 		.sources.arena = letter->arena};

@@ -83,7 +83,6 @@ struct inbox {
 
 	/* The result */
 	struct dict texts;
-	struct silence_index groups_of;
 	struct row **rows;
 	size_t count, waiting, worse, room;
 	bool more;
@@ -115,8 +114,7 @@ static bool passes_matchers(struct inbox *inbox, const struct change_record *rec
 {
 	struct silence_target subject = silence_target_of(record);
 	struct silence_asked asked = {.subject = &subject,
-		.groups_of = silence_index_groups,
-		.context = &inbox->groups_of};
+		.groups = config_groups(inbox->config_ref->config, subject.test)};
 	bool found;
 
 	if (!inbox->matched || silence_is_costly(&inbox->effort))
@@ -575,11 +573,8 @@ void api_get_inbox(struct http_request *request)
 	struct inbox *inbox = arena_alloc(arena, sizeof *inbox);
 	struct form form = api_form(request, arena);
 
-	*inbox = (struct inbox){.request = request,
-		.arena = arena,
-		.now = form.now,
-		.texts.arena = arena,
-		.groups_of.arena = arena};
+	*inbox = (struct inbox){
+		.request = request, .arena = arena, .now = form.now, .texts.arena = arena};
 	list->take = take;
 	list->looks = LOOKS;
 	list->taken = taken;
@@ -592,7 +587,6 @@ void api_get_inbox(struct http_request *request)
 		answer(inbox);
 	} else {
 		inbox->config_ref = config_ref_hold(agent->config_ref);
-		inbox->groups_of.config = inbox->config_ref->config;
 		store_client_call(agent, &list->call);
 		return;
 	}

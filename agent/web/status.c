@@ -118,7 +118,7 @@ static void put_receivers(const struct api *api, struct buf *out)
 
 /* Routes */
 
-struct routing {
+struct route_list {
 	const struct config *config;
 	const struct schema *schema;
 	struct buf *out;
@@ -126,9 +126,9 @@ struct routing {
 	size_t left_out;
 };
 
-static void put_route(struct routing *routing, const struct notify_route *route)
+static void put_route(struct route_list *list, const struct notify_route *route)
 {
-	struct buf *out = routing->out, text = {0};
+	struct buf *out = list->out, text = {0};
 	const char *verdict = route->verdict ? change_verdict_name(route->verdict) : NULL;
 
 	matchers_print(&route->match, &text);
@@ -136,25 +136,25 @@ static void put_route(struct routing *routing, const struct notify_route *route)
 	buf_free(&text);
 	json_put_number(out, "at_least", route->at_least > 0 ? route->at_least : (double)NAN);
 	json_put_text(out, "verdict", verdict);
-	put_events(out, routing->schema, route->events);
+	put_events(out, list->schema, route->events);
 	json_put_bool(out, "continue", route->go_on);
 	buf_text(out, ", \"receivers\": [");
 	for (size_t i = 0; i < route->receiver_count; i++) {
 		json_next(out);
-		buf_json_text(out, routing->config->receivers[route->receivers[i]].name);
+		buf_json_text(out, list->config->receivers[route->receivers[i]].name);
 	}
 	buf_char(out, ']');
 	json_put_strings(out, "group_by", &route->group_by);
 	json_put_text(out, "file", route->file);
 	buf_printf(out, ", \"line\": %d, \"routes\": [", route->line);
 	for (size_t i = 0; i < route->count; i++) {
-		if (routing->left == 0) {
-			routing->left_out += route->count - i;
+		if (list->left == 0) {
+			list->left_out += route->count - i;
 			break;
 		}
-		routing->left--;
+		list->left--;
 		json_line(out);
-		put_route(routing, &route->routes[i]);
+		put_route(list, &route->routes[i]);
 	}
 	buf_text(out, "]}");
 }
@@ -162,15 +162,15 @@ static void put_route(struct routing *routing, const struct notify_route *route)
 static void put_routes(const struct api *api, struct buf *out)
 {
 	const struct config *config = api->agent->config;
-	struct routing routing = {
+	struct route_list list = {
 		.config = config, .schema = api->agent->schema, .out = out, .left = MOST_ROUTES};
 
 	buf_text(out, ",\n \"routes\": ");
 	if (config->routes)
-		put_route(&routing, config->routes);
+		put_route(&list, config->routes);
 	else
 		buf_text(out, "null");
-	json_put_count(out, "routes_left_out", routing.left_out);
+	json_put_count(out, "routes_left_out", list.left_out);
 }
 
 /* Sources */

@@ -7,7 +7,6 @@
 
 #include "agent/base/when.h"
 #include "agent/fleet/fleet.h"
-#include "agent/notify/silence.h"
 #include "agent/web/api.h"
 #include "conf/in_effect.h"
 
@@ -185,9 +184,7 @@ void api_get_configuration(struct http_request *request)
 		return;
 	}
 	count = test_in_effect(agent->config, agent->schema, test, request->arena, &sections);
-	groups = silence_index_groups(
-		&(struct silence_index){.config = agent->config, .arena = request->arena},
-		test->name);
+	groups = config_groups(agent->config, test->name);
 	left = test->metric_count > IN_EFFECT_METRICS ? test->metric_count - IN_EFFECT_METRICS : 0;
 	json_open(out, "test", test->name);
 	json_put_text(out, "file", test->file);

@@ -14,8 +14,8 @@
 
 #include "agent/cli/cli.h"
 #include "agent/decide/group.h"
+#include "agent/decide/route.h"
 #include "agent/model/message.h"
-#include "agent/notify/router.h"
 
 enum { RECEIVERS = 20, TESTS = 100, TEAMS = 40 };
 
@@ -126,16 +126,16 @@ static void measure(enum tree tree, int changes, int routes)
 	for (int round = 0; round < 5; round++) {
 		struct arena *scratch = arena_new();
 		double start = now(), took;
-		struct router *router = router_new(config);
+		struct router *router = router_new(config_routing(config));
 
 		told = 0;
 		for (int i = 0; i < changes; i++) {
-			struct routed_receivers to = router_route(
-				router, &records[i], MESSAGES_OF_CHANGES, true, scratch);
+			struct routed_rows to = route_change(
+				router, &records[i], MESSAGES_OF_CHANGES, scratch, NULL);
 
 			told += to.count;
 			for (size_t j = 0; j < to.count; j++)
-				(void)router_group(
+				(void)route_group(
 					router, &records[i], &to.items[j].group_by, scratch);
 		}
 		router_free(router);

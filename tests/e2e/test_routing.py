@@ -76,7 +76,7 @@ def test_routes(hunter, tmp_path, hook):
                           ("oncall", ["own"]), ("perf", ["other"]), ("web", ["web"])]
     assert 'msg="change matched no receiver"' in result.err and "test=nobody" in result.err
     # No message of it is in the outbox; what was told has no reason.
-    assert "\nverdict: not announced: no receiver takes it\n" in hunter("why", "--config", path, "nobody", "p99").out
+    assert f"\nverdict: not announced: the route at {path}:" in hunter("why", "--config", path, "nobody", "p99").out
     reasons = {c["test"]: c["reason"] for c in json.loads(hunter("changes", "--config", path, "--output", "json").out)["changes"]}
     assert {test for test, reason in reasons.items() if reason} == {"nobody"}, reasons
     again = hunter("run", "--once", "--config", path)

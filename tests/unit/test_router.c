@@ -12,8 +12,8 @@
 
 #include "agent/cli/cli.h"
 #include "agent/decide/group.h"
+#include "agent/decide/route.h"
 #include "agent/model/message.h"
-#include "agent/notify/router.h"
 
 #define HEAD                                                                                       \
 	"receivers: {perf: {stdout: }, eu: {stdout: }, oncall: {stdout: {events: [new]}}, quiet: " \
@@ -80,7 +80,7 @@ static void load(struct fixture *f, const char *text)
 	unlink(path);
 	if (!f->config)
 		fail_msg("%s", problems.items[0].text);
-	f->router = router_new(f->config);
+	f->router = router_new(config_routing(f->config));
 }
 
 /* A change of that size in percent; a higher value is worse. NaN: it has none. */
@@ -103,11 +103,13 @@ static struct change_record change(const char *test, const char *series, double 
 static const char *tell_record(
 	struct fixture *f, const struct change_record *record, unsigned kinds)
 {
-	struct routed_receivers told = router_route(f->router, record, kinds, true, f->arena);
+	struct routed_rows told = route_change(f->router, record, kinds, f->arena, NULL);
 	struct buf out = {0};
 
 	for (size_t i = 0; i < told.count; i++) {
-		buf_printf(&out, "%s%s", i > 0 ? " " : "", told.items[i].receiver->name);
+		if (told.items[i].decision.verdict != PASS)
+			continue;
+		buf_printf(&out, "%s%s", out.length > 0 ? " " : "", told.items[i].receiver->name);
 		for (size_t j = 0; j < told.items[i].group_by.count; j++)
 			buf_printf(&out, "/%s", told.items[i].group_by.items[j]);
 	}
@@ -126,8 +128,7 @@ static const char *tell(struct fixture *f, const char *test, const char *series,
 
 static const char *tell_notice(struct fixture *f, const char *test)
 {
-	struct strings names =
-		router_route_notices(f->router, &test, 1, 1u << MESSAGE_NOTICE, f->arena);
+	struct strings names = route_notices(f->router, &test, 1, 1u << MESSAGE_NOTICE, f->arena);
 	struct buf out = {0};
 
 	for (size_t i = 0; i < names.count; i++)
@@ -195,13 +196,13 @@ static void test_tags_groups_and_events(void **state)
 	assert_string_equal(tell_record(f, &record, 1u << MESSAGE_RECOVERED), "eu quiet search");
 	record.item.commit_after = "c2";
 	assert_string_equal(tell_record(f, &record, KINDS), "eu perf stdout");
-	assert_true(router_withholds(
+	assert_true(route_withholds(
 		f->router, &record, 1u << MESSAGE_RECOVERED, &f->config->receivers[0]));
 	assert_false(
-		router_withholds(f->router, &record, 1u << MESSAGE_NEW, &f->config->receivers[0]));
+		route_withholds(f->router, &record, 1u << MESSAGE_NEW, &f->config->receivers[0]));
 	/* One that no route names any more is told the end of what it was told. */
 	assert_string_equal(f->config->receivers[3].name, "quiet");
-	assert_false(router_withholds(
+	assert_false(route_withholds(
 		f->router, &record, 1u << MESSAGE_RECOVERED, &f->config->receivers[3]));
 	assert_string_equal(tell_notice(f, "checkout.eu"), "eu perf stdout");
 	assert_string_equal(tell_notice(f, "search"), "stdout");
@@ -212,12 +213,12 @@ static void test_each_kind_by_itself(void **state)
 {
 	struct fixture *f = *state;
 	struct change_record record = change("search", "p99", 5);
-	struct routed_receivers told;
+	struct routed_rows told;
 
 	load(f, HEAD "routes:\n"
 		     "  - {events: [updated], receivers: [eu]}\n"
 		     "  - {receivers: [perf]}\n");
-	told = router_route(f->router, &record, KINDS, true, f->arena);
+	told = route_change(f->router, &record, KINDS, f->arena, NULL);
 	assert_int_equal(told.count, 2);
 	assert_string_equal(told.items[0].receiver->name, "perf");
 	assert_int_equal(told.items[0].kinds, 1u << MESSAGE_NEW);
@@ -267,6 +268,34 @@ static void test_many_values(void **state)
 		}
 }
 
+/* A group may list a test twice, and a cluster is its own. */
+static void test_groups_of_topics(void **state)
+{
+	struct fixture *f = *state;
+	static const struct {
+		const char *topic, *groups;
+	} rows[] = {{"a", "two all load "}, {"b", "all load "}, {"c", ""}, {"load", "load "},
+		{"two", ""}, {"gone", ""}};
+
+	load(f, "tests:\n"
+		"  a: {type: csv, file: x.csv, metrics: {p: {}}}\n"
+		"  b: {type: csv, file: x.csv, metrics: {p: {}}}\n"
+		"  c: {type: csv, file: x.csv}\n"
+		"test_groups:\n"
+		"  two: [a, a]\n"
+		"  all: [two, b]\n"
+		"  load: {type: cluster, tests: [all]}\n");
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct strings groups = config_groups(f->config, rows[i].topic);
+		struct buf out = {0};
+
+		buf_text(&out, "");
+		for (size_t j = 0; j < groups.count; j++)
+			buf_printf(&out, "%s ", groups.items[j]);
+		assert_string_equal(buf_keep(&out, f->arena), rows[i].groups);
+	}
+}
+
 static void test_explanation(void **state)
 {
 	struct fixture *f = *state;
@@ -284,7 +313,7 @@ static void test_explanation(void **state)
 		"    - {match: 'region=\"eu\"', receivers: [eu], continue: true, routes: [{match: "
 		"'test=\"x\"'}]}\n"
 		"    - {receivers: []}\n");
-	router_explain(f->router, &record, KINDS, &out);
+	(void)route_change(f->router, &record, 1u << MESSAGE_NEW, f->arena, &out);
 	for (const char *at = out.data; at && *at; at++) { /* without the name of the file */
 		if (at == out.data || at[-1] == '\n')
 			at = strchr(at, ':') + 1;
@@ -314,7 +343,7 @@ static const char *group(struct fixture *f, const struct change_record *records,
 
 	for (size_t i = 0; i < count; i++) {
 		items[i] = &records[i];
-		keys[i] = router_group(f->router, &records[i], &group_by[i], f->arena);
+		keys[i] = route_group(f->router, &records[i], &group_by[i], f->arena);
 	}
 	size_t group_count = group_changes(f->arena, items, group_by, keys, count, &groups);
 	for (size_t i = 0; i < group_count; i++) {
@@ -389,6 +418,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_each_kind_by_itself, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_notices, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_values, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_groups_of_topics, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_explanation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_groups, setup, teardown),

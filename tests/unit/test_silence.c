@@ -780,50 +780,6 @@ static void test_last_one(void **state)
 	}
 }
 
-static bool is_in(const struct group *group, const char *test)
-{
-	bool in = group->cluster && test && strcmp(group->name, test) == 0;
-
-	for (size_t i = 0; test && i < group->count; i++)
-		in |= strcmp(group->tests[i]->name, test) == 0;
-	return in;
-}
-
-/* The index says of every test and cluster what a look at all groups says. */
-static void test_index_of_groups(void **state)
-{
-	enum { TESTS = 12, GROUPS = 5 };
-	struct fixture *f = *state;
-	struct test tests[TESTS] = {0};
-	struct cluster_settings cluster;
-	struct group groups[GROUPS] = {0};
-	const struct config config = {.groups = groups, .group_count = GROUPS};
-	struct silence_index index = {.config = &config, .arena = f->arena};
-	const struct test *members[GROUPS][TESTS];
-	const char *asked[] = {"group 0", "group 1", "t1", "t2", "t3", "t6", "t11", "none", NULL};
-
-	for (size_t i = 0; i < TESTS; i++)
-		tests[i].name = arena_printf(f->arena, "t%zu", i);
-	for (size_t i = 0; i < GROUPS; i++) {
-		groups[i].name = arena_printf(f->arena, "group %zu", i);
-		groups[i].tests = members[i];
-		groups[i].cluster = i == 1 ? &cluster : NULL;
-		for (size_t j = 0; j < TESTS - 1; j += i + 1)
-			members[i][groups[i].count++] = &tests[j];
-		members[i][groups[i].count++] = &tests[0];
-	}
-	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
-		struct strings found = silence_index_groups(&index, asked[i]);
-		size_t count = 0;
-
-		for (size_t j = 0; j < GROUPS; j++)
-			if (is_in(&groups[j], asked[i]))
-				assert_string_equal(found.items[count++], groups[j].name);
-		assert_int_equal(found.count, count);
-	}
-	assert_int_equal(silence_index_groups(&index, "t6").count, 3);
-}
-
 static double elapsed(const struct timespec *from)
 {
 	struct timespec to;
@@ -1034,7 +990,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reach_stops, setup, teardown),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_last_one),
-		cmocka_unit_test_setup_teardown(test_index_of_groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cost, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_effort_of_a_silence, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cost_of_mute_times, setup, teardown),

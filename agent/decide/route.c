@@ -3,14 +3,14 @@
  * bits cached for the value record which of its matchers hold. An expression is tried on a value
  * only when no other condition of the route has failed.
  */
-#include "agent/notify/router.h"
+#include "agent/decide/route.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "agent/base/dict.h"
+#include "agent/decide/silence.h"
 #include "agent/model/message.h"
-#include "agent/notify/silence.h"
 
 enum { VALUES_MOST = 20000, BITS = 64 }; /* values cached for each name */
 
@@ -40,6 +40,7 @@ struct route_condition {
 
 struct node {
 	const struct notify_route *route;
+	const char *reason; /* that its receivers get a change, or that it has none */
 	const struct route_condition *conditions; /* one for each matcher */
 	const struct node *nodes;                 /* one for each route of it */
 };
@@ -54,26 +55,27 @@ struct question {
 };
 
 struct router {
-	const struct config *config;
+	struct routing routing;
 	struct arena *arena;
 	const struct node *root; /* NULL: without routes */
 	struct dict names;       /* -> struct named */
-	struct dict by_notify;   /* test -> struct routed_receivers, without routes */
-	struct routed_receivers all;
+	const size_t *all;       /* indices of all receivers */
+	const char **unwanted;   /* for each receiver: that other events are chosen */
+	bool by_event;           /* some route selects the kind */
 	uint64_t round;
-	uint64_t *rounds; /* for each receiver: the round that last routed to it, ... */
+	uint64_t *rounds; /* for each receiver: the round that last led to it, ... */
 	size_t *places;   /* ... and its place among those selected */
+	/* Of the round: */
 	struct question question;
 	struct silence_target subject;
 	struct silence_asked asked;
-	const struct strings *tags; /* of the test */
+	const struct route_topic *topic; /* of the test, or NULL */
 	const struct named *looked_at;
-	struct strings values;            /* of that */
-	struct routed_receiver *selected; /* room for all receivers */
-	size_t told_count;
-	bool by_event; /* some route selects the kind */
-	struct silence_index groups;
-	bool nobody; /* set by a route */
+	struct strings values;   /* of that */
+	struct routed *selected; /* room for all receivers */
+	size_t selected_count;
+	bool nobody;         /* set by a route */
+	const char *nowhere; /* why there may be no receivers */
 };
 
 /* Making it */
@@ -109,8 +111,15 @@ static void prepare(struct router *router, const struct notify_route *route, str
 	struct route_condition *conditions =
 		arena_array(router->arena, route->match.count, sizeof *conditions);
 	struct node *nodes = arena_array(router->arena, route->count, sizeof *nodes);
+	bool nobody = route->receiver_count == 0;
 
-	*node = (struct node){.route = route, .conditions = conditions, .nodes = nodes};
+	*node = (struct node){.route = route,
+		.reason = route == router->routing.root && nobody && !route->nobody
+				  ? "no route matches it"
+				  : arena_printf(router->arena, "the route at %s:%d%s", route->file,
+					    route->line, nobody ? " has no receivers" : ""),
+		.conditions = conditions,
+		.nodes = nodes};
 	router->by_event = router->by_event || route->events != 0;
 	for (size_t i = 0; i < route->match.count; i++)
 		conditions[i] = add_matcher(router, &route->match.items[i]);
@@ -118,27 +127,45 @@ static void prepare(struct router *router, const struct notify_route *route, str
 		prepare(router, &route->routes[i], &nodes[i]);
 }
 
-struct router *router_new(const struct config *config)
+/* "its events are new, recovered" */
+static const char *describe_events(struct arena *arena, unsigned events)
+{
+	const char *before = "its events are ";
+	struct buf out = {0};
+
+	for (size_t i = 0; i < MESSAGE_TEST; i++)
+		if (events & 1u << i) {
+			buf_printf(&out, "%s%s", before, message_kind_names[i]);
+			before = ", ";
+		}
+	if (out.length == 0)
+		buf_text(&out, "its events are none");
+	return buf_keep(&out, arena);
+}
+
+struct router *router_new(struct routing routing)
 {
 	struct arena *arena = arena_new();
 	struct router *router = arena_alloc(arena, sizeof *router);
-	struct routed_receiver *all = arena_array(arena, config->receiver_count, sizeof *all);
+	size_t count = routing.receiver_count;
+	size_t *all = arena_array(arena, count, sizeof *all);
 	struct node *root = NULL;
 
-	*router = (struct router){.config = config,
+	*router = (struct router){.routing = routing,
 		.arena = arena,
 		.names = {.arena = arena},
-		.groups = {config, arena, NULL},
-		.by_notify = {.arena = arena},
-		.all = {all, config->receiver_count},
-		.rounds = arena_array(arena, config->receiver_count, sizeof *router->rounds),
-		.selected = arena_array(arena, config->receiver_count, sizeof *router->selected),
-		.places = arena_array(arena, config->receiver_count, sizeof *router->places)};
-	for (size_t i = 0; i < config->receiver_count; i++)
-		all[i].receiver = &config->receivers[i];
-	if (config->routes) {
+		.all = all,
+		.unwanted = arena_array(arena, count, sizeof *router->unwanted),
+		.rounds = arena_array(arena, count, sizeof *router->rounds),
+		.places = arena_array(arena, count, sizeof *router->places),
+		.selected = arena_array(arena, count, sizeof *router->selected)};
+	for (size_t i = 0; i < count; i++) {
+		all[i] = i;
+		router->unwanted[i] = describe_events(arena, routing.receivers[i].events);
+	}
+	if (routing.root) {
 		root = arena_alloc(arena, sizeof *root);
-		prepare(router, config->routes, root);
+		prepare(router, routing.root, root);
 		router->root = root;
 	}
 	return router;
@@ -156,24 +183,25 @@ void router_free(struct router *router)
 
 static void set_target(struct router *router, const struct silence_target *subject)
 {
-	const struct test *test = config_test(router->config, subject->test);
+	const struct dict *topics = router->routing.topics;
 
 	silence_asked_free(&router->asked);
 	router->subject = *subject;
+	router->topic = topics && subject->test ? dict_get(topics, subject->test) : NULL;
 	router->asked = (struct silence_asked){.subject = &router->subject};
-	router->tags = test ? &test->tags : NULL;
+	if (router->topic)
+		router->asked.groups = router->topic->groups;
 	router->looked_at = NULL;
 	router->round++;
-	router->told_count = 0;
+	router->selected_count = 0;
 	router->nobody = false;
+	router->nowhere = "there is no receiver";
 }
 
 static struct strings values_of(struct router *router, const struct named *named)
 {
-	if (strcmp(named->name, "group") == 0)
-		return silence_index_groups(&router->groups, router->subject.test);
-	if (router->tags && strcmp(named->name, TAG) == 0)
-		return *router->tags;
+	if (strcmp(named->name, TAG) == 0)
+		return router->topic ? router->topic->tags : (struct strings){0};
 	return silence_values(&router->asked, named->name);
 }
 
@@ -303,17 +331,19 @@ static bool takes(struct router *router, const struct node *node)
 	return hold_all(router, node);
 }
 
-static void add_receivers(struct router *router, const struct notify_route *route)
+static void add_receivers(struct router *router, const size_t *receivers, size_t count,
+	struct strings group_by, const char *reason)
 {
-	router->nobody = router->nobody || route->nobody;
-	for (size_t i = 0; i < route->receiver_count; i++) {
-		size_t number = route->receivers[i];
+	for (size_t i = 0; i < count; i++) {
+		size_t number = receivers[i];
 
 		if (router->rounds[number] != router->round) {
 			router->rounds[number] = router->round;
-			router->places[number] = router->told_count++;
-			router->selected[router->places[number]] = (struct routed_receiver){
-				&router->config->receivers[number], 0, route->group_by};
+			router->places[number] = router->selected_count++;
+			router->selected[router->places[number]] =
+				(struct routed){.receiver = &router->routing.receivers[number],
+					.group_by = group_by,
+					.decision = {PASS, reason, 0}};
 		}
 		router->selected[router->places[number]].kinds |= router->question.kinds;
 	}
@@ -346,7 +376,7 @@ static void put_receivers(
 	buf_text(out, route->receiver_count == 0 ? "tells nobody" : "tells ");
 	for (size_t i = 0; i < route->receiver_count; i++)
 		buf_printf(out, "%s%s", i > 0 ? ", " : "",
-			router->config->receivers[route->receivers[i]].name);
+			router->routing.receivers[route->receivers[i]].name);
 	buf_char(out, '\n');
 }
 
@@ -385,7 +415,11 @@ static bool pass(struct router *router, const struct node *node, size_t depth, s
 	}
 	if (taken && !router->question.possible)
 		return true;
-	add_receivers(router, route);
+	add_receivers(
+		router, route->receivers, route->receiver_count, route->group_by, node->reason);
+	router->nobody = router->nobody || route->nobody;
+	if (route->receiver_count == 0)
+		router->nowhere = node->reason;
 	if (out) {
 		put_place(route, depth + 1, out);
 		put_receivers(router, route, out);
@@ -393,7 +427,28 @@ static bool pass(struct router *router, const struct node *node, size_t depth, s
 	return true;
 }
 
-static void ask(struct router *router, const struct change_record *record, unsigned kinds)
+/* By the test's `notify`; of a test that is no longer configured, all. */
+static void lead_by_notify(struct router *router, struct buf *out)
+{
+	const struct route_topic *topic = router->topic;
+	const char *reason =
+		router->root ? "the test sets notify: routes do not apply" : "there are no routes";
+
+	add_receivers(router, topic ? topic->receivers : router->all,
+		topic ? topic->receiver_count : router->routing.receiver_count, (struct strings){0},
+		reason);
+	if (out)
+		buf_printf(out, "%s\n", reason);
+}
+
+static bool is_routed(const struct router *router)
+{
+	return router->root && (!router->topic || router->topic->routed);
+}
+
+/* Selects the receivers. Routes each kind by itself, as it may take a different route. */
+static void lead(
+	struct router *router, const struct change_record *record, unsigned kinds, struct buf *out)
 {
 	struct silence_target subject = silence_target_of(record);
 	const struct change *change = &record->item.change;
@@ -404,129 +459,106 @@ static void ask(struct router *router, const struct change_record *record, unsig
 		.verdict = subject.verdict,
 		.kinds = kinds};
 	set_target(router, &subject);
-}
-
-/* The receivers in the test's `notify`; if the test is no longer configured, all. */
-static struct routed_receivers named_receivers(struct router *router, const char *test)
-{
-	const struct strings *notify = config_notify(router->config, test);
-	struct routed_receivers *selected =
-		(struct routed_receivers *)(uintptr_t)dict_get(&router->by_notify, test);
-	struct routed_receiver *items;
-
-	if (!notify)
-		return router->all;
-	if (selected)
-		return *selected;
-	selected = arena_alloc(router->arena, sizeof *selected);
-	items = arena_array(router->arena, notify->count, sizeof *items);
-	for (size_t i = 0; i < router->all.count; i++)
-		for (size_t j = 0; j < notify->count; j++)
-			if (strcmp(notify->items[j], router->all.items[i].receiver->name) == 0)
-				items[selected->count++] = router->all.items[i];
-	selected->items = items;
-	*dict_place(&router->by_notify, arena_strdup(router->arena, test)) = selected;
-	return *selected;
-}
-
-/* Routes each kind by itself, as it may take a different route. */
-static struct routed_receivers lead_routed(
-	struct router *router, const struct change_record *record, unsigned kinds)
-{
-	ask(router, record, kinds);
+	if (!is_routed(router)) {
+		lead_by_notify(router, out);
+		return;
+	}
 	for (unsigned kind = 1; router->by_event && kind <= kinds; kind <<= 1)
 		if (kinds & kind) {
 			router->question.kinds = kind;
-			(void)pass(router, router->root, 0, NULL);
+			(void)pass(router, router->root, 0, out);
 		}
 	if (!router->by_event)
-		(void)pass(router, router->root, 0, NULL);
-	return (struct routed_receivers){router->selected, router->told_count};
+		(void)pass(router, router->root, 0, out);
 }
 
-struct routed_receivers router_route(struct router *router, const struct change_record *record,
-	unsigned kinds, bool chosen, struct arena *arena)
+static struct decision decide(const struct router *router, const struct routed *routed)
 {
-	bool routed = config_routed(router->config, record->item.test);
-	struct routed_receivers selected = routed ? lead_routed(router, record, kinds)
-						  : named_receivers(router, record->item.test);
-	struct routed_receiver *items = arena_array(arena, selected.count, sizeof *items);
-	size_t count = 0;
+	const char *unwanted = router->unwanted[routed->receiver - router->routing.receivers];
 
-	for (size_t i = 0; i < selected.count; i++) {
-		items[count] = selected.items[i];
-		if (!routed)
-			items[count].kinds = kinds;
-		count += !chosen || (items[count].receiver->events & items[count].kinds) != 0;
+	return routed->receiver->events & routed->kinds ? routed->decision
+							: (struct decision){DROP, unwanted, 0};
+}
+
+struct routed_rows route_change(struct router *router, const struct change_record *record,
+	unsigned kinds, struct arena *arena, struct buf *steps)
+{
+	struct routed_rows rows = {0};
+	struct routed *items;
+
+	lead(router, record, kinds, steps);
+	rows.decision = (struct decision){DROP,
+		router->selected_count > 0 ? "none of its receivers has the event"
+					   : router->nowhere,
+		0};
+	items = arena_array(arena, router->selected_count, sizeof *items);
+	for (size_t i = 0; i < router->selected_count; i++) {
+		items[i] = router->selected[i];
+		items[i].decision = decide(router, &items[i]);
+		if (rows.decision.verdict == DROP && items[i].decision.verdict == PASS)
+			rows.decision = items[i].decision;
 	}
-	return (struct routed_receivers){items, count};
+	rows.items = items;
+	rows.count = router->selected_count;
+	return rows;
 }
 
-const struct routed_receiver *router_find(
-	const struct routed_receivers *selected, const struct receiver *receiver)
+const struct routed *route_find(const struct routed_rows *rows, const struct receiver *receiver)
 {
-	for (size_t i = 0; i < selected->count; i++)
-		if (selected->items[i].receiver == receiver)
-			return &selected->items[i];
+	for (size_t i = 0; i < rows->count; i++)
+		if (rows->items[i].receiver == receiver)
+			return rows->items[i].decision.verdict == PASS ? &rows->items[i] : NULL;
 	return NULL;
 }
 
-bool router_withholds(struct router *router, const struct change_record *record, unsigned kinds,
+/* Whether the receiver gets the change in messages of these kinds. */
+static bool gets(struct router *router, const struct change_record *record, unsigned kinds,
 	const struct receiver *receiver)
 {
-	struct arena *arena;
-	struct routed_receivers selected;
-	bool withheld;
+	size_t number = (size_t)(receiver - router->routing.receivers);
 
-	if (!config_routed(router->config, record->item.test))
-		return false;
-	arena = arena_new();
-	selected = router_route(router, record, kinds, true, arena);
-	withheld = !router_find(&selected, receiver) && (receiver->events & kinds);
-	if (withheld) {
-		selected = router_route(router, record, MESSAGES_ALL, true, arena);
-		withheld = router_find(&selected, receiver) != NULL;
-	}
-	arena_free(arena);
-	return withheld;
+	lead(router, record, kinds, NULL);
+	return router->rounds[number] == router->round &&
+	       (router->selected[router->places[number]].kinds & receiver->events) != 0;
+}
+
+bool route_withholds(struct router *router, const struct change_record *record, unsigned kinds,
+	const struct receiver *receiver)
+{
+	return (receiver->events & kinds) != 0 && !gets(router, record, kinds, receiver) &&
+	       is_routed(router) && gets(router, record, MESSAGES_ALL, receiver);
 }
 
 /* Notices */
 
-static void ask_notice(struct router *router, const char *test, unsigned kinds, bool possible)
+static void lead_notice(struct router *router, const char *test, unsigned kinds, bool possible)
 {
 	router->question = (struct question){.kinds = kinds, .possible = possible};
 	set_target(router, &(struct silence_target){.test = test});
-	(void)pass(router, router->root, 0, NULL);
-}
-
-static struct routed_receivers lead_notice(struct router *router, const char *test, unsigned kinds)
-{
-	if (!config_routed(router->config, test))
-		return named_receivers(router, test);
-	ask_notice(router, test, kinds, false);
-	if (router->told_count == 0 && !router->nobody)
-		ask_notice(router, test, kinds, true);
-	return (struct routed_receivers){router->selected, router->told_count};
+	if (is_routed(router))
+		(void)pass(router, router->root, 0, NULL);
+	else
+		lead_by_notify(router, NULL);
 }
 
 /* Stops once all receivers are in: there may be many tests. */
-struct strings router_route_notices(struct router *router, const char *const *tests, size_t count,
+struct strings route_notices(struct router *router, const char *const *tests, size_t count,
 	unsigned kinds, struct arena *arena)
 {
-	const struct config *config = router->config;
-	bool *in = arena_array(arena, config->receiver_count, sizeof *in);
-	const char **names = arena_array(arena, config->receiver_count, sizeof *names);
+	const struct routing *routing = &router->routing;
+	bool *in = arena_array(arena, routing->receiver_count, sizeof *in);
+	const char **names = arena_array(arena, routing->receiver_count, sizeof *names);
 	size_t found = 0, most = 0;
 
-	for (size_t i = 0; i < config->receiver_count; i++)
-		most += (config->receivers[i].events & kinds) != 0;
+	for (size_t i = 0; i < routing->receiver_count; i++)
+		most += (routing->receivers[i].events & kinds) != 0;
 	for (size_t i = 0; i < count && found < most; i++) {
-		struct routed_receivers selected = lead_notice(router, tests[i], kinds);
-
-		for (size_t j = 0; j < selected.count; j++) {
-			const struct receiver *receiver = selected.items[j].receiver;
-			bool *is_in = &in[receiver - config->receivers];
+		lead_notice(router, tests[i], kinds, false);
+		if (router->selected_count == 0 && !router->nobody && is_routed(router))
+			lead_notice(router, tests[i], kinds, true);
+		for (size_t j = 0; j < router->selected_count; j++) {
+			const struct receiver *receiver = router->selected[j].receiver;
+			bool *is_in = &in[receiver - routing->receivers];
 
 			if (*is_in || (receiver->events & kinds) == 0)
 				continue;
@@ -537,20 +569,9 @@ struct strings router_route_notices(struct router *router, const char *const *te
 	return (struct strings){names, found};
 }
 
-/* Explaining */
-
-void router_explain(
-	struct router *router, const struct change_record *record, unsigned kinds, struct buf *out)
-{
-	if (!router->root)
-		return;
-	ask(router, record, kinds);
-	(void)pass(router, router->root, 0, out);
-}
-
 /* Groups */
 
-const char *router_group(struct router *router, const struct change_record *record,
+const char *route_group(struct router *router, const struct change_record *record,
 	const struct strings *names, struct arena *arena)
 {
 	struct silence_target subject = silence_target_of(record);
