@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/analysis/distance.h"
 #include "agent/base/arena.h"
+#include "detectors/loops.h"
 #include "detectors/random.h"
 #include "detectors/scratch.h"
 
@@ -49,13 +49,12 @@ static void parts_run(const struct parallel *parallel, void (*part)(void *argume
  * leaves the smallest sum of these distances becomes the seed.
  */
 
-enum { MOST_TRIALS = 16, SEED_BATCH = DISTANCE_ROWS };
+enum { MOST_TRIALS = 16, SEED_BATCH = DOTS_ROWS };
 
 /* The trials for the next seed, and the remainder of each: the sum, over all rows, of the squared
  * distance to the nearest seed. */
 struct seeding {
 	const struct matrix *matrix;
-	const struct distance *distance;
 	const struct parallel *parallel;
 	const float *squares; /* squared length of each row */
 	float *nearest;       /* squared distance of each row to the nearest seed */
@@ -77,7 +76,7 @@ static void try_rows(struct seeding *seeding, size_t first, size_t count, double
 		rows[i] = matrix_row(seeding->matrix, first + (i < count ? i : 0));
 		out[i] = dots[i];
 	}
-	seeding->distance->dots(
+	loops_best()->dots(
 		rows, seeding->trials, seeding->trial_count, seeding->matrix->stride, out);
 	for (size_t i = 0; i < count; i++)
 		for (size_t trial = 0; trial < seeding->trial_count; trial++) {
@@ -168,7 +167,6 @@ static void kmeans_seed(const struct matrix *matrix, const float *squares, size_
 {
 	size_t trials = 2 + (size_t)log((double)k), parts = parts_count(matrix->n);
 	struct seeding seeding = {.matrix = matrix,
-		.distance = distance_best(),
 		.parallel = parallel,
 		.squares = squares,
 		.nearest = memory_new(matrix->n, sizeof *seeding.nearest),
@@ -194,7 +192,7 @@ enum {
 	SAMPLE_EACH = 32, /* rows of the sample for each cluster, at least */
 	ATTEMPTS = 3,
 	ATTEMPT_ITERATIONS = 12,
-	BATCH = DISTANCE_ROWS
+	BATCH = DOTS_ROWS
 };
 
 /* The lower bound is reduced by this share of the row's length, for the rounding of single
@@ -213,7 +211,6 @@ struct part {
 
 struct run {
 	const struct matrix *matrix;
-	const struct distance *distance;
 	const struct parallel *parallel;
 	struct kmeans *result;
 	struct part *parts;
@@ -251,7 +248,7 @@ static void measure_gaps(struct run *run)
 			run->centroid_squares[i] += centroid[j] * centroid[j];
 		for (size_t j = 0; j < result->k; j++) {
 			float square = j == i ? FLT_MAX
-					      : run->distance->square(centroid,
+					      : loops_best()->square(centroid,
 							result->centroids + j * stride, stride);
 
 			least = square < least ? square : least;
@@ -264,7 +261,7 @@ static float own_distance(const struct run *run, size_t row)
 {
 	size_t stride = run->matrix->stride;
 
-	return length(run->distance->square(matrix_row(run->matrix, row),
+	return length(loops_best()->square(matrix_row(run->matrix, row),
 		run->result->centroids + run->result->clusters[row] * stride, stride));
 }
 
@@ -338,7 +335,7 @@ static void compare_rows(
 		batch[i] = matrix_row(run->matrix, rows[i < count ? i : 0]);
 		out[i] = dots + i * result->k;
 	}
-	run->distance->dots(batch, result->centroids, result->k, run->matrix->stride, out);
+	loops_best()->dots(batch, result->centroids, result->k, run->matrix->stride, out);
 	for (size_t i = 0; i < count; i++) {
 		uint32_t before = result->clusters[rows[i]];
 
@@ -433,7 +430,7 @@ static void move_centroids(struct run *run)
 		float moved;
 
 		set_centroid(run, i);
-		moved = length(run->distance->square(
+		moved = length(loops_best()->square(
 			run->before + i * stride, result->centroids + i * stride, stride));
 		if (moved > run->most_moved) {
 			run->second_moved = run->most_moved;
@@ -500,7 +497,6 @@ static void run_open(struct run *run)
 {
 	size_t n = run->matrix->n, stride = run->matrix->stride, k = run->result->k;
 
-	run->distance = distance_best();
 	run->part_count = parts_count(n);
 	run->parts = memory_new(run->part_count, sizeof *run->parts);
 	for (size_t i = 0; i < run->part_count; i++) {
@@ -606,6 +602,11 @@ struct kmeans *kmeans_new(const struct matrix *matrix, const struct kmeans_optio
 		options->settled > 0 ? options->settled : 1);
 	run_close(&run);
 	return run.result;
+}
+
+size_t kmeans_stride(size_t width)
+{
+	return (width + FLOAT_LANES - 1) / FLOAT_LANES * FLOAT_LANES;
 }
 
 size_t kmeans_default_k(size_t n)

@@ -15,7 +15,7 @@
 
 #include "detectors/parallel.h"
 
-/* n rows of distance_stride(width) finite floats each, the padding 0. */
+/* n rows of kmeans_stride(width) finite floats each, the padding 0. */
 struct matrix {
 	const float *rows;
 	size_t n, stride;
@@ -45,6 +45,9 @@ struct kmeans {
 /* Memory: O(n) and, for each of up to 16 parts, k rows of doubles. Free with kmeans_free. */
 struct kmeans *kmeans_new(const struct matrix *matrix, const struct kmeans_options *options);
 void kmeans_free(struct kmeans *result);
+
+/* The padded width of a row, in floats. */
+size_t kmeans_stride(size_t width);
 
 /* min(40 n / 30000 + 10, n), the number of clusters that Skia Perf looks for. */
 size_t kmeans_default_k(size_t n);

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "agent/analysis/cluster.h"
-#include "agent/analysis/distance.h"
 #include "agent/model/labels.h"
 #include "detectors/describe.h"
 #include "detectors/sort.h"
@@ -451,7 +450,7 @@ void shapes_find(const struct shapes *shapes, const struct shape_options *option
 	for (size_t i = 0; i < shapes->count; i++)
 		axes[i] = times_of(&shapes->entries[i]);
 	rows.grid = grid_make(arena, axes, shapes->count);
-	rows.stride = distance_stride(rows.grid.n);
+	rows.stride = kmeans_stride(rows.grid.n);
 	rows.rows = memory_new(shapes->count * rows.stride, sizeof *rows.rows);
 	fill_rows(&rows, shapes);
 	found = kmeans_new(&(struct matrix){rows.rows, rows.count, rows.stride},

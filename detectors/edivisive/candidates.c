@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "detectors/edivisive/chunk.h"
-#include "detectors/edivisive/pairs.h"
+#include "detectors/loops.h"
 #include "detectors/sort.h"
 
 /* The two numbers of values to either side. A contrast is that of a place if it exceeds CONTRAST
@@ -149,7 +149,7 @@ static const double TIE = 1e-12;
 static size_t best_split(const double *y, size_t n, const struct chunk_workspace *workspace)
 {
 	double *before = workspace->left, *behind = workspace->right, m = (double)n;
-	pairs_best()->sum_distances(y, n, before, behind);
+	loops_best()->sum_distances(y, n, before, behind);
 	double sum = 0, rest = 0;
 	for (size_t tau = 0; tau < n; tau++) {
 		double distances = before[tau];
@@ -161,7 +161,7 @@ static size_t best_split(const double *y, size_t n, const struct chunk_workspace
 	double whole = 2 * sum / m;
 	struct split_terms terms = {
 		.whole = whole, .weight = 2 * (m - 1) / m, .reciprocals = workspace->reciprocals};
-	double best = pairs_best()->split_statistics(before, behind, n, &terms) - TIE * whole;
+	double best = loops_best()->split_statistics(before, behind, n, &terms) - TIE * whole;
 	size_t tau = LEAST_SIDE;
 	while (before[tau] < best)
 		tau++;

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "agent/base/arena.h"
-#include "detectors/edivisive/pairs.h"
 #include "detectors/finite.h"
+#include "detectors/loops.h"
 #include "detectors/scratch.h"
 
 /* For the trace: values are clipped CLIP_SPREADS from their neighbours; those that lie FAR_BEYOND

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "detectors/edivisive/chunk.h"
-#include "detectors/edivisive/pairs.h"
+#include "detectors/loops.h"
 
 enum { SAMPLE = CLIP_BLOCK + 2 * CLIP_REACH };
 
@@ -66,7 +66,7 @@ static double high_size(const double *values, size_t n, double mean)
 	size_t below[LIMITS], rank = (size_t)floor(0.8 * (double)(n - 1));
 	for (int k = 0; k < LIMITS; k++)
 		limits[k] = shares[k] * mean;
-	pairs_best()->count_below(values, n, limits, below);
+	loops_best()->count_below(values, n, limits, below);
 	values_of_ranks(values, n, rank, rank, limits, below, &high);
 	return high;
 }
@@ -79,7 +79,7 @@ static double median_size(const double *values, size_t n, double least)
 	size_t below[LIMITS], rank = n / 2, first = n % 2 ? rank : rank - 1;
 	for (int k = 0; k < LIMITS; k++)
 		limits[k] = shares[k] * least;
-	pairs_best()->count_below(values, n, limits, below);
+	loops_best()->count_below(values, n, limits, below);
 	if (below[1] > rank)
 		return 0;
 	values_of_ranks(values, n, first, rank, limits, below, middle);
@@ -106,7 +106,7 @@ static double spread_of(const double *x, size_t n)
 	static const double little = 1e-12, of_median = 1.4826 / M_SQRT2;
 	double sizes[SAMPLE];
 	size_t m = n - 1;
-	struct sizes all = pairs_best()->distances_to_next(x, m, sizes);
+	struct sizes all = loops_best()->distances_to_next(x, m, sizes);
 	double mean = all.sum / (double)m, high = high_size(sizes, m, mean);
 	if (high > 0 && all.largest > 20 * high)
 		mean = capped_mean(sizes, m, 20 * high);
@@ -296,7 +296,7 @@ static size_t clip_block(struct chunk *chunk, size_t from, size_t to, size_t kep
 	for (size_t i = from; i < inner && i < to; i++)
 		clipped[i - from] = clip_at_end(chunk, i, reach);
 	if (outer > inner)
-		pairs_best()->clip_to_medians(
+		loops_best()->clip_to_medians(
 			chunk->x + inner - 2, outer - inner, reach, clipped + (inner - from));
 	for (size_t i = outer > inner ? outer : inner; i < to; i++)
 		clipped[i - from] = clip_at_end(chunk, i, reach);

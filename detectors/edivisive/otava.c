@@ -17,6 +17,7 @@
 #include "detectors/describe.h"
 #include "detectors/edivisive/internal.h"
 #include "detectors/edivisive/search.h"
+#include "detectors/loops.h"
 #include "detectors/stats.h"
 #include "detectors/tried.h"
 
@@ -311,7 +312,7 @@ static const struct change *stream_append(struct stream *stream, const double *v
 			     : p < 0.5 ? 2 * p
 				       : p,
 		.all_finite = all_finite(run->values, run->n),
-		.search = search_new(longest, false, scratch),
+		.search = search_new(longest, loops_best(), scratch),
 		.intervals = scratch_take(scratch, longest, sizeof(struct interval)),
 		.found = run->found,
 	};

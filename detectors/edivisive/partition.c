@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "detectors/edivisive/chunk.h"
-#include "detectors/edivisive/pairs.h"
+#include "detectors/loops.h"
 #include "detectors/scratch.h"
 #include "detectors/tried.h"
 
@@ -39,7 +39,7 @@ static void sums_of_stretch(const struct partition *partition, size_t k, double 
 {
 	const size_t *edges = partition->edges;
 	float *columns = partition->columns;
-	pairs_best()->sum_kernel(
+	loops_best()->sum_kernel(
 		partition->values, edges[k], edges[k + 1], partition->near, columns);
 	for (size_t j = 0; j <= k; j++)
 		row[j] = sum_of(columns + edges[j], edges[j + 1] - edges[j]);

@@ -11,6 +11,7 @@
 
 #include "detectors/edivisive/search.h"
 #include "detectors/finite.h"
+#include "detectors/loops.h"
 #include "detectors/random.h"
 #include "detectors/scratch.h"
 #include "detectors/segments.h"
@@ -157,7 +158,7 @@ static size_t permutation_detect(const struct samples *samples, const void *opti
 		.shuffled = scratch_take(scratch, n, sizeof(double)),
 		.n = n,
 		.scratch = scratch,
-		.search = search_new(n, false, scratch),
+		.search = search_new(n, loops_best(), scratch),
 		.pieces = scratch_take(scratch, n + 1, sizeof(struct piece)),
 		.count = 1,
 		.permutations = asked > needed ? asked : needed,

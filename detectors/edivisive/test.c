@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "detectors/edivisive/chunk.h"
-#include "detectors/edivisive/pairs.h"
+#include "detectors/loops.h"
 #include "detectors/sort.h"
 #include "detectors/stats.h"
 
@@ -300,7 +300,7 @@ static bool ranks_agree(
 	cap_sides(&start, tau, &end, (size_t)chunk->options.window);
 	double n1 = (double)(tau - start), n2 = (double)(end - tau), n = n1 + n2;
 	double sum =
-		pairs_best()->sum_signs(chunk->x + start, tau - start, chunk->x + tau, end - tau);
+		loops_best()->sum_signs(chunk->x + start, tau - start, chunk->x + tau, end - tau);
 	double z = fabs(sum) / sqrt(alternation * n1 * n2 * (n + 1) / 3);
 	if (z >= MOST_NEEDED)
 		return true; /* ties only raise z */
@@ -389,7 +389,7 @@ bool chunk_separated(const struct chunk *chunk, size_t start, size_t tau, size_t
 	size_t n1 = tau - from, n2 = to - tau;
 	const double *x = chunk->x;
 	return chunk->excursion == 0 && n1 >= SEPARATED_LEAST && n2 >= SEPARATED_LEAST &&
-	       fabs(pairs_best()->sum_signs(x + from, n1, x + tau, n2)) >=
+	       fabs(loops_best()->sum_signs(x + from, n1, x + tau, n2)) >=
 		       APART * (double)(n1 * n2) &&
 	       chunk_is_sharp(chunk, start, tau, end);
 }

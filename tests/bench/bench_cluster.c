@@ -10,11 +10,11 @@
 #include <sys/resource.h>
 
 #include "agent/analysis/cluster.h"
-#include "agent/analysis/distance.h"
 #include "agent/analysis/kmeans.h"
 #include "agent/base/arena.h"
 #include "agent/base/clock.h"
 #include "agent/io/parallel.h"
+#include "detectors/loops.h"
 #include "detectors/random.h"
 
 enum { POINTS = 250, SERIES = 40000, MANY = 400000, K = 50, STARTS = 3, ITERATIONS = 100 };
@@ -44,7 +44,7 @@ static void fill(double *values, size_t i, uint64_t *random)
 
 static struct matrix generate(size_t n)
 {
-	size_t stride = distance_stride(POINTS);
+	size_t stride = kmeans_stride(POINTS);
 	float *rows = memory_new(n * stride, sizeof *rows);
 	double values[POINTS];
 	uint64_t random = 7;
@@ -59,7 +59,7 @@ static struct matrix generate(size_t n)
 
 static size_t nearest(const struct matrix *matrix, size_t row, const float *centroids, float *least)
 {
-	const struct distance *distance = distance_best();
+	const struct loops *distance = loops_best();
 	size_t best = 0;
 
 	*least = HUGE_VAL;

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "detectors/edivisive/edivisive.h"
-#include "detectors/edivisive/pairs.h"
 #include "detectors/edivisive/permutation.h"
 #include "detectors/edivisive/search.h"
 #include "detectors/finite.h"
+#include "detectors/loops.h"
 #include "tests/unit/close.h"
 #include "tests/unit/random_series.h"
 #include "tests/unit/same_change.h"
@@ -400,9 +400,9 @@ static void test_searches_agree_to_the_bit(void **state)
 	(void)state;
 	enum { N = 300 };
 	struct scratch *scratch = scratch_new();
-	struct search plain = search_new(N, true, scratch);
-	struct search fast = search_new(N, false, scratch);
-	if (plain.sweep == fast.sweep) {
+	struct search plain = search_new(N, &loops_plain, scratch);
+	struct search fast = search_new(N, loops_best(), scratch);
+	if (plain.loops == fast.loops) {
 		scratch_free(scratch);
 		skip("this machine has no AVX2: nothing to compare");
 	}
@@ -423,7 +423,7 @@ static void test_searches_agree_to_the_bit(void **state)
 	scratch_free(scratch);
 }
 
-/* What detectors/edivisive/pairs.c defines, value by value. */
+/* What detectors/loops.c defines, value by value. */
 static void sum_by_definition(const double *y, size_t n, double *left, double *right)
 {
 	memset(left, 0, n * sizeof(double));
@@ -458,10 +458,10 @@ static void test_pair_sums_agree_to_the_bit(void **state)
 		size_t n = 4 + random_below(&random, N - 7), half = n / 2;
 		scaled_series(&random, values, n);
 		sum_by_definition(values, n, other_left, other_right);
-		pairs_best()->sum_distances(values, n, left, right);
+		loops_best()->sum_distances(values, n, left, right);
 		assert_memory_equal(left, other_left, n * sizeof(double));
 		assert_memory_equal(right, other_right, n * sizeof(double));
-		pairs_plain()->sum_distances(values, n, left, right);
+		loops_plain.sum_distances(values, n, left, right);
 		assert_memory_equal(left, other_left, n * sizeof(double));
 		assert_memory_equal(right, other_right, n * sizeof(double));
 		double signs = 0;
@@ -469,9 +469,9 @@ static void test_pair_sums_agree_to_the_bit(void **state)
 			for (size_t j = half; j < n; j++)
 				signs += (values[j] > values[i]) - (values[j] < values[i]);
 		assert_close(
-			pairs_best()->sum_signs(values, half, values + half, n - half), signs, 0);
+			loops_best()->sum_signs(values, half, values + half, n - half), signs, 0);
 		assert_close(
-			pairs_plain()->sum_signs(values, half, values + half, n - half), signs, 0);
+			loops_plain.sum_signs(values, half, values + half, n - half), signs, 0);
 	}
 }
 
@@ -489,8 +489,8 @@ static void test_kernel_sums_agree(void **state)
 		scaled_series(&random, values, to);
 		for (size_t i = 0; i < to; i++)
 			values[i] *= seed % 5 ? 20 : 1e9;
-		pairs_plain()->sum_kernel(values, from, to, near, plain);
-		pairs_best()->sum_kernel(values, from, to, near, fast);
+		loops_plain.sum_kernel(values, from, to, near, plain);
+		loops_best()->sum_kernel(values, from, to, near, fast);
 		assert_memory_equal(plain, fast, to * sizeof(float));
 		for (size_t j = 0; seed % 5 && j < to; j++) {
 			double sum = 0;
@@ -516,9 +516,9 @@ static void test_split_statistics_agree_to_the_bit(void **state)
 		scaled_series(&random, right, n);
 		memcpy(plain, left, n * sizeof(double));
 		memcpy(fast, left, n * sizeof(double));
-		double best = pairs_plain()->split_statistics(plain, right, n, &terms),
+		double best = loops_plain.split_statistics(plain, right, n, &terms),
 		       largest = -HUGE_VAL;
-		assert_true(pairs_best()->split_statistics(fast, right, n, &terms) == best);
+		assert_true(loops_best()->split_statistics(fast, right, n, &terms) == best);
 		assert_memory_equal(plain, fast, n * sizeof(double));
 		for (size_t i = 2; i <= n - 2; i++) {
 			double q =
@@ -540,12 +540,12 @@ static void test_sizes_and_medians_agree_to_the_bit(void **state)
 		size_t n = 5 + random_below(&random, N - 5);
 		double reach = 0.1 * random_unit(&random);
 		scaled_series(&random, values, n);
-		struct sizes one = pairs_best()->distances_to_next(values, n - 1, fast);
-		struct sizes other = pairs_plain()->distances_to_next(values, n - 1, plain);
+		struct sizes one = loops_best()->distances_to_next(values, n - 1, fast);
+		struct sizes other = loops_plain.distances_to_next(values, n - 1, plain);
 		assert_memory_equal(plain, fast, (n - 1) * sizeof(double));
 		assert_true(one.sum == other.sum && one.largest == other.largest);
-		pairs_best()->clip_to_medians(values, n - 4, reach, fast);
-		pairs_plain()->clip_to_medians(values, n - 4, reach, plain);
+		loops_best()->clip_to_medians(values, n - 4, reach, fast);
+		loops_plain.clip_to_medians(values, n - 4, reach, plain);
 		assert_memory_equal(plain, fast, (n - 4) * sizeof(double));
 	}
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "detectors/edivisive/edivisive.h"
-#include "detectors/edivisive/pairs.h"
+#include "detectors/loops.h"
 #include "tests/unit/random_series.h"
 
 enum { N = 200, LONG = 300, SERIES = 100 };
@@ -170,8 +170,8 @@ static void test_counts(void **state)
 			for (int k = 0; k < LIMITS; k++)
 				less[k] += values[i] < limits[k];
 		}
-		pairs_best()->count_below(values, n, limits, below);
-		pairs_plain()->count_below(values, n, limits, plain);
+		loops_best()->count_below(values, n, limits, below);
+		loops_plain.count_below(values, n, limits, plain);
 		assert_memory_equal(below, less, sizeof less);
 		assert_memory_equal(plain, less, sizeof less);
 	}

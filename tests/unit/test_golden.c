@@ -9,6 +9,7 @@
 
 #include "detectors/edivisive/edivisive.h"
 #include "detectors/edivisive/search.h"
+#include "detectors/loops.h"
 #include "detectors/stats.h"
 #include "tests/unit/close.h"
 #include "tests/unit/jsonl.h"
@@ -94,7 +95,8 @@ static void compare_qhat(json_t *row, void *context)
 	size_t end = (size_t)json_integer_value(json_object_get(row, "end"));
 	for (int plain = 0; plain < 2; plain++) {
 		scratch_reset(context);
-		struct search search = search_new(end - start, plain, context);
+		struct search search =
+			search_new(end - start, plain ? &loops_plain : loops_best(), context);
 		struct split split = search_split(&search, values + start, end - start);
 		assert_close(split.q, jsonl_number(json_object_get(row, "qhat")), 1e-9);
 		assert_int_equal(

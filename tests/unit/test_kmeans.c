@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/analysis/distance.h"
 #include "agent/analysis/kmeans.h"
 #include "agent/base/arena.h"
+#include "detectors/loops.h"
 #include "detectors/random.h"
 
 enum { WIDTH = 61 };
@@ -26,7 +26,7 @@ static double noise(uint64_t *random)
 /* Rows about `kinds` shapes, row i of kind i % kinds. */
 static struct matrix planted(size_t n, size_t kinds, double spread, uint64_t seed)
 {
-	size_t stride = distance_stride(WIDTH);
+	size_t stride = kmeans_stride(WIDTH);
 	float *rows = memory_new(n * stride, sizeof *rows);
 
 	for (size_t i = 0; i < n; i++)
@@ -53,26 +53,26 @@ static void run_backwards(
 static void test_kernels_agree(void **state)
 {
 	(void)state;
-	struct matrix matrix = planted(DISTANCE_ROWS + 10, 7, 1, 3);
-	const struct distance *kernels[] = {distance_scalar(), distance_best()};
-	float out[2][DISTANCE_ROWS][10];
+	struct matrix matrix = planted(DOTS_ROWS + 10, 7, 1, 3);
+	const struct loops *kernels[] = {&loops_plain, loops_best()};
+	float out[2][DOTS_ROWS][10];
 
 	for (int kernel = 0; kernel < 2; kernel++) {
-		const float *rows[DISTANCE_ROWS];
-		float *to[DISTANCE_ROWS];
+		const float *rows[DOTS_ROWS];
+		float *to[DOTS_ROWS];
 
-		for (size_t i = 0; i < DISTANCE_ROWS; i++) {
+		for (size_t i = 0; i < DOTS_ROWS; i++) {
 			rows[i] = matrix.rows + i * matrix.stride;
 			to[i] = out[kernel][i];
 		}
 		kernels[kernel]->dots(
-			rows, matrix.rows + DISTANCE_ROWS * matrix.stride, 10, matrix.stride, to);
+			rows, matrix.rows + DOTS_ROWS * matrix.stride, 10, matrix.stride, to);
 	}
 	assert_memory_equal(out[0], out[1], sizeof out[0]);
-	for (size_t i = 0; i < DISTANCE_ROWS; i++) {
+	for (size_t i = 0; i < DOTS_ROWS; i++) {
 		double sum = 0, squares = 0;
 		const float *a = matrix.rows + i * matrix.stride;
-		const float *b = matrix.rows + (DISTANCE_ROWS + 9) * matrix.stride;
+		const float *b = matrix.rows + (DOTS_ROWS + 9) * matrix.stride;
 		float square = kernels[0]->square(a, b, matrix.stride);
 
 		for (size_t j = 0; j < WIDTH; j++) {

@@ -1,15 +1,16 @@
 /*
- * The loops work in lanes of four with the compilers' portable vector types. These become vectors
- * of the target's width, and every element and every lane sees the same operations in the same
- * order.
+ * The loops work in lanes with the compilers' portable vector types. These become vectors of the
+ * target's width, and every element and every lane sees the same operations in the same order.
  */
-#include "detectors/edivisive/pairs.h"
+#include "detectors/loops.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { LANES = 4 };
+#include "detectors/edivisive/search.h"
+
+enum { LANES = 4, DOTS_COLUMNS = 3 };
 
 typedef double vector __attribute__((vector_size(32), aligned(8), may_alias));
 typedef float halves __attribute__((vector_size(16), aligned(4), may_alias));
@@ -20,6 +21,12 @@ typedef counts loose_counts __attribute__((aligned(8), may_alias));
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 /* By lanes, where the comparison holds and where it does not. */
 #define CHOSEN(where, yes, no) ((vector)(((counts)(yes) & (where)) | ((counts)(no) & ~(where))))
+/* By lanes, the larger one; b if one is NaN. */
+#if defined(__AVX__)
+#define LARGER(a, b) ((vector)__builtin_ia32_maxpd256(a, b))
+#else
+#define LARGER(a, b) CHOSEN(a > b, a, b)
+#endif
 /* 1 + the square of the distances of some values to another. */
 #define BEYOND_ONE(some, other) (1 + (some - (other)) * (some - (other)))
 #define ALL_LANES ((counts){INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX})
@@ -119,7 +126,7 @@ ALWAYS_INLINE void end_rows(
 	*(vector *)right = (lane0 + lane1) + (lane2 + lane3);
 }
 
-ALWAYS_INLINE void sum_distances(const double *y, size_t n, double *left, double *right)
+static void sum_distances(const double *y, size_t n, double *left, double *right)
 {
 	struct last_columns last;
 	struct rows rows;
@@ -139,7 +146,7 @@ ALWAYS_INLINE void sum_distances(const double *y, size_t n, double *left, double
 	}
 }
 
-ALWAYS_INLINE double sum_signs(const double *before, size_t n1, const double *after, size_t n2)
+static double sum_signs(const double *before, size_t n1, const double *after, size_t n2)
 {
 	counts lanes = {0};
 	for (size_t i = 0; i < n1; i++) {
@@ -157,8 +164,7 @@ ALWAYS_INLINE double sum_signs(const double *before, size_t n1, const double *af
 
 /* The reciprocals of four are added as one fraction, since a division takes as long as all else.
  * Their product stays below 10^35. */
-ALWAYS_INLINE void sum_kernel(
-	const double *values, size_t from, size_t to, float *near, float *columns)
+static void sum_kernel(const double *values, size_t from, size_t to, float *near, float *columns)
 {
 	const vector most = (vector){0} + 1e4;
 	for (size_t j = 0; j < to; j += LANES) {
@@ -184,7 +190,7 @@ ALWAYS_INLINE void sum_kernel(
 
 /* The sum and the largest are formed in four lanes; elements that fill no vector go to the first.
  */
-ALWAYS_INLINE struct sizes distances_to_next(const double *x, size_t m, double *sizes)
+static struct sizes distances_to_next(const double *x, size_t m, double *sizes)
 {
 	double sums[LANES] = {0}, most[LANES] = {0};
 	size_t i = 0;
@@ -205,7 +211,7 @@ ALWAYS_INLINE struct sizes distances_to_next(const double *x, size_t m, double *
 	return (struct sizes){(sums[0] + sums[1]) + (sums[2] + sums[3]), most[0]};
 }
 
-ALWAYS_INLINE void count_below(
+static void count_below(
 	const double *values, size_t n, const double limits[LIMITS], size_t below[LIMITS])
 {
 	counts less[LIMITS] = {{0}};
@@ -235,7 +241,7 @@ ALWAYS_INLINE double median_of_five(const double *x)
 	return c;
 }
 
-ALWAYS_INLINE void clip_to_medians(const double *x, size_t n, double reach, double *clipped)
+static void clip_to_medians(const double *x, size_t n, double reach, double *clipped)
 {
 	for (size_t i = 0; i < n; i++) {
 		double median = median_of_five(x + i), value = x[i + 2];
@@ -245,7 +251,7 @@ ALWAYS_INLINE void clip_to_medians(const double *x, size_t n, double reach, doub
 	}
 }
 
-ALWAYS_INLINE double split_statistics(
+static double split_statistics(
 	double *before, const double *behind, size_t n, const struct split_terms *terms)
 {
 	const double *shares = terms->reciprocals;
@@ -267,68 +273,184 @@ ALWAYS_INLINE double split_statistics(
 	return lanes[0];
 }
 
-/* Compiles all loops for a target and lists them as `name`. */
-#define BUILD(name, target)                                                                        \
-	target static void sum_distances_##name(                                                   \
-		const double *y, size_t n, double *left, double *right)                            \
-	{                                                                                          \
-		sum_distances(y, n, left, right);                                                  \
-	}                                                                                          \
-	target static double split_statistics_##name(                                              \
-		double *before, const double *behind, size_t n, const struct split_terms *terms)   \
-	{                                                                                          \
-		return split_statistics(before, behind, n, terms);                                 \
-	}                                                                                          \
-	target static double sum_signs_##name(                                                     \
-		const double *before, size_t n1, const double *after, size_t n2)                   \
-	{                                                                                          \
-		return sum_signs(before, n1, after, n2);                                           \
-	}                                                                                          \
-	target static void sum_kernel_##name(                                                      \
-		const double *values, size_t from, size_t to, float *near, float *columns)         \
-	{                                                                                          \
-		sum_kernel(values, from, to, near, columns);                                       \
-	}                                                                                          \
-	target static struct sizes distances_to_next_##name(                                       \
-		const double *x, size_t m, double *sizes)                                          \
-	{                                                                                          \
-		return distances_to_next(x, m, sizes);                                             \
-	}                                                                                          \
-	target static void count_below_##name(                                                     \
-		const double *values, size_t n, const double limits[LIMITS], size_t below[LIMITS]) \
-	{                                                                                          \
-		count_below(values, n, limits, below);                                             \
-	}                                                                                          \
-	target static void clip_to_medians_##name(                                                 \
-		const double *x, size_t n, double reach, double *clipped)                          \
-	{                                                                                          \
-		clip_to_medians(x, n, reach, clipped);                                             \
-	}                                                                                          \
-	static const struct pair_loops name = {sum_distances_##name, split_statistics_##name,      \
-		sum_signs_##name, sum_kernel_##name, distances_to_next_##name, count_below_##name, \
-		clip_to_medians_##name}
+/*
+ * The sweep of e-divisive's search (see edivisive/search.h). With a = tau - s, b = kappa - tau, m =
+ * a + b, A and B the sums of distances within X and within Y, C those between them,
+ *
+ *     Q = 2/m C - 2b/(m(a-1)) A - 2a/(m(b-1)) B
+ *
+ * and C = W(kappa) - A - B, W being the sum over all pairs of [s, kappa), this is
+ *
+ *     Q = 2/m W - 2(m-1)/m (A/(a-1) + B/(b-1)).
+ *
+ * So only B(tau, kappa) is updated: kappa grows by one point, and each B(tau) grows by the sum of
+ * that point's distances to the points from tau on, a running sum from the newest to the oldest.
+ * A(tau) = B(s, tau) and W(kappa) = B(s, kappa) are known from before. All of it is elementwise in
+ * tau except the running sum of distances, which is elementwise in kappa: blocks of four kappas by
+ * four taus are transposed between the two.
+ */
 
-BUILD(plain, );
-
-const struct pair_loops *pairs_plain(void)
+ALWAYS_INLINE void transpose(vector rows[LANES])
 {
-	return &plain;
+	vector even01 = __builtin_shufflevector(rows[0], rows[1], 0, 4, 2, 6);
+	vector odd01 = __builtin_shufflevector(rows[0], rows[1], 1, 5, 3, 7);
+	vector even23 = __builtin_shufflevector(rows[2], rows[3], 0, 4, 2, 6);
+	vector odd23 = __builtin_shufflevector(rows[2], rows[3], 1, 5, 3, 7);
+	rows[0] = __builtin_shufflevector(even01, even23, 0, 1, 4, 5);
+	rows[1] = __builtin_shufflevector(odd01, odd23, 0, 1, 4, 5);
+	rows[2] = __builtin_shufflevector(even01, even23, 2, 3, 6, 7);
+	rows[3] = __builtin_shufflevector(odd01, odd23, 2, 3, 6, 7);
 }
 
-#if defined(__x86_64__)
-
-BUILD(avx2, __attribute__((target("avx2"))));
-
-const struct pair_loops *pairs_best(void)
+/*
+ * B at tau .. tau + 3 for the four or eight kappas that `points` complete, from the last row, which
+ * holds B for the kappa before; `running` are the sums of distances to what lies behind. If tau is
+ * the place of points[diagonal], only distances to earlier points count, and B begins at 0. Eight
+ * are two chains of additions that run side by side.
+ */
+ALWAYS_INLINE void sweep_taus(const struct search *search, const vector *points, size_t fours,
+	size_t tau, size_t diagonal, vector *running)
 {
-	return __builtin_cpu_supports("avx2") ? &avx2 : &plain;
+	vector b = {0};
+	if (diagonal == fours)
+		b = *(const vector *)(search->right[SEARCH_ROWS - 1] + tau);
+	for (size_t f = diagonal % fours; f < fours; f++) {
+		double *const *rows = search->right + LANES * f;
+		vector sums[LANES];
+		for (int k = LANES - 1; k >= 0; k--) {
+			counts earlier =
+				f == diagonal ? ALL_LANES & ~LANES_BELOW(k + 1) : ALL_LANES;
+			running[f] += SIZES(search->values[tau + (size_t)k] - points[f], earlier);
+			sums[k] = running[f];
+		}
+		transpose(sums);
+		for (size_t k = 0; k < LANES; k++) {
+			b += sums[k];
+			*(vector *)(rows[k] + tau) = b;
+		}
+	}
 }
 
+ALWAYS_INLINE void sweep_kappas(const struct search *search, size_t j, size_t fours)
+{
+	vector points[SEARCH_ROWS / LANES], running[SEARCH_ROWS / LANES];
+	for (size_t f = 0; f < fours; f++) {
+		points[f] = *(const vector *)(search->values + j + LANES * f);
+		running[f] = (vector){0};
+	}
+	for (size_t f = fours; f-- > 0;)
+		sweep_taus(search, points, fours, j + LANES * f, f, running);
+	for (size_t tau = j; tau > 0; tau -= LANES)
+		sweep_taus(search, points, fours, tau - LANES, fours, running);
+}
+
+/* Q for the four kappas from `first` on; those beyond n get NaN, which is never the best. */
+ALWAYS_INLINE void sweep_statistics(
+	const struct search *search, double *const *rows, size_t first, size_t n)
+{
+	double whole[LANES], weight[LANES];
+	const double *reciprocals[LANES];
+	for (size_t k = 0; k < LANES; k++) {
+		size_t kappa = first + k;
+		double sum = rows[k][0], half = search->halves[kappa];
+		reciprocals[k] = search->reciprocals + (search->capacity + LANES - kappa);
+		search->left[kappa] = sum * reciprocals[k][0];
+		whole[k] = kappa > n ? nan("") : sum * half;
+		weight[k] = 2 - half;
+	}
+	for (size_t tau = 0; tau < first + LANES - 1; tau += LANES) {
+		vector left = *(const vector *)(search->left + tau);
+		vector best = *(const vector *)(search->best + tau);
+		for (size_t k = 0; k < LANES; k++) {
+			vector right = *(const vector *)(rows[k] + tau) *
+				       *(const vector *)(reciprocals[k] + tau);
+			vector q = whole[k] - weight[k] * (left + right);
+			best = LARGER(q, best);
+		}
+		*(vector *)(search->best + tau) = best;
+	}
+}
+
+static void sweep(const struct search *search, const double *values, size_t n)
+{
+	memcpy(search->values, values, n * sizeof(double));
+	for (size_t i = n; i % SEARCH_ROWS != 0; i++)
+		search->values[i] = values[n - 1];
+	search->left[0] = 0;
+	for (size_t j = 0; j < n; j += SEARCH_ROWS) {
+		if (n - j <= LANES)
+			sweep_kappas(search, j, 1);
+		else
+			sweep_kappas(search, j, SEARCH_ROWS / LANES);
+		for (size_t at = 0; at < SEARCH_ROWS && j + at < n; at += LANES)
+			sweep_statistics(search, search->right + at, j + at + 1, n);
+	}
+}
+
+/* Always the same order, like all else here. */
+ALWAYS_INLINE float add_lanes(floats lanes)
+{
+	halves four = __builtin_shufflevector(lanes, lanes, 0, 1, 2, 3) +
+		      __builtin_shufflevector(lanes, lanes, 4, 5, 6, 7);
+	return (four[0] + four[2]) + (four[1] + four[3]);
+}
+
+/* The products of DOTS_ROWS rows with `count` columns: the running sums stay in registers. */
+ALWAYS_INLINE void dots_block(const float *const *rows, const float *columns, size_t count,
+	size_t stride, size_t at, float *const *out)
+{
+	floats sums[DOTS_ROWS][DOTS_COLUMNS] = {{{0}}};
+	for (size_t i = 0; i < stride; i += FLOAT_LANES)
+		for (size_t row = 0; row < DOTS_ROWS; row++)
+			for (size_t column = 0; column < count; column++)
+				sums[row][column] +=
+					*(const floats *)(rows[row] + i) *
+					*(const floats *)(columns + (at + column) * stride + i);
+	for (size_t row = 0; row < DOTS_ROWS; row++)
+		for (size_t column = 0; column < count; column++)
+			out[row][at + column] = add_lanes(sums[row][column]);
+}
+
+/* Three columns at a time: twelve sums, for which seven loads feed twelve multiplications, and
+ * columns that do not fit into the nearest cache are read once for four rows, so that memory
+ * bandwidth is not the limit. */
+static void dots(const float *const *rows, const float *columns, size_t count, size_t stride,
+	float *const *out)
+{
+	size_t at = 0;
+	for (; at + DOTS_COLUMNS <= count; at += DOTS_COLUMNS)
+		dots_block(rows, columns, DOTS_COLUMNS, stride, at, out);
+	for (; at < count; at++)
+		dots_block(rows, columns, 1, stride, at, out);
+}
+
+static float square(const float *a, const float *b, size_t stride)
+{
+	floats sum = {0};
+	for (size_t i = 0; i < stride; i += FLOAT_LANES) {
+		floats apart = *(const floats *)(a + i) - *(const floats *)(b + i);
+		sum += apart * apart;
+	}
+	return add_lanes(sum);
+}
+
+#define ALL                                                                                        \
+	{                                                                                          \
+		sum_distances, split_statistics, sum_signs, sum_kernel, distances_to_next,         \
+			count_below, clip_to_medians, sweep, dots, square                          \
+	}
+
+#if defined(LOOPS_FOR_AVX2)
+const struct loops loops_avx2 = ALL;
 #else
+const struct loops loops_plain = ALL;
 
-const struct pair_loops *pairs_best(void)
+const struct loops *loops_best(void)
 {
-	return &plain;
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx2"))
+		return &loops_avx2;
+#endif
+	return &loops_plain;
 }
-
 #endif

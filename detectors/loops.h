@@ -1,13 +1,13 @@
 /*
- * The inner loops of the default profile: sums over all pairs of points, counts, medians of few
- * values. They are compiled twice from one source, without vector instructions and for AVX2, and
- * both builds give the same bits; pairs_best chooses at run time.
+ * The inner loops of detection and of clustering: sums over all pairs of points or rows, counts,
+ * medians of few values. loops.c is compiled twice, without vector instructions and for AVX2, and
+ * both builds give the same bits; loops_best chooses at run time.
  *
  * No function allocates. Arrays that are written must not overlap those that are read, unless a
  * parameter is both.
  */
-#ifndef DETECTORS_EDIVISIVE_PAIRS_H
-#define DETECTORS_EDIVISIVE_PAIRS_H
+#ifndef DETECTORS_LOOPS_H
+#define DETECTORS_LOOPS_H
 
 #include <stddef.h>
 
@@ -21,9 +21,11 @@ struct sizes {
 	double sum, largest;
 };
 
-enum { LIMITS = 5, KERNEL_PADDING = 7 };
+enum { LIMITS = 5, KERNEL_PADDING = 7, FLOAT_LANES = 8, DOTS_ROWS = 4 };
 
-struct pair_loops {
+struct search;
+
+struct loops {
 	/*
 	 * left[j] = sum of |y[i] - y[j]| over i < j; right[i] = the same over j > i. n >= 4; the
 	 * arrays have room for n rounded up to a multiple of four, and the values in the padding
@@ -59,10 +61,22 @@ struct pair_loops {
 
 	/* clipped[i] = x[i + 2], but at most `reach` from the median of x[i .. i + 4]; i < n. */
 	void (*clip_to_medians)(const double *x, size_t n, double reach, double *clipped);
+
+	/* The statistic of all splits of n values and all kappa: writes the best of each tau. */
+	void (*sweep)(const struct search *search, const double *values, size_t n);
+
+	/* Dot products of DOTS_ROWS rows with each of `count` consecutive columns. A row or column
+	 * is `stride` floats, a multiple of FLOAT_LANES, padded with zeros. */
+	void (*dots)(const float *const *rows, const float *columns, size_t count, size_t stride,
+		float *const *out);
+
+	/* The squared distance of two rows. */
+	float (*square)(const float *a, const float *b, size_t stride);
 };
 
-/* The fastest build that this machine supports, and the one without vector instructions. */
-const struct pair_loops *pairs_best(void);
-const struct pair_loops *pairs_plain(void);
+/* The build without vector instructions, that for AVX2 (only on x86-64), and the fastest one that
+ * this machine supports. */
+extern const struct loops loops_plain, loops_avx2;
+const struct loops *loops_best(void);
 
 #endif
