@@ -8,17 +8,16 @@
  * [0, 2000], "last": ["c40", null, null, 0], "corrections": 0}: of each deployment the commit, the
  * version, and after and by which time (ms) it happened; null: unknown.
  *
- * Both are written by hand.
+ * They are written by hand, and read by jansson.
  */
 #include "agent/model/stored_text.h"
 
 #include <inttypes.h>
-#include <math.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/number.h"
-#include "agent/base/scan.h"
 #include "agent/model/json_put.h"
 
 /* The basis has a row whose name begins with a space, which no attribute's name does. */
@@ -107,83 +106,23 @@ void stored_text_put(
 		culprit_put(out, record->item.culprit);
 }
 
-/* Where an item of an array, or a member of an object, goes. */
-struct place {
-	const char *name; /* of a member */
-	enum { PLACE_TEXT, PLACE_FLAG, PLACE_WHOLE, PLACE_TIME, PLACE_NUMBER, PLACE_OTHER } type;
-	void *out;
-	/* Of PLACE_OTHER. */
-	bool (*read)(struct scan *scan, struct arena *arena, void *out);
-};
-
-/* Texts may be null, and times, which are INT64_MIN then. */
-static bool read_place(struct scan *scan, struct arena *arena, const struct place *place)
+/* A text, which may be null; copied. */
+static bool read_text(struct arena *arena, const json_t *value, const char **out)
 {
-	bool optional = place->type == PLACE_TEXT || place->type == PLACE_TIME;
-	bool none = optional && scan_word(scan, "null");
-	double value;
-
-	switch (place->type) {
-	case PLACE_TEXT:
-		*(const char **)place->out = NULL;
-		if (none)
-			return true;
-		if (!scan_text(scan))
-			return false;
-		*(const char **)place->out =
-			arena_strndup(arena, scan->text.data, scan->text.length);
-		return true;
-	case PLACE_FLAG:
-		*(bool *)place->out = scan_word(scan, "true");
-		return *(bool *)place->out || scan_word(scan, "false");
-	case PLACE_WHOLE:
-	case PLACE_TIME:
-		*(int64_t *)place->out = INT64_MIN;
-		if (none)
-			return true;
-		if (!scan_number(scan, &value) || !(fabs(value) <= (double)ROWS_MOST) ||
-			value != floor(value))
-			return false;
-		*(int64_t *)place->out = (int64_t)value;
-		return true;
-	case PLACE_NUMBER: return scan_number(scan, place->out);
-	case PLACE_OTHER: return place->read(scan, arena, place->out);
-	}
-	return false;
+	*out = arena_strdup(arena, json_string_value(value));
+	return json_is_string(value) || json_is_null(value);
 }
 
-/* Exactly so many items. */
-static bool read_array(
-	struct scan *scan, struct arena *arena, const struct place *places, size_t count)
+/* A time; INT64_MIN: null. */
+static bool read_time(const json_t *value, int64_t *out)
 {
-	size_t found = 0;
-
-	if (!scan_open(scan, '['))
-		return false;
-	while (scan_item(scan))
-		if (found == count || !read_place(scan, arena, &places[found++]))
-			return false;
-	return !scan->problem && found == count;
+	*out = json_is_integer(value) ? (int64_t)json_integer_value(value) : INT64_MIN;
+	return json_is_null(value) || (*out >= -ROWS_MOST && *out <= ROWS_MOST);
 }
 
-/* The first `needed` members must be there; others than these are skipped. */
-static bool read_object(struct scan *scan, struct arena *arena, const struct place *places,
-	size_t count, size_t needed)
+static bool is_count(json_int_t value, size_t least)
 {
-	unsigned seen = 0, all = (1u << needed) - 1;
-
-	if (!scan_open(scan, '{'))
-		return false;
-	while (scan_key(scan)) {
-		size_t at = 0;
-
-		while (at < count && strcmp(places[at].name, scan->text.data) != 0)
-			at++;
-		seen |= 1u << at;
-		if (at < count ? !read_place(scan, arena, &places[at]) : !scan_value(scan))
-			return false;
-	}
-	return !scan->problem && (seen & all) == all;
+	return value >= (json_int_t)least && value <= ROWS_MOST;
 }
 
 /* True if the row describes the basis. */
@@ -200,132 +139,104 @@ static bool read_basis(const struct attribute *row, struct announcement *item)
 	return true;
 }
 
-static bool read_attributes(struct scan *scan, struct arena *arena, struct announcement *item)
+static bool read_attributes(const json_t *rows, struct arena *arena, struct announcement *item)
 {
-	struct attribute found[RECORD_ATTRIBUTES + 2];
-	size_t count = 0;
-	bool first = true;
+	size_t count = json_array_size(rows);
+	struct attribute *found;
 
-	if (!scan_open(scan, '['))
+	if (!json_is_array(rows) || count > RECORD_ATTRIBUTES + 1)
 		return false;
-	for (; scan_item(scan); first = false) {
-		struct attribute *row = &found[count];
-		const struct place places[] = {
-			{.out = &row->name}, {.out = &row->before}, {.out = &row->after}};
+	item->attributes = found = arena_array(arena, count, sizeof *found);
+	for (size_t i = 0; i < count; i++) {
+		const json_t *row = json_array_get(rows, i);
+		struct attribute *one = &found[item->attribute_count];
 
-		if (count > RECORD_ATTRIBUTES || !read_array(scan, arena, places, 3) || !row->name)
+		if (json_array_size(row) != 3 ||
+			!read_text(arena, json_array_get(row, 0), &one->name) || !one->name ||
+			!read_text(arena, json_array_get(row, 1), &one->before) ||
+			!read_text(arena, json_array_get(row, 2), &one->after))
 			return false;
-		count += !first || !read_basis(&found[count], item);
+		item->attribute_count += i > 0 || !read_basis(one, item);
 	}
-	item->attributes = arena_copy(arena, found, count, sizeof *found);
-	item->attribute_count = count;
-	return !scan->problem;
-}
-
-static bool read_deployment(struct scan *scan, struct arena *arena, void *out)
-{
-	struct deployment *deployment = out;
-	const struct place places[] = {{.out = &deployment->commit}, {.out = &deployment->version},
-		{.type = PLACE_TIME, .out = &deployment->after},
-		{.type = PLACE_TIME, .out = &deployment->time}};
-
-	return read_array(scan, arena, places, 4);
-}
-
-static bool read_deployments(struct scan *scan, struct arena *arena, void *out)
-{
-	struct attribution *suspects = out;
-	struct deployment found[ATTRIBUTION_LISTED];
-	size_t count = 0;
-
-	if (!scan_open(scan, '['))
-		return false;
-	while (scan_item(scan)) {
-		if (count == ATTRIBUTION_LISTED || !read_deployment(scan, arena, &found[count]) ||
-			found[count++].time == INT64_MIN)
-			return false;
-	}
-	suspects->list = arena_copy(arena, found, count, sizeof *found);
-	suspects->listed = count;
-	return !scan->problem;
-}
-
-static bool read_span(struct scan *scan, struct arena *arena, void *out)
-{
-	struct attribution *suspects = out;
-	const struct place places[] = {{.type = PLACE_TIME, .out = &suspects->since},
-		{.type = PLACE_TIME, .out = &suspects->until}};
-
-	return read_array(scan, arena, places, 2);
-}
-
-static bool read_suspects(struct scan *scan, struct arena *arena, struct attribution *suspects)
-{
-	int64_t count = 0;
-	const struct place places[] = {{"timed", PLACE_FLAG, &suspects->timed, NULL},
-		{"count", PLACE_WHOLE, &count, NULL},
-		{"list", PLACE_OTHER, suspects, read_deployments},
-		{"span", PLACE_OTHER, suspects, read_span},
-		{"last", PLACE_OTHER, &suspects->last, read_deployment},
-		{"corrections", PLACE_WHOLE, &suspects->corrections, NULL},
-		{"share", PLACE_NUMBER, &suspects->share, NULL}};
-	enum { NEEDED = 5 };
-
-	if (!read_object(scan, arena, places, 7, NEEDED) || count < (int64_t)suspects->listed)
-		return false;
-	suspects->known = true;
-	suspects->count = (size_t)count;
 	return true;
 }
 
-static bool read_commits(struct scan *scan, struct arena *arena, void *out)
+static bool read_deployment(const json_t *row, struct arena *arena, struct deployment *out)
 {
-	struct culprit *culprit = out;
-	struct culprit_commit *items = arena_array(arena, CULPRIT_SET_MOST, sizeof *items);
+	return json_array_size(row) == 4 &&
+	       read_text(arena, json_array_get(row, 0), &out->commit) &&
+	       read_text(arena, json_array_get(row, 1), &out->version) &&
+	       read_time(json_array_get(row, 2), &out->after) &&
+	       read_time(json_array_get(row, 3), &out->time);
+}
 
-	culprit->set = items;
-	if (!scan_open(scan, '['))
+static bool read_suspects(json_t *root, struct arena *arena, struct attribution *out)
+{
+	json_int_t count, corrections = 0;
+	const json_t *list, *since, *until, *last;
+	struct deployment *found;
+	int timed;
+
+	if (json_unpack(root, "{s:b, s:I, s:o, s:[o, o], s:o, s?I, s?F}", "timed", &timed, "count",
+		    &count, "list", &list, "span", &since, &until, "last", &last, "corrections",
+		    &corrections, "share", &out->share) != 0 ||
+		!json_is_array(list) || json_array_size(list) > ATTRIBUTION_LISTED ||
+		!is_count(count, json_array_size(list)) || !is_count(corrections, 0) ||
+		!read_time(since, &out->since) || !read_time(until, &out->until) ||
+		!read_deployment(last, arena, &out->last))
 		return false;
-	while (scan_item(scan)) {
-		struct culprit_commit *item = &items[culprit->set_count];
-		const struct place places[] = {{"commit", PLACE_TEXT, &item->commit, NULL},
-			{"probability", PLACE_NUMBER, &item->probability, NULL},
-			{"broken", PLACE_FLAG, &item->broken, NULL}};
-
-		if (culprit->set_count++ == CULPRIT_SET_MOST ||
-			!read_object(scan, arena, places, 3, 1) || !item->commit)
+	out->known = true;
+	out->timed = timed != 0;
+	out->count = (size_t)count;
+	out->corrections = (int64_t)corrections;
+	out->listed = json_array_size(list);
+	out->list = found = arena_array(arena, out->listed, sizeof *found);
+	for (size_t i = 0; i < out->listed; i++)
+		if (!read_deployment(json_array_get(list, i), arena, &found[i]) ||
+			found[i].time == INT64_MIN)
 			return false;
-	}
-	return !scan->problem;
+	return true;
 }
 
-static bool read_culprit(struct scan *scan, struct arena *arena, struct culprit *out)
+static bool read_culprit(json_t *root, struct arena *arena, struct culprit *out)
 {
-	int64_t total = 0;
-	const struct place places[] = {{"bisection", PLACE_WHOLE, &out->bisection, NULL},
-		{"end", PLACE_TEXT, &out->end, NULL}, {"verdict", PLACE_TEXT, &out->verdict, NULL},
-		{"commit", PLACE_TEXT, &out->commit, NULL},
-		{"probability", PLACE_NUMBER, &out->probability, NULL},
-		{"set", PLACE_OTHER, out, read_commits}, {"set_total", PLACE_WHOLE, &total, NULL}};
+	json_int_t id, total = 0;
+	const json_t *commit = json_null(), *set = NULL;
+	struct culprit_commit *items;
 
-	if (!read_object(scan, arena, places, 7, 1) || total < 0)
+	if (json_unpack(root, "{s:I, s:s, s:s, s?o, s?F, s?o, s?I}", "bisection", &id, "end",
+		    &out->end, "verdict", &out->verdict, "commit", &commit, "probability",
+		    &out->probability, "set", &set, "set_total", &total) != 0 ||
+		!is_count(id, 1) || !is_count(total, 0) ||
+		!read_text(arena, commit, &out->commit) || (set && !json_is_array(set)) ||
+		json_array_size(set) > CULPRIT_SET_MOST)
 		return false;
+	out->bisection = (int64_t)id;
+	out->end = arena_strdup(arena, out->end);
+	out->verdict = arena_strdup(arena, out->verdict);
 	out->set_total = (size_t)total;
-	return out->bisection > 0 && out->end && out->verdict;
-}
+	out->set_count = json_array_size(set);
+	out->set = items = arena_array(arena, out->set_count, sizeof *items);
+	for (size_t i = 0; i < out->set_count; i++) {
+		int broken = 0;
 
-static struct scan scan_of(const char *text)
-{
-	return (struct scan){.at = text, .end = text + strlen(text)};
+		if (json_unpack(json_array_get(set, i), "{s:s, s?F, s?b}", "commit",
+			    &items[i].commit, "probability", &items[i].probability, "broken",
+			    &broken) != 0)
+			return false;
+		items[i].commit = arena_strdup(arena, items[i].commit);
+		items[i].broken = broken != 0;
+	}
+	return true;
 }
 
 const struct culprit *culprit_read(struct arena *arena, const char *text)
 {
 	struct culprit *out = arena_alloc(arena, sizeof *out);
-	struct scan scan = scan_of(text);
-	bool good = read_culprit(&scan, arena, out) && scan_end(&scan);
+	json_t *root = json_loads(text, 0, NULL);
+	bool good = root && read_culprit(root, arena, out);
 
-	buf_free(&scan.text);
+	json_decref(root);
 	return good ? out : NULL;
 }
 
@@ -333,7 +244,7 @@ bool stored_text_read(struct arena *arena, const struct stored_column *column, c
 	struct change_record *record)
 {
 	struct announcement *item = &record->item;
-	struct scan scan;
+	json_t *root;
 	bool good;
 
 	if (column->type == COLUMN_CULPRIT) {
@@ -351,10 +262,10 @@ bool stored_text_read(struct arena *arena, const struct stored_column *column, c
 	}
 	if (!text)
 		return true;
-	scan = scan_of(text);
-	good = column->type == COLUMN_ATTRIBUTES ? read_attributes(&scan, arena, item)
-						 : read_suspects(&scan, arena, &item->suspects);
-	good = good && scan_end(&scan);
-	buf_free(&scan.text);
+	root = json_loads(text, 0, NULL);
+	good = root &&
+	       (column->type == COLUMN_ATTRIBUTES ? read_attributes(root, arena, item)
+						  : read_suspects(root, arena, &item->suspects));
+	json_decref(root);
 	return good;
 }
