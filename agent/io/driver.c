@@ -1,9 +1,15 @@
 /*
  * A task with an HTTP source, and a delivery, run `step` on a worker until it is done, with a
  * transfer between two steps; a task's `work` follows its last step on the same worker. A task
- * with a reading source runs `read` in the lane for blocking calls (see blocking_read.h) and
- * `work` in the lane for computation; `settle`, after the work, runs in the lane for blocking
- * calls, too.
+ * with a reading source runs `read` in the lane for blocking calls and `work` in the lane for
+ * computation; `settle`, after the work, runs in the lane for blocking calls, too.
+ *
+ * A read has a deadline and works on a copy of the task's query, with its own arena, which the task
+ * takes over when the read ends in time. Otherwise the task fails and the driver is abandoned: from
+ * then on the read touches nothing but the driver. The task's memory, from which the query borrows,
+ * is kept until it ends, and the test is not read again before, so a test costs one thread at most.
+ * Sources observe their deadline themselves wherever they can; a read that is abandoned is stuck in
+ * the kernel.
  *
  * The limiter (agent/io/limiter.h) bounds how many tasks per server, and how many reads, are
  * in progress at once.
@@ -17,18 +23,19 @@
  */
 #include "agent/io/driver.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/base/log.h"
 #include "agent/base/secret.h"
 #include "agent/base/transfer.h"
 #include "agent/base/when.h"
-#include "agent/io/blocking_read.h"
 #include "agent/io/limiter.h"
 #include "agent/io/mail.h"
 #include "agent/io/pool.h"
-#include "agent/io/printing.h"
 #include "agent/io/transfers.h"
 #include "detectors/random.h"
 
@@ -75,19 +82,20 @@ enum {
 	TIMEOUTS_PER_TASK = 20, /* timeouts that all requests of a task together may take */
 	BEGUN_PER_REQUEST = 2,
 	BEGUN_LEAST = 32,
-	BEGUN_SPARE = 2 /* extra reads, ready for the next idle thread */
+	BEGUN_SPARE = 2,  /* extra reads, ready for the next idle thread */
+	MOST_GRACE = 5000 /* ms, for a read that observes the deadline itself */
 };
 
 struct driver {
 	struct job job; /* must be first */
 	struct client_request call;
 	struct drivers *owner;
-	struct driver *next, **link; /* in the list of live drivers */
+	struct driver *next, **link; /* in the list of live or of abandoned drivers */
 
 	/* Either a task ... */
 	struct task *task;
 	const struct source *source;
-	struct blocking_read *reading;
+	struct query query;         /* that `read` works on */
 	struct limiter_slot member; /* in the limiter */
 	/* ... or a delivery. */
 	const struct notifier *notifier;
@@ -96,19 +104,17 @@ struct driver {
 	void *context;
 
 	struct transfer transfer;
-	const char *strayed; /* the unconfigured host that answered a request, or NULL */
-	union {
-		struct printing printing;   /* a transfer to standard output */
-		struct execution execution; /* one to a command */
-	};
-	bool replied;   /* call.reply is input of the next step */
-	bool uncounted; /* it reads no test, or is a delivery */
+	const char *strayed;        /* the unconfigured host that answered a request, or NULL */
+	struct execution execution; /* a transfer to a command */
+	bool replied;               /* call.reply is input of the next step */
+	bool uncounted;             /* it reads no test, or is a delivery */
+	bool abandoned;             /* it has ended, and its read is still blocked */
 	unsigned retries;
 	size_t requests;
 	int64_t spent;       /* microseconds, in the task's requests without waits between them */
 	int64_t retry_until; /* engine_now's clock; set by the first failure */
 	enum step step;
-	struct error *error; /* the task's, or the delivery's own */
+	struct error error;
 };
 
 static void run_work(struct job *job, struct scratch *scratch)
@@ -116,7 +122,7 @@ static void run_work(struct job *job, struct scratch *scratch)
 	struct driver *driver = (struct driver *)job;
 	struct task *task = driver->task;
 	query_set_windows(&task->query);
-	if (task->work && !task->work(task, scratch, driver->error))
+	if (task->work && !task->work(task, scratch, &driver->error))
 		driver->step = STEP_FAILED;
 }
 
@@ -126,7 +132,7 @@ static void mask_words(struct driver *driver, size_t first_notice)
 {
 	const struct strings *secrets = &driver->call.reply.secrets;
 	if (driver->step == STEP_FAILED)
-		secret_mask(driver->error->text, strlen(driver->error->text), secrets);
+		secret_mask(driver->error.text, strlen(driver->error.text), secrets);
 	for (size_t i = first_notice; driver->task && i < driver->task->query.notices.count; i++) {
 		char *text = (char *)(uintptr_t)driver->task->query.notices.items[i];
 		secret_mask(text, strlen(text), secrets);
@@ -152,10 +158,10 @@ static void hide_foreign(struct driver *driver, const char *url, size_t first_no
 				    ? transfer_shown_url(arena, driver->task->query.server, url)
 				    : driver->notifier->plugin.name;
 	if (driver->step == STEP_FAILED && reply->kind != REPLY_ANSWER)
-		error_set(driver->error, driver->error->kind, "%s: %s", asked,
+		error_set(&driver->error, driver->error.kind, "%s: %s", asked,
 			reply->problem ? reply->problem : "no answer");
 	else if (driver->step == STEP_FAILED)
-		error_set(driver->error, driver->error->kind,
+		error_set(&driver->error, driver->error.kind,
 			"%s: status %d with an invalid response, omitted (response of %.200s after "
 			"a redirect, without credentials)",
 			asked, reply->status, driver->strayed);
@@ -180,12 +186,12 @@ static void run_step(struct job *job, struct scratch *scratch)
 	if (!driver->task) {
 		driver->attempt->answered = last && last->kind == REPLY_ANSWER &&
 					    last->status < 500 && last->status != 429;
-		driver->step =
-			notifier_step(driver->notifier, driver->attempt, last, next, driver->error);
+		driver->step = notifier_step(
+			driver->notifier, driver->attempt, last, next, &driver->error);
 		next->once = next->method && strcmp(next->method, "GET") != 0;
 	} else {
 		driver->step =
-			driver->source->step(&driver->task->query, last, next, driver->error);
+			driver->source->step(&driver->task->query, last, next, &driver->error);
 	}
 	if (last) {
 		hide_foreign(driver, asked, first_notice);
@@ -198,63 +204,52 @@ static void run_step(struct job *job, struct scratch *scratch)
 }
 
 static void submit_step(struct driver *driver);
-static void submit_read(struct driver *driver);
 
-static void member_begin(struct limiter_slot *member)
+static void run_job(struct driver *driver, enum pool_lane lane,
+	void (*run)(struct job *job, struct scratch *scratch), void (*done)(struct job *job))
 {
-	struct driver *driver = (struct driver *)((char *)member - offsetof(struct driver, member));
-	driver->task->query.server_flavor = limiter_flavor(member->queue);
-	if (driver->source->read)
-		submit_read(driver);
-	else
-		submit_step(driver);
+	driver->job = (struct job){.run = run, .done = done};
+	pool_submit(driver->owner->pool, lane, &driver->job);
 }
 
-static void join_server(struct driver *driver)
+static void link_driver(struct driver *driver, struct driver **list)
 {
-	const struct endpoint *endpoint = driver->task->query.server;
-	size_t limit = endpoint ? BEGUN_PER_REQUEST * (size_t)endpoint->max_concurrent : 0;
-	limiter_join(&driver->owner->limiter, endpoint, limit < BEGUN_LEAST ? BEGUN_LEAST : limit,
-		&driver->member);
+	driver->link = list;
+	driver->next = *list;
+	if (driver->next)
+		driver->next->link = &driver->next;
+	*list = driver;
 }
 
-static size_t most_readers(const struct drivers *owner)
+static void unlink_driver(struct driver *driver)
 {
-	return pool_limit(owner->pool, LANE_READ) + pool_limit(owner->pool, LANE_WORK) +
-	       BEGUN_SPARE;
-}
-
-static void join_readers(struct driver *driver)
-{
-	struct drivers *owner = driver->owner;
-	limiter_join(&owner->limiter, owner, most_readers(owner), &driver->member);
-}
-
-void drivers_widen(struct drivers *drivers)
-{
-	limiter_widen(&drivers->limiter, drivers, most_readers(drivers));
+	*driver->link = driver->next;
+	if (driver->next)
+		driver->next->link = driver->link;
 }
 
 static void driver_end(struct driver *driver)
 {
 	struct drivers *owner = driver->owner;
-	*driver->link = driver->next;
-	if (driver->next)
-		driver->next->link = driver->link;
+	bool abandoned = driver->abandoned, failed = abandoned || driver->step == STEP_FAILED;
+
+	unlink_driver(driver);
+	if (abandoned)
+		link_driver(driver, &owner->abandoned);
 	owner->count--;
 	owner->uncounted -= driver->uncounted;
 	owner->ended += !driver->uncounted;
 	limiter_leave(&owner->limiter, &driver->member);
-
-	bool failed = driver->step == STEP_FAILED;
 	if (driver->task) {
 		driver->task->failed = failed;
+		if (failed && !abandoned)
+			driver->task->error = driver->error;
 		driver->task->done(driver->task);
 	} else {
-		driver->done(driver->attempt, !failed, driver->error, driver->context);
-		free(driver->error);
+		driver->done(driver->attempt, !failed, &driver->error, driver->context);
 	}
-	free(driver);
+	if (!abandoned)
+		free(driver);
 }
 
 static void run_settle(struct job *job, struct scratch *scratch)
@@ -272,12 +267,10 @@ static void settle_done(struct job *job)
 /* After the last step or `work`: starts the task's `settle`, or ends. */
 static void settle_or_end(struct driver *driver)
 {
-	if (!driver->task || driver->step != STEP_DONE || !driver->task->settle) {
+	if (driver->task && driver->step == STEP_DONE && driver->task->settle)
+		run_job(driver, LANE_READ, run_settle, settle_done);
+	else
 		driver_end(driver);
-		return;
-	}
-	driver->job = (struct job){.run = run_settle, .done = settle_done};
-	pool_submit(driver->owner->pool, LANE_READ, &driver->job);
 }
 
 static void start_call(void *context);
@@ -292,7 +285,7 @@ static void note_trouble(struct driver *driver)
 	if (driver->replied)
 		task->trouble = reply_trouble(&driver->call.reply);
 	if (!task->trouble)
-		task->trouble = driver->error->kind == ERROR_USAGE ? "configuration" : "data";
+		task->trouble = driver->error.kind == ERROR_USAGE ? "configuration" : "data";
 }
 
 static void call_release(struct driver *driver)
@@ -314,7 +307,7 @@ static bool spent_too_much(struct driver *driver)
 		driver->spent / 1000 < TIMEOUTS_PER_TASK * endpoint->timeout)
 		return false;
 	driver->task->trouble = "timeout";
-	error_set(driver->error, ERROR_DATA,
+	error_set(&driver->error, ERROR_DATA,
 		"%s: %zu requests took %s, %d times timeout, and more are needed: shorten "
 		"range",
 		transfer_shown_url(driver->task->query.arena, endpoint, driver->transfer.url),
@@ -339,24 +332,122 @@ static void step_done(struct job *job)
 		settle_or_end(driver);
 }
 
-static void read_done(void *context, bool good)
+static void run_read(struct job *job, struct scratch *scratch)
 {
-	struct driver *driver = context;
-	driver->reading = NULL;
+	(void)scratch;
+	struct driver *driver = (struct driver *)job;
+	bool good = driver->source->read(&driver->query, &driver->error);
 	driver->step = good ? STEP_DONE : STEP_FAILED;
-	note_trouble(driver);
-	if (!good || !driver->task->work) {
-		settle_or_end(driver);
+}
+
+static void free_abandoned(struct driver *driver)
+{
+	unlink_driver(driver);
+	driver->task->abandoned = false;
+	if (driver->task->freed)
+		task_free(driver->task);
+	arena_free(driver->query.arena);
+	free(driver);
+}
+
+static void read_done(struct job *job)
+{
+	struct driver *driver = (struct driver *)job;
+	struct task *task = driver->task;
+	struct arena *arena = task->query.arena;
+	if (driver->abandoned) {
+		free_abandoned(driver);
 		return;
 	}
-	driver->job = (struct job){.run = run_work, .done = step_done};
-	pool_submit(driver->owner->pool, LANE_WORK, &driver->job);
+	arena_join(arena, driver->query.arena);
+	task->query = driver->query;
+	task->query.arena = arena;
+	driver->query.arena = NULL;
+	note_trouble(driver);
+	if (driver->step == STEP_DONE && task->work)
+		run_job(driver, LANE_WORK, run_work, step_done);
+	else
+		settle_or_end(driver);
+}
+
+static void read_overdue(struct job *job, bool running)
+{
+	struct driver *driver = (struct driver *)job;
+	struct task *task = driver->task;
+	char duration[WHEN_TEXT];
+	if (running) {
+		error_set(&task->error, ERROR_DATA,
+			"read timed out after %s (unresponsive disk or server?)",
+			when_format_duration(job->limit, duration));
+		task->trouble = "timeout";
+		driver->abandoned = task->abandoned = true;
+	} else {
+		error_set(&driver->error, ERROR_DATA, "skipped: %d earlier reads are still blocked",
+			POOL_LOST);
+		driver->step = STEP_FAILED;
+		note_trouble(driver);
+		arena_free(driver->query.arena);
+	}
+	driver_end(driver);
+}
+
+/* Whether a read of that test is still blocked, also after a reload that did not change the
+ * test. */
+static bool is_blocked(const struct drivers *drivers, const struct test *test)
+{
+	for (const struct driver *driver = drivers->abandoned; driver; driver = driver->next) {
+		const struct test *other = driver->task->test;
+		if (other == test || (other->fingerprint == test->fingerprint &&
+					     strcmp(other->name, test->name) == 0))
+			return true;
+	}
+	return false;
 }
 
 static void submit_read(struct driver *driver)
 {
-	driver->reading = blocking_read_begin(
-		&driver->owner->blocking_reads, driver->task, driver->source, read_done, driver);
+	const struct source *source = driver->source;
+	struct drivers *owner = driver->owner;
+	struct query *query = &driver->query;
+	*query = driver->task->query;
+	query->arena = arena_new();
+	query->timeout = owner->read_timeout;
+	query->server_flavor = NULL; /* the read may outlive the limiter's flag */
+	driver->job = (struct job){.run = run_read, .done = read_done};
+	if (is_blocked(owner, driver->task->test)) {
+		error_set(&driver->error, ERROR_DATA,
+			"skipped: the previous read timed out and is still blocked");
+		driver->step = STEP_FAILED;
+		pool_return(owner->pool, &driver->job);
+		return;
+	}
+	int64_t limit = source->timeout ? source->timeout(query) : owner->read_timeout;
+	if (limit > 0) {
+		driver->job.overdue = read_overdue;
+		driver->job.limit = limit + (limit < MOST_GRACE ? limit : MOST_GRACE);
+	}
+	pool_submit(owner->pool, LANE_READ, &driver->job);
+}
+
+static void member_begin(struct limiter_slot *member)
+{
+	struct driver *driver = (struct driver *)((char *)member - offsetof(struct driver, member));
+	driver->task->query.server_flavor = limiter_flavor(member->queue);
+	if (driver->source->read)
+		submit_read(driver);
+	else
+		submit_step(driver);
+}
+
+static size_t most_readers(const struct drivers *owner)
+{
+	return pool_limit(owner->pool, LANE_READ) + pool_limit(owner->pool, LANE_WORK) +
+	       BEGUN_SPARE;
+}
+
+void drivers_widen(struct drivers *drivers)
+{
+	limiter_widen(&drivers->limiter, drivers, most_readers(drivers));
 }
 
 /* Tasks that may go no further stay in the list. */
@@ -367,10 +458,8 @@ static bool is_closed(const struct driver *driver)
 
 static void submit_step(struct driver *driver)
 {
-	if (is_closed(driver))
-		return;
-	driver->job = (struct job){.run = run_step, .done = step_done};
-	pool_submit(driver->owner->pool, LANE_WORK, &driver->job);
+	if (!is_closed(driver))
+		run_job(driver, LANE_WORK, run_step, step_done);
 }
 
 static void start_again(void *context)
@@ -406,33 +495,26 @@ static bool retry(struct driver *driver)
 	return true;
 }
 
+/* Gives the next step the reply. */
+static void answer(struct driver *driver)
+{
+	driver->replied = true;
+	submit_step(driver);
+}
+
 static void call_done(struct client_request *call)
 {
 	struct driver *driver = (struct driver *)((char *)call - offsetof(struct driver, call));
-	if (retry(driver))
-		return;
-	driver->replied = true;
-	submit_step(driver);
-}
-
-/* Gives the next step a reply. */
-static void answer(struct driver *driver, const struct reply *reply)
-{
-	driver->call.reply = *reply;
-	driver->replied = true;
-	submit_step(driver);
-}
-
-static void print_done(struct printing *printing)
-{
-	answer((struct driver *)((char *)printing - offsetof(struct driver, printing)),
-		&printing->reply);
+	if (!retry(driver))
+		answer(driver);
 }
 
 static void execute_done(struct execution *execution)
 {
-	answer((struct driver *)((char *)execution - offsetof(struct driver, execution)),
-		&execution->reply);
+	struct driver *driver =
+		(struct driver *)((char *)execution - offsetof(struct driver, execution));
+	driver->call.reply = execution->reply;
+	answer(driver);
 }
 
 static void run_mail(struct job *job, struct scratch *scratch)
@@ -442,10 +524,52 @@ static void run_mail(struct job *job, struct scratch *scratch)
 	mail_send(&driver->transfer, driver_arena(driver), &driver->call.reply);
 }
 
-static void mail_done(struct job *job)
+/* Returns the bytes written; fewer than all after an error, which is in errno. The descriptor stays
+ * blocking, as it may be shared with the shell; if it is non-blocking, poll() waits. */
+static size_t print(const char *text, size_t length)
 {
+	size_t written = 0;
+	while (written < length) {
+		ssize_t count = write(STDOUT_FILENO, text + written, length - written);
+		if (count >= 0) {
+			written += (size_t)count;
+		} else if (errno == EAGAIN) {
+			struct pollfd ready = {.fd = STDOUT_FILENO, .events = POLLOUT};
+			poll(&ready, 1, -1);
+		} else if (errno != EINTR) {
+			break;
+		}
+	}
+	return written;
+}
+
+/* The lane has one thread, which keeps the order. What follows a text that an error has cut off has
+ * lines of its own. */
+static void run_print(struct job *job, struct scratch *scratch)
+{
+	(void)scratch;
 	struct driver *driver = (struct driver *)job;
-	answer(driver, &driver->call.reply);
+	const struct transfer *transfer = &driver->transfer;
+	bool *torn = &driver->owner->torn;
+	char text[96];
+	*torn = *torn && print("\n", 1) < 1;
+	size_t written = *torn ? 0 : print(transfer->body, transfer->body_length);
+	driver->call.reply =
+		(struct reply){.kind = REPLY_ANSWER, .status = 200, .retry_after = -1, .body = ""};
+	if (!*torn && written == transfer->body_length)
+		return;
+	*torn = *torn || written > 0;
+	driver->call.reply = (struct reply){
+		.kind = written > 0 ? REPLY_AMBIGUOUS : REPLY_UNREACHABLE,
+		.retry_after = -1,
+		.problem = arena_printf(driver_arena(driver), "standard output: %s",
+			strerror_r(errno, text, sizeof text)),
+	};
+}
+
+static void reply_done(struct job *job)
+{
+	answer((struct driver *)job);
 }
 
 static void start_call(void *context)
@@ -456,16 +580,15 @@ static void start_call(void *context)
 	if (is_closed(driver))
 		return;
 	switch (transfer->kind) {
-	case TRANSFER_STDOUT:
-		printing_begin(&driver->printing, &owner->printer, transfer, print_done);
+	case TRANSFER_STDOUT: /* a reader that stalls blocks nothing else */
+		run_job(driver, LANE_WRITE, run_print, reply_done);
 		break;
 	case TRANSFER_EXEC:
 		execution_begin(&driver->execution, &owner->executor, transfer, execute_done);
 		break;
 	case TRANSFER_SMTP: /* blocks, for as long as its server takes */
 		transfers_prepare(owner->transfers);
-		driver->job = (struct job){.run = run_mail, .done = mail_done};
-		pool_submit(owner->pool, LANE_READ, &driver->job);
+		run_job(driver, LANE_READ, run_mail, reply_done);
 		break;
 	case TRANSFER_HTTP:
 		driver->call = (struct client_request){.transfer = transfer, .done = call_done};
@@ -474,56 +597,46 @@ static void start_call(void *context)
 	}
 }
 
-static struct driver *driver_new(struct drivers *drivers)
+static struct driver *driver_new(struct drivers *drivers, struct task *task, bool counted)
 {
 	struct driver *driver = memory_new(1, sizeof *driver);
 	driver->owner = drivers;
-	driver->link = &drivers->live;
-	driver->next = drivers->live;
-	if (driver->next)
-		driver->next->link = &driver->next;
-	drivers->live = driver;
+	driver->task = task;
+	driver->uncounted = !counted;
+	link_driver(driver, &drivers->live);
 	drivers->count++;
+	drivers->uncounted += !counted;
 	return driver;
 }
 
 void engine_submit(struct engine *engine, struct task *task)
 {
 	struct drivers *drivers = &engine->drivers;
-	struct driver *driver = driver_new(drivers);
-	driver->task = task;
-	driver->error = &task->error;
+	struct driver *driver = driver_new(drivers, task, true);
+	const struct endpoint *endpoint = task->query.server;
+	size_t limit = endpoint ? BEGUN_PER_REQUEST * (size_t)endpoint->max_concurrent : 0;
 	driver->source = source_find(task->test->source->name);
 	driver->member.begin = member_begin;
 	if (driver->source->read)
-		join_readers(driver);
+		limiter_join(&drivers->limiter, drivers, most_readers(drivers), &driver->member);
 	else
-		join_server(driver);
+		limiter_join(&drivers->limiter, endpoint, limit < BEGUN_LEAST ? BEGUN_LEAST : limit,
+			&driver->member);
 }
 
 void engine_work(struct engine *engine, struct task *task)
 {
-	struct drivers *drivers = &engine->drivers;
-	struct driver *driver = driver_new(drivers);
-	driver->task = task;
-	driver->error = &task->error;
+	struct driver *driver = driver_new(&engine->drivers, task, false);
 	driver->step = STEP_DONE;
-	driver->uncounted = true;
-	drivers->uncounted++;
-	driver->job = (struct job){.run = run_work, .done = step_done};
-	pool_submit(drivers->pool, LANE_WORK, &driver->job);
+	run_job(driver, LANE_WORK, run_work, step_done);
 }
 
 void engine_deliver(struct engine *engine, const struct notifier *notifier, struct attempt *attempt,
 	attempt_done *done, void *context)
 {
-	struct drivers *drivers = &engine->drivers;
-	struct driver *driver = driver_new(drivers);
-	driver->uncounted = true;
-	drivers->uncounted++;
+	struct driver *driver = driver_new(&engine->drivers, NULL, false);
 	driver->notifier = notifier;
 	driver->attempt = attempt;
-	driver->error = memory_new(1, sizeof *driver->error);
 	driver->done = done;
 	driver->context = context;
 	submit_step(driver);
@@ -531,19 +644,16 @@ void engine_deliver(struct engine *engine, const struct notifier *notifier, stru
 
 void drivers_free(struct drivers *drivers)
 {
-	for (struct driver *driver = drivers->live, *next; driver; driver = next) {
-		next = driver->next;
+	while (drivers->live) {
+		struct driver *driver = drivers->live;
+		unlink_driver(driver);
 		transfers_release(drivers->transfers, &driver->call);
-		blocking_read_free(driver->reading);
-		if (driver->task)
-			task_free(driver->task);
-		else
-			free(driver->error);
+		arena_free(driver->query.arena);
+		task_free(driver->task);
 		free(driver);
 	}
+	while (drivers->abandoned)
+		free_abandoned(drivers->abandoned);
 	limiter_free(&drivers->limiter);
-	blocking_reads_free(&drivers->blocking_reads);
-	printer_free(&drivers->printer);
-	drivers->live = NULL;
 	drivers->count = 0;
 }

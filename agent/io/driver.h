@@ -7,11 +7,9 @@
 #ifndef AGENT_IO_DRIVER_H
 #define AGENT_IO_DRIVER_H
 
-#include "agent/io/blocking_read.h"
 #include "agent/io/engine.h"
 #include "agent/io/execution.h"
 #include "agent/io/limiter.h"
-#include "agent/io/printing.h"
 #include "agent/io/signals.h"
 #include "agent/io/timers.h"
 
@@ -21,19 +19,19 @@ struct drivers {
 	struct engine *engine;
 	struct pool *pool;
 	struct transfers *transfers;
-	int64_t retry_delay; /* ms */
-	struct blocking_reads blocking_reads;
-	struct printer printer;
+	int64_t retry_delay;  /* ms */
+	int64_t read_timeout; /* ms that reading a file may take, 0: no limit */
 	struct executor executor;
+	bool torn;     /* the last print was cut off; of LANE_WRITE's thread */
 	uint64_t seed; /* for the jitter */
 	/* Called with each answer that has a Date, unless NULL; see struct engine_options. */
 	void (*dated)(void *context, const char *url, int64_t ahead);
 	void *context;
-	struct driver *live;
-	struct limiter limiter; /* tasks by server; closed: no task goes further */
-	size_t count, ended;    /* in progress, and ended since the start */
-	size_t uncounted;       /* those in progress that read no test; never in `ended` */
-	size_t waiting;         /* those in progress that wait before a retry */
+	struct driver *live, *abandoned; /* abandoned: reads that have not returned */
+	struct limiter limiter;          /* tasks by server; closed: no task goes further */
+	size_t count, ended;             /* in progress, and ended since the start */
+	size_t uncounted;                /* those in progress that read no test; never in `ended` */
+	size_t waiting;                  /* those in progress that wait before a retry */
 };
 
 /* To be called when the pool may run more reads at a time than before. */
@@ -43,13 +41,6 @@ void drivers_widen(struct drivers *drivers);
 void drivers_free(struct drivers *drivers);
 
 enum { MOST_GUESTS = 16 };
-
-/* Background calls, which belong to no task. */
-struct background {
-	struct pool *pool;
-	struct background_call *live;
-	size_t count; /* in progress */
-};
 
 struct guest {
 	int fd;
@@ -63,7 +54,7 @@ struct engine {
 	struct pool *pool;
 	struct transfers *transfers;
 	struct drivers drivers;
-	struct background background;
+	size_t background; /* calls in progress that belong to no task */
 	struct timers timers, aside;
 	struct guest guests[MOST_GUESTS];
 	size_t guest_count;

@@ -24,71 +24,14 @@
 #include "agent/io/timers.h"
 #include "agent/io/transfers.h"
 
-/* Background calls belong to no task: blocking calls, such as loading the configuration, and
- * computations, such as finding clusters. Blocking calls run in the lane for them, so a folder on a
- * blocked disk costs one thread there. */
-
-struct background_call {
-	struct job job; /* must be first */
-	struct background *owner;
-	engine_call *work, *done;
-	void *context;
-	struct background_call *next;
-};
-
-static void run(struct job *job, struct scratch *scratch)
-{
-	struct background_call *call = (struct background_call *)job;
-
-	(void)scratch;
-	call->work(call->context);
-}
-
-static void ended(struct job *job)
-{
-	struct background_call *call = (struct background_call *)job, kept = *call;
-	struct background_call **link = &call->owner->live;
-
-	while (*link != call)
-		link = &(*link)->next;
-	*link = call->next;
-	call->owner->count--;
-	free(call);
-	kept.done(kept.context);
-}
-
-static void background_begin(struct background *background, enum pool_lane lane, engine_call *work,
-	engine_call *done, void *context)
-{
-	struct background_call *call = memory_new(1, sizeof *call);
-
-	*call = (struct background_call){.job = {.run = run, .done = ended},
-		.owner = background,
-		.work = work,
-		.done = done,
-		.context = context,
-		.next = background->live};
-	background->live = call;
-	background->count++;
-	pool_submit(background->pool, lane, &call->job);
-}
-
-/* Drops the calls in progress; the pool must have stopped. */
-static void background_free(struct background *background)
-{
-	for (struct background_call *call = background->live, *next; call; call = next) {
-		next = call->next;
-		free(call);
-	}
-	background->live = NULL;
-}
-
 enum { PROGRESS_AFTER = 1000, PROGRESS_EVERY = 250, RETRY_DELAY = 500, PATIENCE = 1000 };
 
-struct post {
+/* A call for the loop's thread; with `work`, which runs on a worker before, a background call. */
+struct loop_call {
 	struct job job; /* must be first */
-	engine_call *call, *drop;
+	engine_call *work, *call, *drop;
 	void *context;
+	size_t *in_progress; /* the count of background calls, or NULL */
 };
 
 struct task *task_new(const struct test *test, int64_t now)
@@ -149,7 +92,6 @@ struct engine *engine_new(const struct engine_options *options, struct error *er
 		engine_free(engine);
 		return NULL;
 	}
-	engine->background.pool = engine->pool;
 	engine->transfers = transfers_new(
 		options->max_memory > 0 ? (size_t)options->max_memory : TRANSFERS_MEMORY);
 	engine->drivers = (struct drivers){
@@ -157,9 +99,8 @@ struct engine *engine_new(const struct engine_options *options, struct error *er
 		.pool = engine->pool,
 		.transfers = engine->transfers,
 		.retry_delay = options->retry_delay ? options->retry_delay : RETRY_DELAY,
-		.printer = {.pool = engine->pool},
 		.executor = {.pool = engine->pool},
-		.blocking_reads = {.pool = engine->pool, .timeout = options->read_timeout},
+		.read_timeout = options->read_timeout,
 		.dated = options->dated,
 		.context = options->context,
 		.seed = (uint64_t)clock_monotonic() ^ (uint64_t)getpid() << 32,
@@ -167,25 +108,34 @@ struct engine *engine_new(const struct engine_options *options, struct error *er
 	return engine;
 }
 
-static void post_done(struct job *job)
+static void run_call(struct job *job, struct scratch *scratch)
 {
-	struct post *post = (struct post *)job;
-	post->call(post->context);
-	free(post);
+	struct loop_call *call = (struct loop_call *)job;
+	(void)scratch;
+	call->work(call->context);
+}
+
+static void call_done(struct job *job)
+{
+	struct loop_call kept = *(struct loop_call *)job;
+	if (kept.in_progress)
+		--*kept.in_progress;
+	free(job);
+	kept.call(kept.context);
 }
 
 /* Workers have stopped. The jobs they handed back lie within drivers, which are freed as such; a
- * post has no other owner. */
-static void drop_posts(struct pool *pool)
+ * call has no other owner. */
+static void drop_calls(struct pool *pool)
 {
 	struct job *job;
 	while ((job = pool_take(pool))) {
-		if (job->done != post_done)
+		if (job->done != call_done)
 			continue;
-		struct post *post = (struct post *)job;
-		if (post->drop)
-			post->drop(post->context);
-		free(post);
+		struct loop_call *call = (struct loop_call *)job;
+		if (call->drop)
+			call->drop(call->context);
+		free(call);
 	}
 }
 
@@ -198,9 +148,8 @@ bool engine_free(struct engine *engine)
 	if (engine->pool && !pool_stop(engine->pool, PATIENCE))
 		return false;
 	if (engine->pool) {
-		drop_posts(engine->pool);
+		drop_calls(engine->pool);
 		drivers_free(&engine->drivers);
-		background_free(&engine->background);
 		transfers_free(engine->transfers);
 		pool_free(engine->pool);
 	}
@@ -211,14 +160,29 @@ bool engine_free(struct engine *engine)
 	return true;
 }
 
+/* Blocking calls, such as loading the configuration, run in the lane for them, so a folder on a
+ * blocked disk costs one thread there; computations, such as finding clusters, in the other. */
+static void begin_call(struct engine *engine, enum pool_lane lane, engine_call *work,
+	engine_call *done, void *context)
+{
+	struct loop_call *call = memory_new(1, sizeof *call);
+	*call = (struct loop_call){.job = {.run = run_call, .done = call_done},
+		.work = work,
+		.call = done,
+		.context = context,
+		.in_progress = &engine->background};
+	engine->background++;
+	pool_submit(engine->pool, lane, &call->job);
+}
+
 void engine_run_blocking(struct engine *engine, engine_call *work, engine_call *done, void *context)
 {
-	background_begin(&engine->background, LANE_READ, work, done, context);
+	begin_call(engine, LANE_READ, work, done, context);
 }
 
 void engine_compute(struct engine *engine, engine_call *work, engine_call *done, void *context)
 {
-	background_begin(&engine->background, LANE_WORK, work, done, context);
+	begin_call(engine, LANE_WORK, work, done, context);
 }
 
 void engine_execute(struct engine *engine, struct execution *execution,
@@ -234,7 +198,7 @@ void engine_close(struct engine *engine)
 
 void engine_set_read_timeout(struct engine *engine, int64_t timeout)
 {
-	engine->drivers.blocking_reads.timeout = timeout;
+	engine->drivers.read_timeout = timeout;
 }
 
 void engine_set_max_memory(struct engine *engine, int64_t bytes)
@@ -273,9 +237,9 @@ void engine_alarm_aside(struct engine *engine, struct alarm *alarm, int64_t due)
 
 void engine_post(struct engine *engine, engine_call *call, engine_call *drop, void *context)
 {
-	struct post *post = memory_new(1, sizeof *post);
-	*post = (struct post){
-		.job = {.done = post_done}, .call = call, .drop = drop, .context = context};
+	struct loop_call *post = memory_new(1, sizeof *post);
+	*post = (struct loop_call){
+		.job = {.done = call_done}, .call = call, .drop = drop, .context = context};
 	pool_return(engine->pool, &post->job);
 }
 
@@ -420,7 +384,7 @@ static void wait_and_serve(struct engine *engine)
 static bool engine_busy(const struct engine *engine)
 {
 	int64_t due;
-	return engine->drivers.count > 0 || engine->background.count > 0 || engine->holds > 0 ||
+	return engine->drivers.count > 0 || engine->background > 0 || engine->holds > 0 ||
 	       engine->drivers.executor.live || timers_next(&engine->timers, &due);
 }
 
@@ -428,7 +392,7 @@ static bool engine_busy(const struct engine *engine)
 static bool jump(struct engine *engine)
 {
 	int64_t due;
-	if (!engine->options.jumping || engine->holds > 0 || engine->background.count > 0 ||
+	if (!engine->options.jumping || engine->holds > 0 || engine->background > 0 ||
 		engine->drivers.count > engine->drivers.waiting ||
 		!timers_next(&engine->timers, &due))
 		return false;

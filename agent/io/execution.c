@@ -31,17 +31,6 @@
 
 enum { PIECE = 8192 };
 
-/* The kept part of a stream. */
-struct first_line {
-	char *text; /* of EXECUTION_LINE + 1 bytes */
-	size_t length;
-	bool whole;
-	struct buf *all;               /* or NULL: also the rest, ... */
-	size_t most;                   /* ... up to so many bytes, ... */
-	bool keeps_end;                /* ... the last ones */
-	struct transcript *transcript; /* or NULL */
-};
-
 /* A file with a command's output: the beginning up to half of its size, then the end. The command
  * is not to fail for an error of it. */
 struct transcript {
@@ -50,10 +39,25 @@ struct transcript {
 	struct buf end;
 };
 
+/* What a command writes, and what is kept of it: the first line. */
+struct stream {
+	int ends[2]; /* of the pipe; -1: closed */
+	char *line;  /* of EXECUTION_LINE + 1 bytes */
+	size_t length;
+	bool whole;
+	struct buf *all;               /* or NULL: also the rest, ... */
+	size_t most;                   /* ... up to so many bytes, ... */
+	bool keeps_end;                /* ... the last ones */
+	struct transcript *transcript; /* or NULL */
+};
+
+enum { STREAMS = 2 }; /* standard output and standard error */
+
 struct command {
 	pid_t pid;
-	int input, output[2], errors[2], process; /* -1: closed */
-	bool timed_out, stopped;                  /* it was ended: by its time, by the executor */
+	int input, process; /* -1: closed */
+	struct stream streams[STREAMS];
+	bool timed_out, stopped; /* it was ended: by its time, by the executor */
 };
 
 static void close_fd(int *fd)
@@ -61,16 +65,6 @@ static void close_fd(int *fd)
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;
-}
-
-static void command_close(struct command *command)
-{
-	close_fd(&command->input);
-	for (int i = 0; i < 2; i++) {
-		close_fd(&command->output[i]);
-		close_fd(&command->errors[i]);
-	}
-	close_fd(&command->process);
 }
 
 /* Returns an errno. */
@@ -149,8 +143,9 @@ static int spawn(const struct transfer *transfer, struct command *command)
 	if (options && options->folder)
 		posix_spawn_file_actions_addchdir_np(&actions, options->folder);
 	posix_spawn_file_actions_adddup2(&actions, command->input, STDIN_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, command->output[1], STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, command->errors[1], STDERR_FILENO);
+	for (int i = 0; i < STREAMS; i++)
+		posix_spawn_file_actions_adddup2(
+			&actions, command->streams[i].ends[1], STDOUT_FILENO + i);
 	/* libcurl's sockets are not closed by exec. */
 	posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
 	posix_spawnattr_init(&attributes);
@@ -171,12 +166,12 @@ static int spawn(const struct transfer *transfer, struct command *command)
 static int command_start(const struct transfer *transfer, struct command *command)
 {
 	int failed = open_input(transfer, &command->input);
-	failed = failed ? failed : open_pipe(command->output);
-	failed = failed ? failed : open_pipe(command->errors);
+	for (int i = 0; i < STREAMS && !failed; i++)
+		failed = open_pipe(command->streams[i].ends);
 	failed = failed ? failed : spawn(transfer, command);
 	close_fd(&command->input);
-	close_fd(&command->output[1]);
-	close_fd(&command->errors[1]);
+	for (int i = 0; i < STREAMS; i++)
+		close_fd(&command->streams[i].ends[1]);
 	if (failed)
 		return failed;
 	command->process = pidfd_open(command->pid, 0);
@@ -230,36 +225,36 @@ static void transcript_end(struct transcript *transcript)
 	buf_free(end);
 }
 
-static void keep(struct first_line *line, const char *data, size_t length)
+static void keep(struct stream *stream, const char *data, size_t length)
 {
-	if (line->transcript)
-		transcript_append(line->transcript, data, length);
-	for (size_t i = 0; i < length && !line->whole; i++) {
+	if (stream->transcript)
+		transcript_append(stream->transcript, data, length);
+	for (size_t i = 0; i < length && !stream->whole; i++) {
 		bool blank = data[i] == '\n' || data[i] == '\r';
-		if (blank && line->length == 0)
+		if (blank && stream->length == 0)
 			continue;
-		line->whole = blank || line->length == EXECUTION_LINE;
-		if (!line->whole)
-			line->text[line->length++] = data[i];
+		stream->whole = blank || stream->length == EXECUTION_LINE;
+		if (!stream->whole)
+			stream->line[stream->length++] = data[i];
 	}
-	line->text[line->length] = '\0';
-	if (line->all && line->keeps_end)
-		append_end(line->all, line->most, data, length);
-	else if (line->all && line->all->length + length <= line->most)
-		buf_append(line->all, data, length);
-	else if (line->all)
-		line->most = line->all->length; /* without gaps */
+	stream->line[stream->length] = '\0';
+	if (stream->all && stream->keeps_end)
+		append_end(stream->all, stream->most, data, length);
+	else if (stream->all && stream->all->length + length <= stream->most)
+		buf_append(stream->all, data, length);
+	else if (stream->all)
+		stream->most = stream->all->length; /* without gaps */
 }
 
 /* Reads what is available; closes the descriptor at the end. */
-static void drain(int *fd, struct first_line *line)
+static void drain(struct stream *stream)
 {
 	char data[PIECE];
-	ssize_t count = read(*fd, data, sizeof data);
+	ssize_t count = read(stream->ends[0], data, sizeof data);
 	if (count > 0)
-		keep(line, data, (size_t)count);
+		keep(stream, data, (size_t)count);
 	else if (count == 0 || (errno != EAGAIN && errno != EINTR))
-		close_fd(fd);
+		close_fd(&stream->ends[0]);
 }
 
 /* Sends SIGTERM to the group, later SIGKILL. Returns the time of the next step. */
@@ -270,25 +265,23 @@ static int64_t end_group(struct command *command, int64_t now, bool again, int64
 }
 
 /* Reads its output until it has ended. */
-static void watch(struct execution *execution, struct command *command,
-	struct first_line *output_line, struct first_line *problem)
+static void watch(struct execution *execution, struct command *command)
 {
 	int64_t due = clock_monotonic() + execution->transfer->timeout;
 	bool ending = false;
 	for (;;) {
 		int64_t now = clock_monotonic();
 		struct pollfd fds[] = {{.fd = command->process, .events = POLLIN},
-			{.fd = command->output[0], .events = POLLIN},
-			{.fd = command->errors[0], .events = POLLIN},
+			{.fd = command->streams[0].ends[0], .events = POLLIN},
+			{.fd = command->streams[1].ends[0], .events = POLLIN},
 			{.fd = command->stopped ? -1 : execution->executor->stop, .events = POLLIN},
 			{.fd = command->stopped ? -1 : execution->cancel, .events = POLLIN}};
 		int64_t left = due > now ? due - now : 0;
 		if (poll(fds, 5, due == INT64_MAX ? -1 : left < 60000 ? (int)left : 60000) < 0)
 			continue;
-		if (fds[1].revents)
-			drain(&command->output[0], output_line);
-		if (fds[2].revents)
-			drain(&command->errors[0], problem);
+		for (int i = 0; i < STREAMS; i++)
+			if (fds[1 + i].revents)
+				drain(&command->streams[i]);
 		if (fds[0].revents)
 			return;
 		now = clock_monotonic();
@@ -305,8 +298,7 @@ static void watch(struct execution *execution, struct command *command,
 }
 
 /* Reaps it and, if it was ended, its group; and reads what is left in the pipes. */
-static int reap(struct command *command, const struct command_options *options,
-	struct first_line *output_line, struct first_line *problem)
+static int reap(struct command *command, const struct command_options *options)
 {
 	enum { MOST = 64 };
 	int status = 0;
@@ -314,15 +306,13 @@ static int reap(struct command *command, const struct command_options *options,
 		kill(-command->pid, SIGKILL);
 	if (waitpid(command->pid, &status, 0) < 0)
 		status = 0; /* our parent had SIGCHLD ignored: the status is lost */
-	int most = output_line->all ? (int)(output_line->most / PIECE) + MOST : MOST;
-	for (int i = 0;
-		i < most && command->output[0] >= 0 && (output_line->all || !output_line->whole);
-		i++)
-		drain(&command->output[0], output_line);
-	for (int i = 0;
-		i < MOST && command->errors[0] >= 0 && (problem->transcript || !problem->whole);
-		i++)
-		drain(&command->errors[0], problem);
+	for (int i = 0; i < STREAMS; i++) {
+		struct stream *stream = &command->streams[i];
+		bool rest = stream->all || stream->transcript;
+		size_t left = MOST + (stream->all ? stream->most / PIECE : 0);
+		for (; left > 0 && stream->ends[0] >= 0 && (rest || !stream->whole); left--)
+			drain(stream);
+	}
 	return status;
 }
 
@@ -342,6 +332,9 @@ static struct reply not_started(struct execution *execution, int failed)
 	snprintf(execution->problem, sizeof execution->problem, "cannot start: %s",
 		strerror_r(failed, text, sizeof text));
 	return (struct reply){.kind = REPLY_UNREACHABLE,
+		.retry_after = -1,
+		.body = "",
+		.problem = execution->problem,
 		.status = missing   ? EXECUTION_NOT_FOUND
 			  : refused ? EXECUTION_REFUSED
 				    : 0};
@@ -368,34 +361,37 @@ static struct reply outcome(struct execution *execution, const struct command *c
 
 static void run(struct execution *execution)
 {
-	struct command command = {
-		.input = -1, .output = {-1, -1}, .errors = {-1, -1}, .process = -1};
 	const struct transfer *transfer = execution->transfer;
 	const struct command_options *options = transfer->options;
 	bool much = transfer->most_output > 0, logs = options && options->log > 0;
-	struct transcript transcript = {0}, *log = logs ? &transcript : NULL;
-	struct first_line output_line = {.text = execution->output_line,
-				  .all = much ? &execution->output : NULL,
-				  .most = transfer->most_output,
-				  .keeps_end = much && options && options->keeps_end,
-				  .transcript = log},
-			  problem = {.text = execution->problem, .transcript = log};
+	struct transcript transcript = {
+		.fd = logs ? options->log : -1, .half = logs ? options->most_log / 2 : 0};
+	struct transcript *log = logs ? &transcript : NULL;
+	struct command command = {.input = -1,
+		.process = -1,
+		.streams = {{.ends = {-1, -1},
+				    .line = execution->output_line,
+				    .all = much ? &execution->output : NULL,
+				    .most = transfer->most_output,
+				    .keeps_end = much && options && options->keeps_end,
+				    .transcript = log},
+			{.ends = {-1, -1}, .line = execution->problem, .transcript = log}}};
+	struct stream *output = &command.streams[0];
 	int64_t start = clock_monotonic();
-	if (logs)
-		transcript = (struct transcript){.fd = options->log, .half = options->most_log / 2};
 	int failed = command_start(transfer, &command);
 	if (failed) {
 		execution->reply = not_started(execution, failed);
 	} else {
-		watch(execution, &command, &output_line, &problem);
-		execution->reply = outcome(
-			execution, &command, reap(&command, options, &output_line, &problem));
+		watch(execution, &command);
+		execution->reply = outcome(execution, &command, reap(&command, options));
 	}
-	command_close(&command);
+	close_fd(&command.process);
+	for (int i = 0; i < STREAMS; i++)
+		close_fd(&command.streams[i].ends[0]);
 	if (log)
 		transcript_end(log);
-	if (output_line.keeps_end && execution->output.length > output_line.most)
-		cut_beginning(&execution->output, output_line.most);
+	if (output->keeps_end && execution->output.length > output->most)
+		cut_beginning(&execution->output, output->most);
 	mask(execution->output_line, transfer);
 	mask(execution->problem, transfer);
 	execution->reply.retry_after = -1;
@@ -472,10 +468,7 @@ void execution_begin(struct execution *execution, struct executor *executor,
 	if (!failed)
 		return;
 	execution->reply = not_started(execution, failed);
-	execution->reply.retry_after = -1;
 	execution->reply.status = 0;
-	execution->reply.body = "";
-	execution->reply.problem = execution->problem;
 	pool_return(executor->pool, &execution->job);
 }
 

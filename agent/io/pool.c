@@ -248,6 +248,9 @@ bool pool_stop(struct pool *pool, int64_t patience)
 	for (size_t i = 0; i < pool->worker_count; i++)
 		pthread_join(pool->workers[i].thread, NULL);
 	pool->worker_count = 0;
+	for (size_t i = 0; i < LANES; i++)
+		for (struct job *job; (job = list_take(&pool->lanes[i].waiting));)
+			finish(pool, job);
 	return true;
 }
 

@@ -41,9 +41,9 @@ struct job {
 /* `threads` limits LANE_WORK, 0: cpus_count. NULL and an error if out of descriptors. */
 struct pool *pool_new(size_t threads, struct error *error);
 
-/* Ends the threads; waiting jobs are dropped, finished ones can still be taken. Waits `patience`
- * ms for running jobs, except those given up. False: some still run, with all that they use; it
- * may be called again. */
+/* Ends the threads; jobs that wait, which do not run any more, and finished ones can still be
+ * taken. Waits `patience` ms for running jobs, except those given up. False: some still run, with
+ * all that they use; it may be called again. */
 bool pool_stop(struct pool *pool, int64_t patience);
 
 /* For a pool that has stopped; jobs that were not taken back are dropped. */
