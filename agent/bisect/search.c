@@ -37,6 +37,14 @@ static const struct {
 } drifts[] = {{0.02, 0}, {0.07, 0.5}, {0.2, 1.5}, {0.6, 3}};
 enum { DRIFTS = sizeof drifts / sizeof *drifts, ROUNDS = 4 };
 
+/* A run in a fit. */
+struct point {
+	double x;
+	size_t position;
+	bool after; /* at or behind the place of the step */
+	double weight, residual, level, variance, predicted;
+};
+
 struct bisect_search {
 	size_t count, workers;
 	double spread; /* as it was given */
@@ -50,9 +58,9 @@ struct bisect_search {
 	struct search_step fitted;
 
 	/* Room for one fit, [run_capacity] */
-	double *x, *weight, *residual, *level, *variance, *predicted, *scratch;
-	size_t *position, *first; /* first: of each worker's runs, [workers + 1] */
-	unsigned char *after;
+	struct point *points;
+	double *scratch;
+	size_t *first; /* of each worker's points, [workers + 1] */
 	size_t n;
 };
 
@@ -85,10 +93,8 @@ void bisect_search_free(struct bisect_search *search)
 {
 	if (!search)
 		return;
-	void *const parts[] = {search->runs, search->probability, search->likelihood, search->x,
-		search->weight, search->residual, search->level, search->variance,
-		search->predicted, search->scratch, search->position, search->first, search->after,
-		search};
+	void *const parts[] = {search->runs, search->probability, search->likelihood,
+		search->points, search->scratch, search->first, search};
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		free(parts[i]);
 }
@@ -103,13 +109,10 @@ void bisect_search_add(struct bisect_search *search, const struct search_run *ru
 	search->fresh = false;
 	if (search->run_capacity == before)
 		return;
-	double **parts[] = {&search->x, &search->weight, &search->residual, &search->level,
-		&search->variance, &search->predicted, &search->scratch};
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		*parts[i] = memory_resize(*parts[i], search->run_capacity, sizeof **parts[i]);
-	search->position =
-		memory_resize(search->position, search->run_capacity, sizeof *search->position);
-	search->after = memory_resize(search->after, search->run_capacity, sizeof *search->after);
+	search->points =
+		memory_resize(search->points, search->run_capacity, sizeof *search->points);
+	search->scratch =
+		memory_resize(search->scratch, search->run_capacity, sizeof *search->scratch);
 }
 
 enum choice { CHOOSE_ALL, CHOOSE_ENDS, CHOOSE_VERIFYING };
@@ -126,8 +129,9 @@ static void choose(struct bisect_search *search, enum choice choice)
 			if (run->worker != worker || (choice == CHOOSE_ENDS && !end) ||
 				(choice == CHOOSE_VERIFYING && !run->verifies))
 				continue;
-			search->position[search->n] = run->position;
-			search->x[search->n++] = search->positive ? log(run->value) : run->value;
+			search->points[search->n++] =
+				(struct point){.x = search->positive ? log(run->value) : run->value,
+					.position = run->position};
 		}
 	}
 	search->first[search->workers] = search->n;
@@ -137,9 +141,11 @@ static void choose(struct bisect_search *search, enum choice choice)
 static double median_of(struct bisect_search *search, size_t worker, double step, int only)
 {
 	size_t n = 0;
-	for (size_t i = search->first[worker]; i < search->first[worker + 1]; i++)
-		if (only < 0 || search->after[i] == only)
-			search->scratch[n++] = search->x[i] - step * search->after[i];
+	for (size_t i = search->first[worker]; i < search->first[worker + 1]; i++) {
+		const struct point *point = &search->points[i];
+		if (only < 0 || point->after == only)
+			search->scratch[n++] = point->x - step * point->after;
+	}
 	return n == 0 ? nan("") : sort_median(search->scratch, n);
 }
 
@@ -161,13 +167,14 @@ static double begin_residuals(struct bisect_search *search, double step)
 	for (size_t worker = 0; worker < search->workers; worker++) {
 		double level = median_of(search, worker, step, -1);
 		for (size_t i = search->first[worker]; i < search->first[worker + 1]; i++) {
-			search->residual[i] = search->x[i] - step * search->after[i] - level;
-			search->variance[i] = 0;
+			struct point *point = &search->points[i];
+			point->residual = point->x - step * point->after - level;
+			point->variance = 0;
 		}
 	}
 	size_t levels = levels_of(search);
 	for (size_t i = 0; i < search->n; i++)
-		search->scratch[i] = fabs(search->residual[i]);
+		search->scratch[i] = fabs(search->points[i].residual);
 	sort_sort(search->scratch, search->n);
 	return 1.4826 * search->scratch[levels + (search->n - levels) / 2 - (search->n == levels)];
 }
@@ -177,9 +184,10 @@ static void weigh(struct bisect_search *search, double spread, double outlier_le
 {
 	double scale = (1 - outliers) / (spread * sqrt(2 * M_PI));
 	for (size_t i = 0; i < search->n; i++) {
-		double z = search->residual[i] / spread;
-		double usual = scale * exp(-0.5 * (z * z + search->variance[i]));
-		search->weight[i] = fmax(usual / (usual + outlier_level), weight_least);
+		struct point *point = &search->points[i];
+		double z = point->residual / spread;
+		double usual = scale * exp(-0.5 * (z * z + point->variance));
+		point->weight = fmax(usual / (usual + outlier_level), weight_least);
 	}
 }
 
@@ -195,16 +203,17 @@ static struct sums filter(struct bisect_search *search, double drift)
 		double x = 0, z = 0, variance = 0;
 		size_t from = search->first[worker], to = search->first[worker + 1];
 		for (size_t i = from; i < to; i++) {
-			double noise = 1 / search->weight[i], indicator = search->after[i];
+			const struct point *point = &search->points[i];
+			double noise = 1 / point->weight, indicator = point->after;
 			if (i == from) {
-				x = search->x[i];
+				x = point->x;
 				z = indicator;
 				variance = noise;
 				continue;
 			}
 			variance += drift;
 			double total = variance + noise, share = variance / total;
-			double dx = search->x[i] - x, dz = indicator - z;
+			double dx = point->x - x, dz = indicator - z;
 			sums.xx += dx * dx / total;
 			sums.xz += dx * dz / total;
 			sums.zz += dz * dz / total;
@@ -224,28 +233,26 @@ static void smooth(struct bisect_search *search, double drift, double step)
 		double level = 0, variance = 0;
 		size_t from = search->first[worker], to = search->first[worker + 1];
 		for (size_t i = from; i < to; i++) {
-			double value = search->x[i] - step * search->after[i];
-			double noise = 1 / search->weight[i];
-			search->predicted[i] = variance + drift;
+			struct point *point = &search->points[i];
+			double value = point->x - step * point->after;
+			double noise = 1 / point->weight;
+			point->predicted = variance + drift;
 			double share =
-				i == from ? 1
-					  : search->predicted[i] / (search->predicted[i] + noise);
+				i == from ? 1 : point->predicted / (point->predicted + noise);
 			level = i == from ? value : level + share * (value - level);
 			variance = share * noise;
-			search->level[i] = level;
-			search->variance[i] = variance;
+			point->level = level;
+			point->variance = variance;
 		}
 		for (size_t i = to; i-- > from;) {
+			struct point *point = &search->points[i];
 			if (i + 1 < to) {
-				double back = search->variance[i] / search->predicted[i + 1];
-				search->level[i] +=
-					back * (search->level[i + 1] - search->level[i]);
-				search->variance[i] +=
-					back * back *
-					(search->variance[i + 1] - search->predicted[i + 1]);
+				const struct point *next = point + 1;
+				double back = point->variance / next->predicted;
+				point->level += back * (next->level - point->level);
+				point->variance += back * back * (next->variance - next->predicted);
 			}
-			search->residual[i] =
-				search->x[i] - step * search->after[i] - search->level[i];
+			point->residual = point->x - step * point->after - point->level;
 		}
 	}
 }
@@ -255,7 +262,7 @@ static double outlier_likelihood(const struct bisect_search *search, double outl
 {
 	double sum = 0;
 	for (size_t i = 0; i < search->n; i++) {
-		double weight = search->weight[i], rest = 1 - weight;
+		double weight = search->points[i].weight, rest = 1 - weight;
 		sum += weight * log((1 - outliers) / weight) - 0.5 * log(weight);
 		if (rest > 1e-12)
 			sum += rest * log(outlier_level / rest);
@@ -268,7 +275,7 @@ static struct fit fit_step(
 {
 	size_t after = 0;
 	for (size_t i = 0; i < search->n; i++)
-		after += search->after[i] = search->position[i] >= place;
+		after += search->points[i].after = search->points[i].position >= place;
 	double squares = 0, df = 0, spread = begin_residuals(search, options->step), step = 0;
 	spread = fmax(begin_width * spread, sqrt(options->prior_squares / options->prior_df));
 	struct sums sums = {0};
@@ -279,7 +286,7 @@ static struct fit fit_step(
 		squares = fmax(sums.xx - step * sums.xz, 0) + options->prior_squares;
 		df = options->prior_df - (double)levels_of(search);
 		for (size_t i = 0; i < search->n; i++)
-			df += search->weight[i];
+			df += search->points[i].weight;
 		spread = sqrt(squares / fmax(df - 1, options->prior_df));
 		if (round + 1 < ROUNDS)
 			smooth(search, options->drift, step);
@@ -303,7 +310,7 @@ static double rough_step(struct bisect_search *search, size_t place)
 	double sum = 0;
 	size_t n = 0;
 	for (size_t i = 0; i < search->n; i++)
-		search->after[i] = search->position[i] >= place;
+		search->points[i].after = search->points[i].position >= place;
 	for (size_t worker = 0; worker < search->workers; worker++) {
 		double step = median_of(search, worker, 0, 1) - median_of(search, worker, 0, 0);
 		if (isfinite(step)) {
@@ -356,7 +363,7 @@ static double try_places(
 	double most = -HUGE_VAL;
 	memset(search->probability, 0, search->count * sizeof *search->probability);
 	for (size_t i = 0; i < search->n; i++)
-		search->probability[search->position[i]] = 1;
+		search->probability[search->points[i].position] = 1;
 	search->probability[search->count] = 1;
 	for (size_t place = search->count, last = place; place > 0; place = last) {
 		struct fit fit = fit_step(search, place, options);
@@ -458,10 +465,9 @@ static void keep_positions(struct bisect_search *search, size_t one, size_t othe
 		size_t end = search->first[worker + 1];
 		search->first[worker] = n;
 		for (; i < end; i++)
-			if (search->position[i] == one || search->position[i] == other) {
-				search->position[n] = search->position[i];
-				search->x[n++] = search->x[i];
-			}
+			if (search->points[i].position == one ||
+				search->points[i].position == other)
+				search->points[n++] = search->points[i];
 	}
 	search->first[search->workers] = search->n = n;
 }

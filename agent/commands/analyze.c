@@ -461,7 +461,7 @@ static int run(struct cli *cli)
 		.ready = ready,
 		.context = &analyze};
 	report_begin(&analyze.report);
-	bool ran = gather_run(&gather, cli, &error);
+	bool ran = gather_run(&gather, cli);
 	if (!analyze.report.otava && (analyze.report.output == REPORT_TEXT ||
 					     analyze.report.output == REPORT_REGRESSIONS))
 		environment_report_print(
@@ -470,13 +470,10 @@ static int run(struct cli *cli)
 	report_end(&analyze.report);
 	if (analyze.report.output != REPORT_JSON && analyze.report.output != REPORT_CSV)
 		gate_print(analyze.report.accepted, cli->out);
-	gather_print_failed(&gather);
 	if (ran)
 		analyze.code = exit_stronger(analyze.code, notify_send(&analyze.notify));
 	if (ran && analyze.annotations)
 		analyze.code = exit_stronger(analyze.code, annotations_send(analyze.annotations));
-	if (!ran)
-		return cli_fail(&error);
 	gather.code = exit_stronger(gather.code, analyze.code);
 	if (analyze.fail_on_regression && analyze.regressed)
 		gather.code = exit_stronger(gather.code, EXIT_REGRESSIONS);

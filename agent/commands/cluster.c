@@ -177,7 +177,6 @@ static int run(struct cli *cli)
 	const struct cluster_options *options = cli->options;
 	const struct detection_flags none = {0};
 	struct cluster cluster = {0};
-	struct error error;
 	int code;
 
 	if (!command_context_prepare(
@@ -190,13 +189,11 @@ static int run(struct cli *cli)
 		.prepare = prepare,
 		.ready = ready,
 		.context = &cluster};
-	bool ran = gather_run(&gather, cli, &error);
 
-	if (ran)
+	if (gather_run(&gather, cli))
 		find(&cluster, cli);
-	gather_print_failed(&gather);
 	shapes_free(cluster.shapes);
-	return ran ? gather.code : cli_fail(&error);
+	return gather.code;
 }
 
 const struct command cluster_command = {

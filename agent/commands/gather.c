@@ -124,8 +124,27 @@ static void task_done(struct task *task)
 	hand_out(slot->run);
 }
 
-bool gather_run(struct gather *gather, struct cli *cli, struct error *error)
+/* "2 of 5 tests could not be analyzed: a, b" */
+static void print_failed(const struct gather *gather)
 {
+	const struct strings *failed = &gather->failed;
+
+	if (failed->count == 0 || gather->count == 1)
+		return;
+	fprintf(stderr, "hunter-c: %zu of %zu tests could not be analyzed: ", failed->count,
+		gather->count);
+	for (size_t i = 0; i < failed->count && i < NAMES_SHOWN; i++) {
+		fputs(i ? ", " : "", stderr);
+		text_print(failed->items[i], stderr);
+	}
+	if (failed->count > NAMES_SHOWN)
+		fprintf(stderr, " and %zu more", failed->count - NAMES_SHOWN);
+	putc('\n', stderr);
+}
+
+bool gather_run(struct gather *gather, struct cli *cli)
+{
+	struct error error;
 	struct run *run = arena_alloc(cli->arena, sizeof *run);
 	run->gather = gather;
 	run->cli = cli;
@@ -135,9 +154,11 @@ bool gather_run(struct gather *gather, struct cli *cli, struct error *error)
 	run->engine = engine_new(&(struct engine_options){.progress = cli->progress,
 					 .read_timeout = gather->config->agent.read_timeout,
 					 .max_memory = gather->config->agent.max_memory_in_flight},
-		error);
-	if (!run->engine)
+		&error);
+	if (!run->engine) {
+		gather->code = cli_fail(&error);
 		return false;
+	}
 	run->way = (struct companions_way){companions_pool_new(), submit_companion, run};
 	while (run->submitted < gather->count && run->submitted < WINDOW)
 		submit_next(run);
@@ -146,6 +167,7 @@ bool gather_run(struct gather *gather, struct cli *cli, struct error *error)
 	cli->abandoned = !engine_free(run->engine);
 	if (!cli->abandoned)
 		companions_pool_free(run->way.pool);
+	print_failed(gather);
 	return true;
 }
 
@@ -164,20 +186,4 @@ bool gather_log(const struct task *task)
 	else
 		fprintf(stderr, "hunter-c: %s: %s\n", named, task->error.text);
 	return false;
-}
-
-void gather_print_failed(const struct gather *gather)
-{
-	const struct strings *failed = &gather->failed;
-	if (failed->count == 0 || gather->count == 1)
-		return;
-	fprintf(stderr, "hunter-c: %zu of %zu tests could not be analyzed: ", failed->count,
-		gather->count);
-	for (size_t i = 0; i < failed->count && i < NAMES_SHOWN; i++) {
-		fputs(i ? ", " : "", stderr);
-		text_print(failed->items[i], stderr);
-	}
-	if (failed->count > NAMES_SHOWN)
-		fprintf(stderr, " and %zu more", failed->count - NAMES_SHOWN);
-	putc('\n', stderr);
 }

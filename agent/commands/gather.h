@@ -38,15 +38,13 @@ struct gather {
 	int code;              /* EXIT_NOTHING, EXIT_DATA or EXIT_USAGE */
 };
 
-/* False and an error if nothing could be started. */
-bool gather_run(struct gather *gather, struct cli *cli, struct error *error) MUST_USE;
+/* Also prints which of several tests failed. False after an error that was printed, if nothing
+ * could be started: the code is then its exit code. */
+bool gather_run(struct gather *gather, struct cli *cli);
 
 /* Logs the notices of a task's source, and its error if it failed, as "test "x": ..."; returns
  * false if it failed. */
 bool gather_log(const struct task *task);
-
-/* On stderr, if any failed: "2 of 5 tests could not be analyzed: a, b". */
-void gather_print_failed(const struct gather *gather);
 
 /* The more severe of two exit codes: 2 over 1 over 3 over 0. */
 int exit_stronger(int a, int b);

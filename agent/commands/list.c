@@ -20,17 +20,11 @@ static const struct option_part no_parts[] = {{0}};
 /* The range applies to servers; files list their metrics whatever the times of their points. */
 static const struct option_part metrics_parts[] = {{range_fields, 0}, {0}};
 
-static void print_name(const char *name, FILE *out)
-{
-	text_print(name, out);
-	putc('\n', out);
-}
-
 static void print_sorted(const struct cli *cli, const char **names, size_t count)
 {
 	qsort(names, count, sizeof *names, order_texts);
 	for (size_t i = 0; i < count; i++)
-		print_name(names[i], cli->out);
+		text_line(cli->out, "%s", names[i]);
 }
 
 static int list_tests(struct cli *cli)
@@ -86,7 +80,7 @@ static void ready(void *context, struct task *const *tasks)
 	if (!gather_log(tasks[0]))
 		return;
 	for (size_t i = 0; i < data->count; i++)
-		print_name(data->series[i].name, listing->out);
+		text_line(listing->out, "%s", data->series[i].name);
 }
 
 static int list_metrics(struct cli *cli)
@@ -111,10 +105,11 @@ static int list_metrics(struct cli *cli)
 		.ready = ready,
 		.context = &listing};
 	if (test->metric_count == 0 || (source && source->asks))
-		return gather_run(&gather, cli, &error) ? gather.code : cli_fail(&error);
-	for (size_t i = 0; i < test->metric_count; i++)
-		print_name(test->metrics[i].name, cli->out);
-	return EXIT_NOTHING;
+		gather_run(&gather, cli);
+	else
+		for (size_t i = 0; i < test->metric_count; i++)
+			text_line(cli->out, "%s", test->metrics[i].name);
+	return gather.code;
 }
 
 const struct command list_tests_command = {

@@ -174,8 +174,9 @@ static int draw(struct plotter *plotter, const struct config *config, struct err
 	read = state_list(plotter->cli, plotter->options->state_file, list, &there, error);
 	if (read && there)
 		plotting_state(&plotter->plotting, list);
-	if (!read || !gather_run(&gather, plotter->cli, error))
+	if (!read)
 		return cli_fail(error);
+	gather_run(&gather, plotter->cli);
 	return exit_stronger(gather.code, plotter->code);
 }
 

@@ -336,7 +336,7 @@ static bool has_all(const struct replay *replay, const struct test *test)
 }
 
 /* Reads the data of the tests and keeps those that have some. */
-static int gather_past(struct replay *replay, struct error *error)
+static int gather_past(struct replay *replay)
 {
 	struct config_ref *config_ref = replay->parts.agent.config_ref;
 	struct config *config = config_ref->config;
@@ -347,9 +347,9 @@ static int gather_past(struct replay *replay, struct error *error)
 
 	tests = with_companions(replay->arena, config_ref->tests, config_ref->test_count, &n);
 	replay->past = replay_data_gather(replay->cli, config, tests, n, replay->report.from,
-		replay->report.until, &code, error);
+		replay->report.until, &code);
 	if (!replay->past)
-		return cli_fail(error);
+		return code;
 	for (size_t i = 0; i < config_ref->test_count; i++)
 		if (has_all(replay, config_ref->tests[i]))
 			kept[count++] = config_ref->tests[i];
@@ -363,7 +363,7 @@ static int replay_tests(struct replay *replay)
 	const struct replay_options *options = replay->cli->options;
 	char folder[FOLDER_ROOM];
 	struct error error;
-	int code = gather_past(replay, &error), played;
+	int code = gather_past(replay), played;
 
 	if (!replay->past)
 		return code;

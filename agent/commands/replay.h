@@ -19,11 +19,10 @@ int64_t replay_since(const struct test *test, int64_t from);
 
 /*
  * Reads all that the tests need from `from` to `until` (ms). Tests that fail are logged, counted
- * in `code` and have no data. NULL and an error if nothing could be started.
+ * in `code` and have no data. NULL after an error that was printed.
  */
 struct replay_data *replay_data_gather(struct cli *cli, const struct config *config,
-	const struct test *const *tests, size_t count, int64_t from, int64_t until, int *code,
-	struct error *error);
+	const struct test *const *tests, size_t count, int64_t from, int64_t until, int *code);
 void replay_data_free(struct replay_data *past);
 
 /* Whether the test's data could be read. */

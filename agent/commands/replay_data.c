@@ -83,8 +83,7 @@ static void ready(void *context, struct task *const *tasks)
 }
 
 struct replay_data *replay_data_gather(struct cli *cli, const struct config *config,
-	const struct test *const *tests, size_t count, int64_t from, int64_t until, int *code,
-	struct error *error)
+	const struct test *const *tests, size_t count, int64_t from, int64_t until, int *code)
 {
 	struct arena *arena = arena_new();
 	struct replay_data *past = arena_alloc(arena, sizeof *past);
@@ -97,12 +96,11 @@ struct replay_data *replay_data_gather(struct cli *cli, const struct config *con
 
 	*past = (struct replay_data){
 		.arena = arena, .histories = {.arena = arena}, .from = from, .until = until};
-	if (!gather_run(&gather, cli, error)) {
+	if (!gather_run(&gather, cli)) {
 		arena_free(arena);
-		return NULL;
+		past = NULL;
 	}
 	*code = gather.code;
-	gather_print_failed(&gather);
 	return past;
 }
 

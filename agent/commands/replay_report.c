@@ -109,13 +109,11 @@ void replay_print(const struct replay_report *report, FILE *out)
 	for (size_t i = 0; i < count; i++) {
 		if (tests[i].told == 0)
 			continue;
-		fputs("  ", out);
-		text_print(tests[i].test, out);
-		fprintf(out, ": %zu announced, %zu withdrawn later", tests[i].told,
-			tests[i].withdrawn);
-		if (tests[i].recovered > 0)
-			fprintf(out, ", %zu recovered", tests[i].recovered);
-		fputc('\n', out);
+		text_line(out, "  %s: %zu announced, %zu withdrawn later%s", tests[i].test,
+			tests[i].told, tests[i].withdrawn,
+			tests[i].recovered > 0
+				? arena_printf(arena, ", %zu recovered", tests[i].recovered)
+				: "");
 	}
 	arena_free(arena);
 }

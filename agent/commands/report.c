@@ -442,9 +442,8 @@ static int make(struct maker *maker, const struct test *const *tests, size_t cou
 		.context = maker};
 	struct error error;
 
-	if (!gather_run(&gather, maker->cli, &error))
-		return cli_fail(&error);
-	gather_print_failed(&gather);
+	if (!gather_run(&gather, maker->cli))
+		return gather.code;
 	if (maker->code != EXIT_NOTHING)
 		return maker->code;
 	if (maker->count > 0)

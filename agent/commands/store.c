@@ -56,11 +56,8 @@ static int check(struct cli *cli)
 	if (!store_check(path, cli->arena, &report, &error))
 		return cli_fail(&error);
 	fprintf(cli->out, "%s: %" PRId64 " bytes\n", database_shown(cli->arena, path), report.size);
-	for (size_t i = 0; i < report.problems.count; i++) {
-		fputs("damaged: ", cli->out);
-		text_print(report.problems.items[i], cli->out);
-		putc('\n', cli->out);
-	}
+	for (size_t i = 0; i < report.problems.count; i++)
+		text_line(cli->out, "damaged: %s", report.problems.items[i]);
 	if (report.problems.count > 0)
 		return EXIT_STATE;
 	fprintf(cli->out,

@@ -139,11 +139,8 @@ static void put_last(const struct asking *asking)
 		if (condition->kind == CONDITION_SOURCE)
 			name = asking->test->source->name;
 		if ((condition->kind == CONDITION_TEST || condition->kind == CONDITION_SOURCE) &&
-			strcmp(condition_name(condition), name) == 0) {
-			fputs("hunter-c: the agent has announced: ", stderr);
-			text_print(condition->text, stderr);
-			putc('\n', stderr);
-		}
+			strcmp(condition_name(condition), name) == 0)
+			text_line(stderr, "hunter-c: the agent has announced: %s", condition->text);
 	}
 }
 
@@ -188,8 +185,9 @@ static int explain(struct asking *asking, const struct config *config, struct er
 	read = state_list(asking->cli, options->state_file, list, &there, error);
 	if (read && there)
 		why_state(&asking->ask, list);
-	if (!read || !gather_run(&gather, asking->cli, error))
+	if (!read)
 		return cli_fail(error);
+	gather_run(&gather, asking->cli);
 	return exit_stronger(gather.code, asking->lacks_data ? EXIT_DATA : EXIT_NOTHING);
 }
 

@@ -156,11 +156,10 @@ static bool load_tests(struct session *session, const struct config *config, str
 		.prepare = prepare,
 		.ready = ready,
 		.context = session};
-	if (!gather_run(&gather, cli, error))
-		return false;
-	gather_print_failed(&gather);
+	*error = (struct error){0}; /* that of a failure is printed */
+	bool ran = gather_run(&gather, cli);
 	session->code = exit_stronger(session->code, gather.code);
-	return true;
+	return ran;
 }
 
 static int by_test(const void *a, const void *b)

@@ -314,7 +314,7 @@ static void sort_topics(struct loading *loading, struct record_rows rows)
 	}
 }
 
-static bool fetch(struct loading *loading, struct error *error)
+static void fetch(struct loading *loading)
 {
 	struct triaged *out = loading->out;
 	size_t room = 0;
@@ -329,9 +329,7 @@ static bool fetch(struct loading *loading, struct error *error)
 	for (size_t i = 0; i < out->test_count; i++)
 		if (find_topic(loading, out->tests[i]->name))
 			tests[gather.count++] = out->tests[i];
-	if (!gather_run(&gather, loading->cli, error))
-		return false;
-	gather_print_failed(&gather);
+	gather_run(&gather, loading->cli);
 	out->code = gather.code;
 	for (size_t i = 0; i < loading->topic_count; i++) {
 		struct topic *topic = &loading->topics[i];
@@ -348,7 +346,6 @@ static bool fetch(struct loading *loading, struct error *error)
 			out->unplaced[out->unplaced_count++] = topic->unplaced[k];
 		}
 	}
-	return true;
 }
 
 static size_t judgements_of(const struct settings_group *group)
@@ -403,8 +400,7 @@ static bool load(struct loading *loading, const char *state, struct error *error
 		return error_set(error, ERROR_DATA,
 			"none of the %zu changes%s is triaged: see hunter-c triage", rows.count,
 			cli->arguments.count > 0 ? " of these tests" : "");
-	if (!fetch(loading, error))
-		return false;
+	fetch(loading);
 	if (out->group_count > 0)
 		qsort(out->groups, out->group_count, sizeof *out->groups, by_judgements);
 	return true;

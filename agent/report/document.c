@@ -164,9 +164,7 @@ static void print_lines(
 
 		if (!text)
 			continue;
-		fprintf(out, "%s:%*s ", header, (int)(widest - text_width(header)), "");
-		text_print(text, out);
-		putc('\n', out);
+		text_line(out, "%s:%*s %s", header, (int)(widest - text_width(header)), "", text);
 	}
 }
 

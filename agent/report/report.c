@@ -99,21 +99,15 @@ static void report_regressions(
 				? series_direction(found->series) * change_percent(hit->change) >= 0
 				: !change_is_regression(found->series, hit->change))
 			continue;
-		if (!last) {
-			fputs("Regressions in ", report->out);
-			text_print(analysis->test->name, report->out);
-			fputs(":\n", report->out);
-		}
+		if (!last)
+			text_line(report->out, "Regressions in %s:", analysis->test->name);
 		if (!last || moment_compare(last, &hit->moment) != 0)
 			fprintf(report->out, "%s\n", when_format(hit->moment.time, time));
 		last = &hit->moment;
 		print_move(report, found, hit->change);
 	}
-	if (!last) {
-		fputs("No regressions found in ", report->out);
-		text_print(analysis->test->name, report->out);
-		fputs(".\n", report->out);
-	}
+	if (!last)
+		text_line(report->out, "No regressions found in %s.", analysis->test->name);
 }
 
 /* The columns of the attributes are between those that all have; *names: theirs. */

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/base/buf.h"
 #include "agent/base/number.h"
 #include "agent/base/utf8.h"
 
@@ -98,6 +97,19 @@ void text_print(const char *text, FILE *out)
 			fwrite_unlocked(text, 1, length, out);
 		}
 	}
+}
+
+void text_line(FILE *out, const char *format, ...)
+{
+	struct buf text = {0};
+	va_list arguments;
+
+	va_start(arguments, format);
+	buf_vprintf(&text, format, arguments);
+	va_end(arguments);
+	text_print(text.data, out);
+	putc_unlocked('\n', out);
+	buf_free(&text);
 }
 
 void text_print_padded(const char *text, size_t width, FILE *out)

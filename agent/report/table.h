@@ -9,11 +9,9 @@
 #ifndef AGENT_REPORT_TABLE_H
 #define AGENT_REPORT_TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
-struct buf;
+#include "agent/base/buf.h"
 
 enum { TABLE_SCRATCH = 32 };
 
@@ -55,6 +53,9 @@ const char *table_commit(const char *text, char scratch[TABLE_SCRATCH]);
 
 /* Prints foreign text: a control character becomes a blank, each invalid byte U+FFFD. */
 void text_print(const char *text, FILE *out);
+
+/* A line of it, as printf makes it, with its end. */
+void text_line(FILE *out, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* The same, padded with blanks to `width`. */
 void text_print_padded(const char *text, size_t width, FILE *out);

@@ -189,27 +189,21 @@ static void print_body(const struct view *view, const struct hits *hits, struct 
 	}
 }
 
-/* "from 2026-03-01 to 2026-03-09", with minutes if these are near each other. */
-static void print_span(const struct series *series, const struct change *change, FILE *out)
+void report_put_trend(
+	struct buf *out, const struct series *series, const struct change *change)
 {
 	const int64_t *times = series->axis->times;
-	char from[WHEN_TEXT], to[WHEN_TEXT];
-	int length = times[change->place_to] - times[change->place_from] > FAR ? 10 : 16;
-	when_format(times[change->place_from], from);
-	when_format(times[change->place_to], to);
-	fprintf(out, "%.*s .. %.*s", length, from, length, to);
-}
-
-void report_print_trend(const struct series *series, const struct change *change, FILE *out)
-{
+	int64_t first = times[change->place_from], last = times[change->place_to];
+	int length = last - first > FAR ? 10 : 16; /* with minutes if these are near each other */
 	double points = (double)(change->place_to - change->place_from + 1);
-	char from[NUMBER_TEXT], to[NUMBER_TEXT];
+	char before[NUMBER_TEXT], after[NUMBER_TEXT], from[WHEN_TEXT], to[WHEN_TEXT];
 
-	number_display(change->level_before, from);
-	number_display(change->level_after, to);
-	fprintf(out, "trend from %s to %s over ", from, to);
-	print_span(series, change, out);
-	fprintf(out, ", %+.2g a point",
+	number_display(change->level_before, before);
+	number_display(change->level_after, after);
+	when_format(first, from);
+	when_format(last, to);
+	buf_printf(out, "trend from %s to %s over %.*s .. %.*s, %+.2g a point", before, after,
+		length, from, length, to,
 		(change->level_after - change->level_before) / (points > 0 ? points : 1));
 }
 
@@ -217,52 +211,51 @@ void report_print_trend(const struct series *series, const struct change *change
 static void print_control(const struct findings *found, FILE *out)
 {
 	const struct control *control = &found->control;
+	struct buf line = {0};
 	size_t alone = 0;
 
 	if (!found->rule)
 		return;
-	text_print(found->series->name, out);
-	if (control->mode == CONTROL_RATIO)
-		fputs(": relative to ", out);
-	else if (control->used)
-		fputs(": at equal ", out);
-	else
-		fputs(": as it is, since it does not follow ", out);
-	text_print(found->rule->name, out);
+	buf_printf(&line, "%s: %s%s", found->series->name,
+		control->mode == CONTROL_RATIO ? "relative to "
+		: control->used                ? "at equal "
+					       : "as it is, since it does not follow ",
+		found->rule->name);
 	if (control->mode == CONTROL_LOAD && control->used)
-		fprintf(out, " (which explains %.0f%% of the variance)", 100 * control->explained);
+		buf_printf(
+			&line, " (which explains %.0f%% of the variance)", 100 * control->explained);
 	else if (control->mode == CONTROL_LOAD && control->joined < CONTROL_LEAST)
-		fprintf(out, " (%zu points of both; %d are needed)", control->joined,
+		buf_printf(&line, " (%zu points of both; %d are needed)", control->joined,
 			CONTROL_LEAST);
 	for (size_t i = 0; i < found->series->axis->n; i++)
 		alone += !isnan(found->series->values[i]) && isnan(found->rest[i]);
 	if (alone > 0)
-		fprintf(out, "; %zu points left out, at whose time that has none", alone);
-	putc('\n', out);
+		buf_printf(&line, "; %zu points left out, at whose time that has none", alone);
+	text_line(out, "%s", line.data);
+	buf_free(&line);
 }
 
-/* How the other series changed where this one did, and why the change is accepted. */
+/* How the other series changed where this one did, why the change is accepted, and its trend. */
 static void print_basis(
 	const struct findings *found, const struct change *change, struct arena *arena, FILE *out)
 {
+	const char *name = found->series->name, *accepted = change_accepted(found, change);
 	struct announcement item = {0};
-	const char *accepted = change_accepted(found, change);
+	struct buf trend = {0};
 	char time[WHEN_TEXT];
 
 	findings_basis(arena, found, change, &item);
 	when_format(found->series->axis->times[change->index], time);
-	if (item.other_changed) {
-		text_print(found->series->name, out);
-		fprintf(out, ": %.16s: ", time);
-		text_print(item.other, out);
-		fprintf(out, " %+.1f%% at the same time\n", item.other_size);
-	}
-	if (accepted) {
-		text_print(found->series->name, out);
-		fprintf(out, ": %.16s: accepted: ", time);
-		text_print(accepted, out);
-		putc('\n', out);
-	}
+	if (item.other_changed)
+		text_line(out, "%s: %.16s: %s %+.1f%% at the same time", name, time, item.other,
+			item.other_size);
+	if (accepted)
+		text_line(out, "%s: %.16s: accepted: %s", name, time, accepted);
+	if (change->kind != CHANGE_TREND)
+		return;
+	report_put_trend(&trend, found->series, change);
+	text_line(out, "%s: %s", name, trend.data);
+	buf_free(&trend);
 }
 
 /* Remarks that do not fit into the table. */
@@ -274,20 +267,12 @@ static void print_remarks(const struct analysis *analysis, struct arena *arena, 
 		const struct findings *found = &analysis->findings[s];
 
 		print_control(found, out);
-		if (found->season.cycles) {
-			text_print(found->series->name, out);
-			fprintf(out, ": %s cycle removed (%.0f%% of the variance)\n",
-				cycles[found->season.cycles], 100 * found->season.explained);
-		}
-		for (size_t i = 0; i < found->count; i++) {
+		if (found->season.cycles)
+			text_line(out, "%s: %s cycle removed (%.0f%% of the variance)",
+				found->series->name, cycles[found->season.cycles],
+				100 * found->season.explained);
+		for (size_t i = 0; i < found->count; i++)
 			print_basis(found, &found->changes[i], arena, out);
-			if (found->changes[i].kind == CHANGE_TREND) {
-				text_print(found->series->name, out);
-				fputs(": ", out);
-				report_print_trend(found->series, &found->changes[i], out);
-				putc('\n', out);
-			}
-		}
 	}
 }
 
@@ -302,8 +287,7 @@ void report_table(const struct report *report, const struct analysis *analysis, 
 
 	if (!report->otava) {
 		fputs(report->tests ? "\n" : "", report->out);
-		text_print(analysis->test->name, report->out);
-		fputs(":\n", report->out);
+		text_line(report->out, "%s:", analysis->test->name);
 	}
 	cursor_rewind(&cursor);
 	if (!report->otava && !cursor_next(&cursor)) {
