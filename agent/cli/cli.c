@@ -64,6 +64,16 @@ int cli_refuse(const char *format, ...)
 	return cli_fail(&error);
 }
 
+const struct verb *cli_verb(const struct cli *cli, const struct verb *verbs)
+{
+	const struct strings *words = &cli->arguments;
+
+	while (verbs->name &&
+		(words->count != 1 + verbs->arguments || strcmp(words->items[0], verbs->name) != 0))
+		verbs++;
+	return verbs->name ? verbs : NULL;
+}
+
 static int print(struct buf *text, FILE *stream, int code)
 {
 	fwrite(text->data, 1, text->length, stream);
@@ -101,6 +111,11 @@ static int run(struct cli *cli, int argc, char **argv)
 	}
 	if (!cli->command->reloads)
 		signals_hold_hangup(false);
+	if (cli->command->misuse && (cli->arguments.count < cli->command->least ||
+					    cli->arguments.count > cli->command->most))
+		return cli_refuse("%s", cli->command->misuse);
+	if (cli->command->configured && !cli_config(cli))
+		return EXIT_USAGE;
 	return cli->command->run(cli);
 }
 

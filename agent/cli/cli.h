@@ -68,9 +68,22 @@ struct command {
 	const char *details;             /* paragraphs for --help and the man page, or NULL */
 	const struct option_part *parts; /* ends with a part without fields */
 	size_t options_size;
-	bool reloads; /* handles SIGHUP, which stays blocked until then */
+	const char *misuse; /* the error unless there are `least` to `most` arguments; or NULL */
+	size_t least, most;
+	bool configured; /* the configuration is loaded first */
+	bool reloads;    /* handles SIGHUP, which stays blocked until then */
 	int (*run)(struct cli *cli);
 };
+
+/* A command whose first argument is one of several verbs, each with so many arguments. */
+struct verb {
+	const char *name;
+	size_t arguments;
+	int (*run)(struct cli *cli);
+};
+
+/* The verb of the command line; NULL: none of them. They end with one without a name. */
+const struct verb *cli_verb(const struct cli *cli, const struct verb *verbs);
 
 /* Parses argv and runs one of the commands; returns the exit code. */
 int cli_main(int argc, char **argv, const struct command *const *commands);

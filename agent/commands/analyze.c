@@ -13,7 +13,6 @@
 #include "agent/commands/annotations.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
-#include "agent/commands/environment_report.h"
 #include "agent/commands/gate.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/plot.h"
@@ -128,11 +127,9 @@ static const struct field notify_fields[] = {
 };
 
 struct notify {
-	struct arena *arena;
-	const struct config *config;
+	const struct cli *cli;
 	const struct receiver *receiver; /* NULL: nothing is posted */
-	struct strings channels;
-	int64_t since, now; /* ms */
+	int64_t since;                   /* ms */
 	struct change_record *records;
 	size_t count, tests;
 };
@@ -142,38 +139,25 @@ struct notify {
 static bool notify_prepare(struct notify *notify, const struct notify_flags *flags,
 	const struct config *config, const struct cli *cli, struct error *error)
 {
-	const char *slack = slack_notifier.plugin.name;
-	const struct receiver *receiver = NULL;
-
-	*notify = (struct notify){.arena = cli->arena,
-		.config = config,
-		.channels = flags->notify_slack,
-		.since = WHEN_ALWAYS,
-		.now = cli->now};
+	*notify = (struct notify){.cli = cli, .since = WHEN_ALWAYS};
 	if (flags->cph_report_since &&
 		!when_parse(flags->cph_report_since, cli->now, &notify->since, error))
 		return error_prefix(error, "--cph-report-since: ");
 	if (flags->notify_slack.count == 0)
 		return true;
-	for (size_t i = 0; i < config->receiver_count && !receiver; i++)
-		if (strcmp(config->receivers[i].notifier->name, slack) == 0)
-			receiver = &config->receivers[i];
-	for (size_t i = 0; i < config->idle_count && !receiver; i++)
-		if (strcmp(config->idle[i].notifier->name, slack) == 0)
-			receiver = &config->idle[i];
-	if (!receiver)
-		return error_set(error, ERROR_USAGE, "--notify-slack: %s",
-			config->missing ? config->missing
-					: "the configuration has no section slack");
-	notify->receiver = receiver;
-	return slack_notifier.accepts_destination(receiver->options, error) ||
-	       error_prefix(error, "--notify-slack: ");
+	notify->receiver =
+		post_receiver(config, slack_notifier.plugin.name, "--notify-slack", error);
+	return notify->receiver &&
+	       (slack_notifier.accepts_destination(notify->receiver->options, error) ||
+		       error_prefix(error, "--notify-slack: "));
 }
 
 /* Copies the changes of a test. */
-static void notify_add(struct notify *notify, const struct analysis *analysis)
+static void notify_add(
+	struct notify *notify, const struct config *config, const struct analysis *analysis)
 {
 	const struct test *test = analysis->test;
+	struct arena *arena = notify->cli->arena;
 
 	notify->tests++;
 	for (size_t i = 0; i < analysis->data->count && notify->receiver; i++) {
@@ -187,59 +171,50 @@ static void notify_add(struct notify *notify, const struct analysis *analysis)
 			if (series->axis->times[change->index] < notify->since ||
 				change_accepted(findings, change))
 				continue;
-			notify->records = arena_grow(notify->arena, notify->records, notify->count,
-				sizeof *notify->records);
+			notify->records =
+				arena_grow(arena, notify->records, notify->count, sizeof *record);
 			record = &notify->records[notify->count++];
-			*record = (struct change_record){
-				.item = announce_change(notify->arena, test->name,
-					test->environment, series, change),
-				.series = arena_strdup(notify->arena, series->identity)};
-			findings_basis(notify->arena, findings, change, &record->item);
+			*record = (struct change_record){.item = announce_change(arena, test->name,
+								 test->environment, series, change),
+				.series = arena_strdup(arena, series->identity)};
+			findings_basis(arena, findings, change, &record->item);
 			record->item.id = (int64_t)notify->count;
-			announce_links(notify->arena, notify->config, record);
+			announce_links(arena, config, record);
 		}
 	}
 }
 
-/* The changes by time, test, worst first. */
-static struct message message_of(const struct notify *notify)
+/* Posts the changes by time, test, worst first, to all channels, and reports failures on stderr:
+ * EXIT_DATA or EXIT_USAGE then. */
+static int notify_send(const struct notify *notify, const struct strings *channels)
 {
-	struct arena *arena = notify->arena;
-	struct announcement *items = arena_array(arena, notify->count, sizeof *items);
-	const struct change_record **records = arena_array(arena, notify->count, sizeof *records);
-	struct notice *notice;
+	struct arena *arena = notify->cli->arena;
+	size_t changes = notify->count, count = notify->receiver ? channels->count : 0;
+	struct announcement *items = arena_array(arena, changes, sizeof *items);
+	const struct change_record **records = arena_array(arena, changes, sizeof *records);
+	struct post *posts = arena_array(arena, count, sizeof *posts);
+	struct message message = {.items = items, .count = changes};
+	struct notice notice = {.subject = "hunter-c did not detect any change points",
+		.time = notify->cli->now,
+		.recovered = true};
+	int code = EXIT_NOTHING;
 	char when[WHEN_TEXT];
 
-	for (size_t i = 0; i < notify->count; i++)
+	for (size_t i = 0; i < changes; i++)
 		records[i] = &notify->records[i];
-	group_sort(records, notify->count);
-	for (size_t i = 0; i < notify->count; i++)
+	group_sort(records, changes);
+	for (size_t i = 0; i < changes; i++)
 		items[i] = records[i]->item;
-	if (notify->count > 0)
-		return (struct message){.items = items, .count = notify->count};
-	notice = arena_alloc(arena, sizeof *notice);
-	*notice = (struct notice){.subject = "hunter-c did not detect any change points",
-		.time = notify->now,
-		.recovered = true};
-	notice->text = arena_printf(arena, "%zu test%s analyzed%s%s", notify->tests,
+	notice.text = arena_printf(arena, "%zu test%s analyzed%s%s", notify->tests,
 		cli_plural(notify->tests), notify->since == WHEN_ALWAYS ? "" : ", since ",
 		notify->since == WHEN_ALWAYS ? "" : when_format(notify->since, when));
-	return (struct message){.kind = MESSAGE_NOTICE, .notice = notice};
-}
-
-/* Posts to all channels and reports failures on stderr: EXIT_DATA or EXIT_USAGE then. */
-static int notify_send(const struct notify *notify)
-{
-	size_t count = notify->receiver ? notify->channels.count : 0;
-	struct post *posts = arena_array(notify->arena, count, sizeof *posts);
-	const struct message message = message_of(notify);
-	int code = EXIT_NOTHING;
-
+	if (changes == 0)
+		message = (struct message){.kind = MESSAGE_NOTICE, .notice = &notice};
 	for (size_t i = 0; i < count; i++)
 		posts[i] = (struct post){.receiver = notify->receiver,
-			.destination = notify->channels.items[i],
+			.destination = channels->items[i],
 			.message = &message};
-	post_all(posts, count, notify->arena, notify->now);
+	post_all(posts, count, arena, notify->cli->now);
 	for (size_t i = 0; i < count; i++)
 		if (posts[i].error.kind != ERROR_NONE)
 			code = exit_stronger(code, cli_fail(&posts[i].error));
@@ -290,9 +265,9 @@ struct analyze {
 	struct gate *gate;
 	struct notify notify;
 	struct annotations *annotations; /* or NULL */
-	bool update, fail_on_regression, regressed, plot;
+	const struct output_flags *flags;
+	bool regressed, plot;
 	int code; /* of the updates, and of tests without data */
-	struct environment_report environments;
 };
 
 static bool work(struct task *task, struct scratch *scratch, struct error *error)
@@ -315,7 +290,7 @@ static void prepare(void *context, struct task *task)
 	selection_query(&analyze->ask.selection, task->test, &task->query);
 	task->result = &analyze->ask; /* input of `work`, which replaces it by its own result */
 	task->work = work;
-	if (analyze->update && update_applies(task->test))
+	if (analyze->flags->update_postgres && update_applies(task->test))
 		task->settle = update_run;
 }
 
@@ -339,7 +314,6 @@ static void warn_unknown_attributes(const struct report *report, const struct an
 static void judge(struct analyze *analyze, const struct task *task, const struct analysis *analysis)
 {
 	const struct dataset *data = analysis->data;
-	const char *branch = task->query.branch;
 	struct gate_lacks lacks = {.arena = task->query.arena};
 	struct error error;
 	size_t total = 0;
@@ -357,14 +331,13 @@ static void judge(struct analyze *analyze, const struct task *task, const struct
 							     cli_plural(count)));
 	}
 	analyze->regressed = analyze->regressed || analysis_has_regression(analysis);
-	if (!analyze->fail_on_regression && analyze->ask.otava)
+	bool gates = analyze->flags->fail_on_regression, otava = analyze->ask.otava;
+
+	if (!gates && otava)
 		return;
 	if (total == 0)
-		error_set(&error, ERROR_DATA, "test \"%s\": no data in the selected range%s%s%s",
-			task->test->name, branch ? " on branch \"" : "", branch ? branch : "",
-			branch ? "\"" : "");
-	else if (analyze->ask.otava || !analyze->fail_on_regression ||
-		 gate_has_enough(&lacks, task->test, &error))
+		(void)command_lacks_data(task, &error);
+	else if (otava || !gates || gate_has_enough(&lacks, task->test, &error))
 		return;
 	analyze->code = exit_stronger(analyze->code, cli_fail(&error));
 }
@@ -419,8 +392,7 @@ static void ready(void *context, struct task *const *tasks)
 	report_test(&analyze->report, analysis, task->query.arena);
 	if (analyze->plot)
 		draw(analyze, analysis, task->query.arena);
-	environment_report_add(&analyze->environments, analysis);
-	notify_add(&analyze->notify, analysis);
+	notify_add(&analyze->notify, analyze->ask.config, analysis);
 	annotations_add(analyze->annotations, analysis, task->query.branch);
 	judge(analyze, task, analysis);
 	analyze->code = exit_stronger(analyze->code, update_log(task->test, analyzed));
@@ -429,28 +401,26 @@ static void ready(void *context, struct task *const *tasks)
 static int run(struct cli *cli)
 {
 	const struct analyze_options *options = cli->options;
-	struct analyze analyze = {0};
+	const struct output_flags *flags = &options->output;
+	struct analyze analyze = {.flags = flags};
 	struct error error;
 	int code;
 	if (!command_context_prepare(&analyze.ask, cli, &options->selection, &options->detection,
 		    &options->gate.known_changes, &code))
 		return code;
-	analyze.update = options->output.update_postgres;
-	analyze.fail_on_regression = options->output.fail_on_regression;
-	analyze.plot =
-		options->output.plot && !analyze.ask.otava && options->output.output == REPORT_TEXT;
-	if (analyze.update && !update_check(&analyze.ask, &error))
+	analyze.plot = flags->plot && !analyze.ask.otava && flags->output == REPORT_TEXT;
+	if (flags->update_postgres && !update_check(&analyze.ask, &error))
 		return cli_fail(&error);
 	if (!notify_prepare(&analyze.notify, &options->notify, analyze.ask.config, cli, &error) ||
-		(options->output.update_grafana &&
+		(flags->update_grafana &&
 			!(analyze.annotations = annotations_new(
 				  analyze.ask.config, "--update-grafana", cli, &error))) ||
 		!(analyze.gate = gate_new(&options->gate, &analyze.ask, &error)))
 		return cli_fail(&error);
 	analyze.report = (struct report){.out = cli->out,
-		.output = options->output.output,
+		.output = flags->output,
 		.otava = analyze.ask.otava,
-		.verbose = options->output.verbose,
+		.verbose = flags->verbose,
 		.color = cli->color,
 		.attributes = options->selection.attrs};
 	struct gather gather = {.tests = analyze.ask.tests,
@@ -462,20 +432,16 @@ static int run(struct cli *cli)
 		.context = &analyze};
 	report_begin(&analyze.report);
 	bool ran = gather_run(&gather, cli);
-	if (!analyze.report.otava && (analyze.report.output == REPORT_TEXT ||
-					     analyze.report.output == REPORT_REGRESSIONS))
-		environment_report_print(
-			&analyze.environments, analyze.ask.selection.since, cli->out);
-	environment_report_free(&analyze.environments);
 	report_end(&analyze.report);
-	if (analyze.report.output != REPORT_JSON && analyze.report.output != REPORT_CSV)
+	if (flags->output != REPORT_JSON && flags->output != REPORT_CSV)
 		gate_print(analyze.report.accepted, cli->out);
 	if (ran)
-		analyze.code = exit_stronger(analyze.code, notify_send(&analyze.notify));
+		analyze.code = exit_stronger(
+			analyze.code, notify_send(&analyze.notify, &options->notify.notify_slack));
 	if (ran && analyze.annotations)
 		analyze.code = exit_stronger(analyze.code, annotations_send(analyze.annotations));
 	gather.code = exit_stronger(gather.code, analyze.code);
-	if (analyze.fail_on_regression && analyze.regressed)
+	if (flags->fail_on_regression && analyze.regressed)
 		gather.code = exit_stronger(gather.code, EXIT_REGRESSIONS);
 	return gather.code;
 }

@@ -34,36 +34,17 @@ struct annotations {
 	struct grafana_result result;
 };
 
-/* The section grafana, else the first receiver of that kind. */
-static const struct receiver *find_grafana(const struct config *config)
-{
-	const char *kind = grafana_notifier.plugin.name;
-	const struct receiver *found = NULL;
-
-	for (size_t i = config->receiver_count; i > 0; i--)
-		if (strcmp(config->receivers[i - 1].notifier->name, kind) == 0)
-			found = &config->receivers[i - 1];
-	for (size_t i = 0; i < config->receiver_count; i++)
-		if (strcmp(config->receivers[i].name, kind) == 0)
-			found = &config->receivers[i];
-	for (size_t i = 0; i < config->idle_count; i++)
-		if (strcmp(config->idle[i].name, kind) == 0)
-			found = &config->idle[i];
-	return found;
-}
-
 struct annotations *annotations_new(
 	const struct config *config, const char *option, const struct cli *cli, struct error *error)
 {
-	const struct receiver *receiver = find_grafana(config);
+	const struct receiver *receiver =
+		post_receiver(config, grafana_notifier.plugin.name, option, error);
 	struct annotations *annotations;
 
-	error->kind = ERROR_NONE;
 	if (!receiver)
-		error_set(error, ERROR_USAGE, "%s: %s", option,
-			config->missing ? config->missing
-					: "the configuration has no section grafana");
-	else if (receiver->unset)
+		return NULL;
+	error->kind = ERROR_NONE;
+	if (receiver->unset)
 		error_set(error, ERROR_USAGE, "%s: grafana: ${%.80s} is not set", option,
 			receiver->unset);
 	else if (!grafana_notifier.plugin.check(receiver->options, error))
@@ -223,15 +204,13 @@ static int remove_of(
 static int run(struct cli *cli)
 {
 	const struct remove_options *options = cli->options;
-	struct config *config = cli_config(cli);
+	const struct config *config = cli->config;
 	struct annotations *annotations = NULL;
 	const struct test *const *tests = NULL;
 	int code = EXIT_NOTHING;
 	struct error error = {0};
 	size_t count = 0;
 
-	if (!config)
-		return EXIT_USAGE;
 	if (cli->arguments.count == 0 ||
 		config_select(config, &cli->arguments, cli->arena, &tests, &count, &error))
 		annotations = annotations_new(config, "remove-annotations", cli, &error);
@@ -253,6 +232,7 @@ const struct command remove_annotations_command = {
 		"Removes the annotations written by analyze --update-grafana and the agent, after "
 		"confirmation. Without arguments, removes those of all tests, including tests no "
 		"longer configured. Annotations are matched by the tags of the section grafana.",
+	.configured = true,
 	.parts = remove_parts,
 	.options_size = sizeof(struct remove_options),
 	.run = run,

@@ -548,8 +548,6 @@ static int run(struct cli *cli)
 	struct error error;
 	const char *folder;
 
-	if (cli->arguments.count > 0)
-		return cli_refuse("bisect takes flags only; quote the command: --run 'COMMAND'");
 	if (flags->log || flags->show)
 		return look(cli);
 	if (flags->resume && fresh)
@@ -584,6 +582,7 @@ const struct command bisect_command = {
 		"if several commits are left, 2 for wrong flags, 3 if nothing can be measured, 4 "
 		"if the journal, the work folder or the state is unavailable, and 130 if "
 		"interrupted.",
+	.misuse = "bisect takes flags only; quote the command: --run 'COMMAND'",
 	.parts = parts,
 	.options_size = sizeof(struct bisect_flags),
 	.run = run,

@@ -215,8 +215,6 @@ static int run(struct cli *cli)
 	const char *path;
 	bool agent, done;
 
-	if (cli->arguments.count > 0)
-		return cli_refuse("changes takes no arguments (select a test with --test)");
 	if (!change_form_read(&read, &filter)) {
 		(void)error_prefix(&read.error, "--");
 		return cli_fail(&read.error);
@@ -252,6 +250,7 @@ const struct command changes_command = {
 		"changes that need triage, the worst first, with their current triage (see "
 		"triage). --output json adds the history of each change: found, confirmed, moved, "
 		"withdrawn, recovered, found again, the announcements and the triage.",
+	.misuse = "changes takes no arguments (select a test with --test)",
 	.parts = parts,
 	.options_size = sizeof(struct changes_options),
 	.run = run,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/analysis/analysis.h"
+#include "agent/io/engine.h"
 
 /* Drops tests that can have none of the requested metrics; selection_check has made sure that
  * others can. */
@@ -95,6 +96,15 @@ bool command_context_prepare(struct command_context *ask, struct cli *cli,
 		return true;
 	*code = cli_fail(&error);
 	return false;
+}
+
+bool command_lacks_data(const struct task *task, struct error *error)
+{
+	const char *branch = task->query.branch;
+
+	return error_set(error, ERROR_DATA, "test \"%s\": no data in the selected range%s%s%s",
+		task->test->name, branch ? " on branch \"" : "", branch ? branch : "",
+		branch ? "\"" : "");
 }
 
 const struct test *single_test(struct cli *cli, const char *name, struct error *error)

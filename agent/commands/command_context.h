@@ -9,6 +9,8 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/detection_flags.h"
 
+struct task;
+
 struct command_context {
 	struct cli *cli;
 	const struct schema *schema;
@@ -37,5 +39,8 @@ bool any_matches(const struct strings *names, const char *pattern);
 
 /* The text of an option of a test's source; NULL if it is not set or there is no such option. */
 const char *test_option(const struct test *test, const char *name);
+
+/* ERROR_DATA: there are no points in the range, on the branch if one is requested. */
+bool command_lacks_data(const struct task *task, struct error *error);
 
 #endif

@@ -32,10 +32,7 @@ static int list_tests(struct cli *cli)
 	struct error error;
 	const struct test *const *tests;
 	size_t count;
-	struct config *config = cli_config(cli);
-	if (!config)
-		return EXIT_USAGE;
-	if (!config_select(config, &cli->arguments, cli->arena, &tests, &count, &error))
+	if (!config_select(cli->config, &cli->arguments, cli->arena, &tests, &count, &error))
 		return cli_fail(&error);
 	const char **names = arena_array(cli->arena, count, sizeof *names);
 	for (size_t i = 0; i < count; i++)
@@ -46,12 +43,7 @@ static int list_tests(struct cli *cli)
 
 static int list_groups(struct cli *cli)
 {
-	struct config *config = NULL;
-	if (cli->arguments.count > 0)
-		return cli_refuse("list-groups takes no arguments");
-	config = cli_config(cli);
-	if (!config)
-		return EXIT_USAGE;
+	const struct config *config = cli->config;
 	const char **names = arena_array(cli->arena, config->group_count, sizeof *names);
 	for (size_t i = 0; i < config->group_count; i++)
 		names[i] = config->groups[i].name;
@@ -87,8 +79,6 @@ static int list_metrics(struct cli *cli)
 {
 	struct listing listing = {.out = cli->out};
 	struct error error;
-	if (cli->arguments.count != 1)
-		return cli_refuse("list-metrics takes the name of one test");
 	if (!selection_resolve(cli->options, cli->now, &listing.selection, &error))
 		return cli_fail(&error);
 	struct config *config = cli_config(cli);
@@ -119,6 +109,7 @@ const struct command list_tests_command = {
 	.details = "Prints the names of all tests, or of those in the groups, in alphabetical "
 		   "order. Also accepts names of tests and patterns such as 'demo.*'.",
 	.parts = no_parts,
+	.configured = true,
 	.run = list_tests,
 };
 
@@ -126,6 +117,8 @@ const struct command list_groups_command = {
 	.name = "list-groups",
 	.summary = "List the groups of tests",
 	.parts = no_parts,
+	.misuse = "list-groups takes no arguments",
+	.configured = true,
 	.run = list_groups,
 };
 
@@ -133,6 +126,9 @@ const struct command list_metrics_command = {
 	.name = "list-metrics",
 	.arguments = "TEST",
 	.summary = "List the metrics of a test",
+	.misuse = "list-metrics takes the name of one test",
+	.least = 1,
+	.most = 1,
 	.parts = metrics_parts,
 	.options_size = sizeof(struct selection_flags),
 	.run = list_metrics,

@@ -194,10 +194,6 @@ static bool parse(struct plotter *plotter, struct selection *range, struct error
 	const char *output = options->picture.output;
 
 	plotter->options = &options->picture;
-	if (plotter->cli->arguments.count < 1 || plotter->cli->arguments.count > 2)
-		return error_set(error, ERROR_USAGE,
-			"plot takes a test and a metric; list the metrics of a test with hunter-c "
-			"list-metrics TEST");
 	plotter->format = !output                     ? FORMAT_TEXT
 			  : ends_with(output, ".svg") ? FORMAT_SVG
 						      : FORMAT_PNG;
@@ -249,6 +245,10 @@ const struct command plot_command = {
 		   "\n"
 		   "The exit code is 0, 2, 3 if the data is unavailable or the plot cannot be "
 		   "drawn, or 4.",
+	.misuse = "plot takes a test and a metric; list the metrics of a test with hunter-c "
+		  "list-metrics TEST",
+	.least = 1,
+	.most = 2,
 	.parts = parts,
 	.options_size = sizeof(struct plot_options),
 	.run = run,

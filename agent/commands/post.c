@@ -10,6 +10,28 @@
 
 static void carry(void *context);
 
+const struct receiver *post_receiver(
+	const struct config *config, const char *kind, const char *option, struct error *error)
+{
+	const struct receiver *found = NULL;
+
+	for (size_t i = 0; i < config->receiver_count + config->idle_count; i++) {
+		const struct receiver *receiver =
+			i < config->receiver_count ? &config->receivers[i]
+						   : &config->idle[i - config->receiver_count];
+
+		if (strcmp(receiver->notifier->name, kind) == 0 &&
+			(!found || strcmp(receiver->name, kind) == 0))
+			found = receiver;
+	}
+	if (!found && config->missing)
+		error_set(error, ERROR_USAGE, "%s: %s", option, config->missing);
+	else if (!found)
+		error_set(error, ERROR_USAGE, "%s: the configuration has no section %s", option,
+			kind);
+	return found;
+}
+
 static void failed(struct post *post, const struct attempt *attempt, const struct error *error)
 {
 	struct failed_attempt setback = {.kind = error->kind,

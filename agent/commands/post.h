@@ -26,6 +26,11 @@ struct post {
 	int64_t tries;
 };
 
+/* The receiver of that kind with its name (the section), else the first of the kind. NULL and an
+ * ERROR_USAGE, which names the option that requires it, if there is none. */
+const struct receiver *post_receiver(
+	const struct config *config, const char *kind, const char *option, struct error *error);
+
 /* Sends them at the same time and waits for them; `now`: ms, wall clock. */
 void post_all(struct post *posts, size_t count, struct arena *arena, int64_t now);
 

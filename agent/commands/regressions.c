@@ -21,7 +21,6 @@
 #include "agent/base/when.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
-#include "agent/commands/environment_report.h"
 #include "agent/commands/gate.h"
 #include "agent/commands/gather.h"
 #include "agent/model/json_put.h"
@@ -91,7 +90,6 @@ struct regressions {
 	const struct regression_flags *flags;
 	struct gate *gate;
 	const struct gather *gather;
-	struct environment_report environments;
 	/* Reported so far. */
 	size_t tests, regressed; /* regressed: those with regressions */
 	size_t accepted;         /* regressions that do not count */
@@ -288,12 +286,8 @@ static void finish(struct regressions *regressions)
 		fprintf(out, ", \"failed\": [%s]}\n",
 			regressions->failed.length ? regressions->failed.data : "");
 	} else if (regressions->flags->output == OUTPUT_TEXT) {
-		if (regressions->regressed > 0)
-			environment_report_print(
-				&regressions->environments, regressions->ask.selection.since, out);
 		print_text_end(regressions);
 	}
-	environment_report_free(&regressions->environments);
 	buf_free(&regressions->failed);
 }
 
@@ -314,15 +308,12 @@ static bool analyze(struct task *task, const struct half *half, const struct dat
 	struct scratch *scratch, struct analysis *out, struct error *error)
 {
 	const struct command_context *ask = &half->regressions->ask;
-	const char *branch = task->query.branch;
 	size_t points = 0;
 
 	for (size_t s = 0; s < data->count; s++)
 		points += data->series[s].axis->n;
 	if (points == 0)
-		return error_set(error, ERROR_DATA,
-			"test \"%s\": no data in the selected range%s%s%s", task->test->name,
-			branch ? " on branch \"" : "", branch ? branch : "", branch ? "\"" : "");
+		return command_lacks_data(task, error);
 	return analysis_run(task->query.arena, ask->schema, task->test, data, task->companions,
 		ask->settings, ask->setting_count, scratch, out, error);
 }
@@ -721,7 +712,6 @@ static void ready(void *context, struct task *const *tasks)
 			if (found.count == 0)
 				return;
 		}
-	environment_report_add(&regressions->environments, &main->base);
 	add_test(regressions, last->test->name, &found);
 }
 

@@ -346,8 +346,8 @@ static int gather_past(struct replay *replay)
 	const struct test **tests;
 
 	tests = with_companions(replay->arena, config_ref->tests, config_ref->test_count, &n);
-	replay->past = replay_data_gather(replay->cli, config, tests, n, replay->report.from,
-		replay->report.until, &code);
+	replay->past = replay_data_gather(
+		replay->cli, config, tests, n, replay->report.from, replay->report.until, &code);
 	if (!replay->past)
 		return code;
 	for (size_t i = 0; i < config_ref->test_count; i++)

@@ -129,58 +129,19 @@ static double weight_of(const struct announcement *item)
 	       (item->direction ? weights[1 + announcement_verdict(item)] : WORSE / 2);
 }
 
-static const struct change_record *known_record(const struct job *job, int64_t id)
-{
-	const struct record_rows *records = &job->plotting.records;
-
-	for (size_t i = 0; id && i < records->count; i++)
-		if (records->items[i].item.id == id)
-			return &records->items[i];
-	return NULL;
-}
-
-/* The same as the state would have it. */
-static bool found_record(const struct job *job, const struct task *task,
-	const struct plot_line *line, const struct plot_change *change, struct change_record *out)
-{
-	const struct dataset *data = &task->query.data;
-
-	for (size_t s = 0; s < data->count; s++) {
-		const struct findings *findings = &job->plotting.found[s].findings;
-		const struct series *series = findings->series;
-
-		for (size_t i = 0;
-			data->series[s].identity == line->identity && i < findings->count; i++) {
-			if (series->axis->times[findings->changes[i].index] != change->time)
-				continue;
-			*out = (struct change_record){.series = line->identity,
-				.branch = line->branch ? line->branch : "",
-				.item = announce_change(task->query.arena, task->test->name,
-					task->test->environment, series, &findings->changes[i])};
-			return true;
-		}
-	}
-	return false;
-}
-
 static void add_row(const struct job *job, const struct task *task, struct listed *listed,
 	const struct plot_change *change)
 {
-	const struct change_record *known = known_record(job, change->id);
+	struct change_record record = *change->record;
+	bool known = change->id > 0;
 	struct arena *arena = task->query.arena;
 	const char *word = plot_state_text(change);
-	struct change_record record;
 
-	if (known)
-		record = *known;
-	else if (!found_record(job, task, listed->line, change, &record))
-		return;
 	announce_links_by(arena, task->test, &record);
 	if (known)
 		announce_page(arena, job->maker->config, &record.item);
 	if (!*word)
-		word = known && known->ends != 0 ? "the end of another"
-						 : triage_state_names[change->triage];
+		word = record.ends != 0 ? "the end of another" : triage_state_names[change->triage];
 	listed->rows = arena_grow(arena, listed->rows, listed->count, sizeof *listed->rows);
 	listed->rows[listed->count++] = (struct report_row){.rank.weight = weight_of(&record.item),
 		.item = record.item,
@@ -286,9 +247,6 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	struct query *query = &task->query;
 	struct plot *plot = arena_alloc(query->arena, sizeof *plot);
 
-	job->plotting.found =
-		arena_array(query->arena, query->data.count, sizeof *job->plotting.found);
-	job->plotting.found_arena = query->arena;
 	job->plotting.since = WHEN_ALWAYS;
 	job->plotting.until = WHEN_NEVER;
 	if (!plotting_make(query->arena, task->test, &query->data, task->companions, &job->plotting,

@@ -223,17 +223,10 @@ static void print_json(const struct asked *asked, FILE *out)
 static int run(struct cli *cli)
 {
 	const struct route_flags *options = cli->options;
-	struct asked asked = {.cli = cli};
-	struct config *config;
+	struct asked asked = {.cli = cli, .config = cli->config};
 	struct error error;
 	int code = EXIT_NOTHING;
 
-	if (cli->arguments.count != 2)
-		return cli_refuse("route needs a test and a metric");
-	config = cli_config(cli);
-	if (!config)
-		return EXIT_USAGE;
-	asked.config = config;
 	if (!ask(&asked, &error))
 		code = cli_fail(&error);
 	else if (options->output == OUTPUT_JSON)
@@ -259,6 +252,10 @@ const struct command route_command = {
 		   "\n"
 		   "Reads the configuration only. Silences, mute times, clusters and environments "
 		   "may still hold a change back: see `hunter-c why` for recorded changes.",
+	.misuse = "route needs a test and a metric",
+	.least = 2,
+	.most = 2,
+	.configured = true,
 	.parts = parts,
 	.options_size = sizeof(struct route_flags),
 	.run = run,

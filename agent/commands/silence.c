@@ -209,38 +209,23 @@ static int list(struct cli *cli)
 	return answer ? print_answer(cli, answer) : state_fail(&error);
 }
 
-static const struct verb {
-	const char *name;
-	size_t arguments;
-	int (*run)(struct cli *cli);
-} verbs[] = {{"add", 1, add}, {"list", 0, list}, {"end", 1, end}};
-
-/* The flag that was given and has no effect with the verb, or NULL. */
-static const char *idle_flag(const struct silence_options *options, const char *verb)
-{
-	const struct pair flags[] = {{"for", options->length}, {"until", options->until},
-		{"from", options->from}, {"owner", options->owner}, {"reason", options->reason}};
-
-	if (options->all && strcmp(verb, "list") != 0)
-		return "all";
-	for (size_t i = 0; strcmp(verb, "add") != 0 && i < sizeof flags / sizeof *flags; i++)
-		if (flags[i].value)
-			return flags[i].key;
-	return NULL;
-}
+static const struct verb verbs[] = {{"add", 1, add}, {"list", 0, list}, {"end", 1, end}, {0}};
 
 static int run(struct cli *cli)
 {
-	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-		const char *idle = idle_flag(cli->options, verbs[i].name);
+	const struct silence_options *options = cli->options;
+	const struct verb *verb = cli_verb(cli, verbs);
+	const struct pair flags[] = {{"for", options->length}, {"until", options->until},
+		{"from", options->from}, {"owner", options->owner}, {"reason", options->reason}};
+	const char *idle; /* a flag that was given and has no effect */
 
-		if (cli->arguments.count == 1 + verbs[i].arguments &&
-			strcmp(cli->arguments.items[0], verbs[i].name) == 0)
-			return idle ? cli_refuse("--%s has no effect with silence %s", idle,
-					      verbs[i].name)
-				    : verbs[i].run(cli);
-	}
-	return cli_refuse("silence: expected add MATCHERS, list or end ID");
+	if (!verb)
+		return cli_refuse("silence: expected add MATCHERS, list or end ID");
+	idle = options->all && verb->run != list ? "all" : NULL;
+	for (size_t i = 0; !idle && verb->run != add && i < sizeof flags / sizeof *flags; i++)
+		idle = flags[i].value ? flags[i].key : NULL;
+	return idle ? cli_refuse("--%s has no effect with silence %s", idle, verb->name)
+		    : verb->run(cli);
 }
 
 static const struct option_part parts[] = {

@@ -229,26 +229,20 @@ static int audit(struct cli *cli)
 	return done ? EXIT_NOTHING : state_fail(&error);
 }
 
-static const struct verb {
-	const char *name;
-	size_t arguments;
-	int (*run)(struct cli *cli);
-} verbs[] = {{"check", 0, check}, {"backup", 1, backup}, {"copy", 2, copy}, {"prune", 0, prune},
-	{"audit", 0, audit}};
+static const struct verb verbs[] = {{"check", 0, check}, {"backup", 1, backup}, {"copy", 2, copy},
+	{"prune", 0, prune}, {"audit", 0, audit}, {0}};
 
 static int run(struct cli *cli)
 {
 	const struct store_options *options = cli->options;
+	const struct verb *verb = cli_verb(cli, verbs);
 
-	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-		if (cli->arguments.count == 1 + verbs[i].arguments &&
-			strcmp(cli->arguments.items[0], verbs[i].name) == 0)
-			return options->state.agent.agent && verbs[i].run != audit &&
-					       !getenv("HUNTER_AGENT")
-				       ? cli_refuse("--agent has no effect with store %s",
-						 verbs[i].name)
-				       : verbs[i].run(cli);
-	return cli_refuse("store: expected check, backup FILE, copy FROM TO, prune or audit");
+	if (!verb)
+		return cli_refuse(
+			"store: expected check, backup FILE, copy FROM TO, prune or audit");
+	if (options->state.agent.agent && verb->run != audit && !getenv("HUNTER_AGENT"))
+		return cli_refuse("--agent has no effect with store %s", verb->name);
+	return verb->run(cli);
 }
 
 static const struct option_part parts[] = {

@@ -419,8 +419,6 @@ static int validate(struct cli *cli)
 	const struct config *config;
 	int code;
 
-	if (cli->arguments.count > 0)
-		return cli_refuse("validate takes no arguments; give the file with --config");
 	source.cautious = true;
 	if (!config_find(cli->common.config, &source, cli->arena, &verdict.path, &error))
 		return cli_fail(&error);
@@ -478,6 +476,7 @@ const struct command validate_command = {
 		   "--receivers sends a test message to each destination of each receiver, "
 		   "whatever its events, and prints whether it was sent or why not. The exit code "
 		   "is 3 if a destination is unreachable, and 2 if a receiver is misconfigured.",
+	.misuse = "validate takes no arguments; give the file with --config",
 	.parts = parts,
 	.options_size = sizeof(struct validate_options),
 	.run = validate,

@@ -230,15 +230,9 @@ static int run(struct cli *cli)
 {
 	struct strings arguments = cli->arguments;
 	struct asking asking = {.cli = cli};
-	struct config *config;
+	const struct config *config = cli->config;
 	struct error error;
 
-	if (arguments.count < 2 || arguments.count > 3)
-		return cli_refuse("why takes a test, a metric and optionally a time or a commit; "
-				  "list the metrics of a test with hunter-c list-metrics TEST");
-	config = cli_config(cli);
-	if (!config)
-		return EXIT_USAGE;
 	asking.test = find_test(&asking, config, arguments.items[0], &error);
 	if (!asking.test)
 		return cli_fail(&error);
@@ -267,6 +261,11 @@ const struct command why_command = {
 		   "'p99{region=\"eu\"}'. Writes nothing and notifies nobody.\n"
 		   "\n"
 		   "The exit code is 0, 2, 3 if the data is unavailable, or 4.",
+	.misuse = "why takes a test, a metric and optionally a time or a commit; list the metrics "
+		  "of a test with hunter-c list-metrics TEST",
+	.least = 2,
+	.most = 3,
+	.configured = true,
 	.parts = parts,
 	.options_size = sizeof(struct why_options),
 	.run = run,

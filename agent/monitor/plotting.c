@@ -167,16 +167,20 @@ static void list_changes(struct drawing *drawing)
 		change->triage = triage_at(&records[i]->triage, plotting->now);
 	}
 	for (size_t i = 0; compared && i < findings->count; i++) {
-		struct change_record fresh = {
-			.state = CHANGE_CONFIRMED, .triage.state = TRIAGE_OPEN};
+		struct change_record *fresh = arena_alloc(drawing->arena, sizeof *fresh);
 		struct plot_change *change = &drawing->changes[drawing->count];
 
 		if (matched.known_of[i] != MATCH_NONE)
 			continue;
 		drawing->count++;
-		fresh.item = announce_change(drawing->arena, drawing->test->name,
-			drawing->test->environment, drawing->series, &findings->changes[i]);
-		*change = record_plot_change(&fresh);
+		*fresh = (struct change_record){.state = CHANGE_CONFIRMED,
+			.triage.state = TRIAGE_OPEN,
+			.series = drawing->series->identity,
+			.branch = branch,
+			.item = announce_change(drawing->arena, drawing->test->name,
+				drawing->test->environment, drawing->series,
+				&findings->changes[i])};
+		*change = record_plot_change(fresh);
 		/* Without a state only the found changes are shown. */
 		change->source = plotting->has_state ? PLOT_FRESH : PLOT_KNOWN;
 		change->id = 0;

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/model/change_record.h"
 #include "agent/model/series.h"
-#include "agent/model/triage.h"
 
 /* The meaning of a change to the reader. */
 enum plot_source {
@@ -44,6 +44,7 @@ struct plot_change {
 	/* On a terminal: the text above a mark that is only a place, and not listed. NULL: a
 	 * change. */
 	const char *mark;
+	const struct change_record *record; /* as it is known, or as it was found; or NULL */
 };
 
 /* Its triage or its state, if that is not just confirmed: "expected", "not confirmed", "over"; or

@@ -10,7 +10,8 @@ struct plot_change record_plot_change(const struct change_record *record)
 	const struct announcement *item = &record->item;
 	const struct change *change = &item->change;
 
-	return (struct plot_change){.id = item->id,
+	return (struct plot_change){.record = record,
+		.id = item->id,
 		.source = record->state == CHANGE_CANDIDATE ? PLOT_CANDIDATE : PLOT_KNOWN,
 		.time = item->time,
 		.from = item->place_from ? item->place_from : item->time,

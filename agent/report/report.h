@@ -44,8 +44,7 @@ void report_put_change(struct buf *out, const struct findings *findings,
 void report_put_series(struct buf *out, const struct series *series);
 
 /* "trend from 100 to 200 over 2026-03-01 .. 2026-03-09, +1 a point" */
-void report_put_trend(
-	struct buf *out, const struct series *series, const struct change *change);
+void report_put_trend(struct buf *out, const struct series *series, const struct change *change);
 
 /* Why the change is accepted, or NULL. */
 const char *change_accepted(const struct findings *findings, const struct change *change);

@@ -189,8 +189,7 @@ static void print_body(const struct view *view, const struct hits *hits, struct 
 	}
 }
 
-void report_put_trend(
-	struct buf *out, const struct series *series, const struct change *change)
+void report_put_trend(struct buf *out, const struct series *series, const struct change *change)
 {
 	const int64_t *times = series->axis->times;
 	int64_t first = times[change->place_from], last = times[change->place_to];
@@ -222,8 +221,8 @@ static void print_control(const struct findings *found, FILE *out)
 					       : "as it is, since it does not follow ",
 		found->rule->name);
 	if (control->mode == CONTROL_LOAD && control->used)
-		buf_printf(
-			&line, " (which explains %.0f%% of the variance)", 100 * control->explained);
+		buf_printf(&line, " (which explains %.0f%% of the variance)",
+			100 * control->explained);
 	else if (control->mode == CONTROL_LOAD && control->joined < CONTROL_LEAST)
 		buf_printf(&line, " (%zu points of both; %d are needed)", control->joined,
 			CONTROL_LEAST);

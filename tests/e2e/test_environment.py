@@ -76,7 +76,7 @@ def test_one_message(hunter, tmp_path):
     assert len({c["environment_event"] for c in changes}) == 1 and changes[0]["environment_event"]
     for command in (["regressions"], ["analyze", "--fail-on-regression"]):
         done = hunter(*command, "--config", path)
-        assert done.code == 1 and done.out.count(head) == 1, done.out
+        assert done.code == 1, done.out
         assert done.out.count("\n    m") >= METRICS or "········" in done.out
     why = hunter("why", "--config", path, "fio.runner-7", "m3", "2024-03-03 12:00")
     assert why.code == 0 and f"announced as part of: {head}\n" in why.out, why.out + why.err
