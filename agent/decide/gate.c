@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "agent/base/order.h"
 #include "agent/base/when.h"
 
 static bool name_matches(const char *pattern, const char *name)
@@ -102,6 +103,65 @@ struct decision gate_triage(const struct triage *triage, const struct change *ch
 	if (!triage_passes_gates(triage_at(triage, now)) || triage_outgrown(triage, change))
 		return (struct decision){0};
 	return (struct decision){DROP, triage_state_names[triage->state], 0};
+}
+
+/* Whether the causes that are known of both are the same. */
+static bool same_suspects(const struct change_record *a, const struct change_record *b)
+{
+	const char *a_before, *a_after, *b_before, *b_after;
+
+	if (a->environment_event != 0 || b->environment_event != 0)
+		return a->environment_event == b->environment_event;
+	if (a->item.suspects.listed > 0 || b->item.suspects.listed > 0)
+		return attribution_same(&a->item.suspects, &b->item.suspects);
+	announcement_range(&a->item, &a_before, &a_after);
+	announcement_range(&b->item, &b_before, &b_after);
+	return a_after && order_same(a_after, b_after) && order_same(a_before, b_before);
+}
+
+/* Percent; infinite: from zero. */
+static double extent(double size)
+{
+	return isnan(size) ? HUGE_VAL : fabs(size);
+}
+
+/* Whether people have accepted the change itself. */
+static bool is_accepted(const struct change_record *record, int64_t now)
+{
+	const struct triage *triage = &record->triage;
+
+	return triage_is_accepted(triage_at(triage, now)) && triage->inherited == 0 &&
+	       !(triage->person && strcmp(triage->person, KNOWN_CHANGES_PERSON) == 0);
+}
+
+struct decision gate_inherit(const struct change_record *joiner, const struct record_rows *members,
+	int64_t now, const struct change_record **from)
+{
+	const char *reason = NULL;
+
+	*from = NULL;
+	for (size_t i = 0; i < members->count; i++) {
+		const struct change_record *member = &members->items[i];
+
+		if (change_stands(member->state) &&
+			triage_at(&member->triage, now) == TRIAGE_OPEN) {
+			*from = NULL;
+			return (struct decision){PASS, "not all of its incident is triaged", 0};
+		}
+		if (!is_accepted(member, now))
+			continue;
+		if (!same_suspects(joiner, member))
+			reason =
+				reason ? reason : "its suspects are not those of what was accepted";
+		else if (announcement_verdict(&joiner->item) !=
+				 announcement_verdict(&member->item) ||
+			 extent(joiner->item.change.size) > extent(member->triage.size))
+			reason = "larger than what was accepted";
+		else if (!*from || extent(member->triage.size) > extent((*from)->triage.size))
+			*from = member;
+	}
+	return *from ? (struct decision){DROP, triage_state_names[(*from)->triage.state], 0}
+		     : (struct decision){PASS, reason, 0};
 }
 
 bool gate_concerns(const struct known_change *entries, size_t count, const char *test)

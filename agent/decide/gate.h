@@ -20,6 +20,15 @@ const struct known_change *gate_known(const struct known_change *entries, size_t
  * state that they gave it. */
 struct decision gate_triage(const struct triage *triage, const struct change *change, int64_t now);
 
+/*
+ * Whether a change that joins an incident with these members inherits their triage. DROP: that of
+ * *from, whose state is the reason. That is if all that stand are triaged, and one that people have
+ * accepted has the same suspects, is no smaller, and goes the same way, for better or worse. PASS:
+ * it is open, and why; no reason if nothing was accepted.
+ */
+struct decision gate_inherit(const struct change_record *joiner, const struct record_rows *members,
+	int64_t now, const struct change_record **from);
+
 /* Whether any entry is about the test. */
 bool gate_concerns(const struct known_change *entries, size_t count, const char *test);
 

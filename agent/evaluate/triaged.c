@@ -54,10 +54,10 @@ bool judged_real(enum triage_state state)
 	return state == TRIAGE_ACKNOWLEDGED || state == TRIAGE_EXPECTED || state == TRIAGE_FIXED;
 }
 
-/* Its current triage. */
+/* Its current triage. What it inherited is nobody's judgement of it. */
 static enum triage_state state_of(const struct change_record *record, int64_t now)
 {
-	return triage_at(&record->triage, now);
+	return record->triage.inherited != 0 ? TRIAGE_OPEN : triage_at(&record->triage, now);
 }
 
 static int by_series(const void *a, const void *b)

@@ -54,8 +54,9 @@ struct change_record {
 	struct strings told; /* NOTIFY_PENDING: receivers with a delivery about it in the outbox */
 	int64_t handed;      /* the dispatcher's: engine_now when it took the record, ... */
 	bool held;           /* ... a filter holds it, ... */
-	bool covered; /* ... or suppresses it, as another message covers it; of a silent one: the
-			 recovery of another change covers it */
+	bool covered; /* ... or suppresses it, as another message covers it, or it inherits the
+			 triage of its incident; of a silent one: the recovery of another change
+			 covers it */
 	const char *summary; /* the dispatcher's: the hold that ended (struct message); or NULL */
 	bool confirmed;      /* store_record: confirms the candidate with this id, no new record */
 	const struct event *events; /* store_list: history, oldest first */

@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The author of the triage of what entries cover. */
+#define KNOWN_CHANGES_PERSON "known_changes"
+
 enum { KNOWN_COMMIT_LEAST = 4 }; /* digits that can stand for a whole commit */
 
 struct known_change {

@@ -193,6 +193,10 @@ void triage_put_json(struct buf *out, const struct triage *triage)
 	json_put_number(out, "size", measured ? triage->size : (double)NAN);
 	json_put_number(out, "size_low", measured ? triage->size_low : (double)NAN);
 	json_put_number(out, "size_high", measured ? triage->size_high : (double)NAN);
+	if (triage->inherited != 0)
+		buf_printf(out, ", \"inherited\": \"i%" PRId64 "\"", triage->inherited);
+	else
+		buf_text(out, ", \"inherited\": null");
 	buf_char(out, '}');
 }
 

@@ -47,7 +47,8 @@ struct triage {
 	/* The change's size with its interval at the time of triage, percent; of an open one, the
 	 * previous one. NaN: unknown. For a change without an interval, that of single values. */
 	double size, size_low, size_high;
-	int64_t renewals; /* how often the change outgrew its size and was announced again */
+	int64_t inherited; /* id of the incident that it was inherited from; 0: it was given */
+	int64_t renewals;  /* how often the change outgrew its size and was announced again */
 };
 
 /* The state at a time: open if it has expired, even if the store has not noticed yet. */

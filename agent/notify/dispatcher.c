@@ -453,6 +453,11 @@ static void queued(struct store_queue *queue)
 	bool stored = !queue->call.failed;
 
 	dispatcher->agent->stateless |= !stored && !queue->call.fenced;
+	for (size_t i = 0; stored && i < queue->member_count; i++)
+		if (queue->members[i].inherited) {
+			agent_triaged(dispatcher->agent);
+			break;
+		}
 	if (stored)
 		delivery_manager_send(dispatcher->delivery_manager, &queue->deliveries);
 	round_end(dispatcher, stored);

@@ -17,7 +17,7 @@
 #include "agent/decide/gate.h"
 #include "agent/fleet/fleet.h"
 
-static const char person[] = "known_changes";
+static const char person[] = KNOWN_CHANGES_PERSON;
 static const char itself[] = "hunter-c"; /* author of reopenings after expiry or growth */
 
 struct expected {

@@ -4,10 +4,13 @@
  */
 #include "agent/notify/incidents.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/dict.h"
+#include "agent/base/log.h"
+#include "agent/decide/gate.h"
 #include "agent/decide/incident.h"
 #include "agent/model/labels.h"
 
@@ -67,6 +70,11 @@ void incidents_ask(const struct store_pending *pending, struct store_incidents *
 		const struct change_record *record = &pending->records.items[i];
 
 		request->sampled = request->sampled || is_new(record);
+		if (is_new(record) && record->environment_event != 0) {
+			request->joined = arena_grow(request->call.arena, request->joined,
+				request->joined_count, sizeof *request->joined);
+			request->joined[request->joined_count++] = record->environment_event;
+		}
 		if (!record->held && !record->covered && record->environment_event != 0)
 			add_event(request, record);
 	}
@@ -124,6 +132,60 @@ static int64_t open_for(const struct config *config, const struct change_record 
 	return interval > steps ? interval : steps;
 }
 
+/* The changes that are in the incident already. */
+static struct record_rows members_of(const struct store_incidents *found, int64_t incident)
+{
+	struct change_record *items = found->members.items;
+	size_t low = 0, high = found->members.count, end;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (items[middle].item.incident < incident)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < found->members.count && items[end].item.incident == incident; end++)
+		;
+	return (struct record_rows){end > low ? items + low : NULL, end - low};
+}
+
+/* What the change inherits from the incident that it has joined; NULL: nothing. Then it is not
+ * announced. */
+static const struct triage *inherit(
+	struct change_record *record, const struct store_incidents *found, struct arena *arena)
+{
+	struct record_rows members = members_of(found, record->item.incident);
+	const struct change_record *from;
+	struct decision decision = gate_inherit(record, &members, found->now, &from);
+	struct triage *triage;
+
+	if (decision.verdict != DROP) {
+		if (decision.reason)
+			log_event(LEVEL_DEBUG, "change is open", LOG_INT("id", record->item.id),
+				LOG_INT("incident", record->item.incident),
+				LOG_TEXT("reason", decision.reason));
+		return NULL;
+	}
+	triage = arena_alloc(arena, sizeof *triage);
+	triage->state = from->triage.state;
+	triage->until = from->triage.until;
+	triage->time = found->now;
+	triage->note = arena_printf(arena, "inherited from i%" PRId64 "%s%s", record->item.incident,
+		from->triage.note ? ": " : "", from->triage.note ? from->triage.note : "");
+	triage_measure(triage, &record->item.change);
+	if (!record->covered)
+		record->reason = arena_printf(arena, "%s, inherited from i%" PRId64,
+			decision.reason, record->item.incident);
+	record->covered = true;
+	log_event(LEVEL_INFO, "change inherits the triage of its incident",
+		LOG_INT("id", record->item.id), LOG_TEXT("test", record->item.test),
+		LOG_TEXT("metric", record->item.metric), LOG_INT("from", from->item.id),
+		LOG_TEXT("triage", decision.reason));
+	return triage;
+}
+
 void incidents_assign(struct store_pending *pending, const struct store_incidents *found,
 	const struct config *config, struct store_queue *queue)
 {
@@ -162,13 +224,19 @@ void incidents_assign(struct store_pending *pending, const struct store_incident
 		if (open->items[i].changed)
 			incidents[queue->incident_count++] = open->items[i].incident;
 	for (size_t i = 0; i < rows.count; i++) {
-		const struct change_record *record = &rows.items[i];
+		struct change_record *record = &rows.items[i];
+		struct store_member *member = &members[queue->member_count];
+		bool joins = record->item.incident != record->incident_stored;
 
-		if (record->item.incident != record->incident_stored ||
-			record->environment_event != record->environment_stored)
-			members[queue->member_count++] = (struct store_member){record->item.id,
-				record->item.incident, record->environment_event,
-				record->covered && record->environment_event != 0};
+		if (!joins && record->environment_event == record->environment_stored)
+			continue;
+		*member = (struct store_member){.change = record->item.id,
+			.incident = record->item.incident,
+			.event = record->environment_event,
+			.silent = record->covered && record->environment_event != 0};
+		if (joins && record->triage.version == 0)
+			member->inherited = inherit(record, found, queue->call.arena);
+		queue->member_count++;
 	}
 	queue->incidents = incidents;
 	queue->members = members;

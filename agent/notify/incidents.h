@@ -12,7 +12,8 @@ void incidents_ask(const struct store_pending *pending, struct store_incidents *
 
 /* Puts the records announced at `found->now`, or covered by other messages, into incidents, unless
  * they are in one, and has the queue write the incidents that have changed, and those of their
- * changes; it borrows them. For any thread. */
+ * changes; it borrows them. Those that inherit the triage of their incident become covered. For any
+ * thread. */
 void incidents_assign(struct store_pending *pending, const struct store_incidents *found,
 	const struct config *config, struct store_queue *queue);
 

@@ -91,6 +91,7 @@ STORE_CALL(restore);
 struct store_member {
 	int64_t change, incident, event; /* ids */
 	bool silent;
+	const struct triage *inherited; /* of its incident, unless it is triaged; or NULL */
 };
 
 /* Queues messages, with all that is settled by it. */
@@ -182,6 +183,8 @@ struct store_incidents {
 	bool sampled; /* `series` is wanted */
 	struct event_told *events;
 	size_t event_count;
+	int64_t *joined; /* ids of environment events that have new changes */
+	size_t joined_count;
 
 	struct incident_rows incidents;    /* out: those that changes may join, at most
 					      STORE_INCIDENTS, the last joined first, and those of
@@ -190,6 +193,9 @@ struct store_incidents {
 	struct series_name
 		*series; /* out: of about STORE_SAMPLE of the series that are in no open incident */
 	size_t series_count;
+	struct record_rows
+		members; /* out, if sampled: of the incidents with until >= now, or of those events,
+			    that have accepted changes all that are in them, by incident and id */
 };
 
 STORE_CALL(incidents);

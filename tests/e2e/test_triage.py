@@ -11,6 +11,7 @@ import pytest
 from agent import ask, config, csv_test, on_demand, port_of, post, write_csv
 from state_address import open_state, state_of
 from test_agent_api import wait_for_change
+from test_routing import make_tests, receivers, told
 from waiting import LONGEST, wait
 
 
@@ -63,7 +64,7 @@ def columns(table):
 def test_one(running):
     number = running.ids["db.read"]
     assert triage_of(running.port, number) == {"state": "open", "version": 0, "owner": None, "note": None, "link": None, "person": None,
-                                               "time": None, "until": None, "size": None, "size_low": None, "size_high": None}
+                                               "time": None, "until": None, "size": None, "size_low": None, "size_high": None, "inherited": None}
     status, answer = post(running.port, f"/api/v1/changes/{number}/triage", state="acknowledged", owner="ann", note="looking", until="3 days",
                           link="https://issues.example/1", person="ann", version=0)
     assert status == 200 and answer["changed"] == 1, answer
@@ -375,3 +376,40 @@ def test_830_in_one_request(agents, hunter, tmp_path):
 def test_one_incident_or_ids(hunter, words, problem):
     result = hunter("triage", *words)
     assert (result.code, result.out) == (2, "") and problem in result.err, result
+
+
+def test_a_joiner_inherits_what_was_accepted(hunter, tmp_path, hook):
+    """What joins an accepted incident is accepted if it has the same suspects and is no larger; that is nobody's judgement of it."""
+    def run(**steps):
+        tests.append(make_tests(tmp_path, **steps))
+        path = config(tmp_path, "".join(tests), receivers(hook, "one"))
+        result = hunter("run", "--once", "--config", path)
+        assert result.code == 0, result.err
+        return path, {c["test"]: c for c in json.loads(hunter("changes", "--config", path, "--output", "json").out)["changes"]}
+
+    tests = []
+    path, found = run(a=[(30, 1.5)], b=[(30, 1.2)])
+    incident = found["a"]["incident"]
+    assert incident and found["b"]["incident"] == incident and told(hook) == [("one", ["a", "b"])]
+    said = hunter("triage", incident, "expected", "--note", "bigger cache", "--until", "3 days", "--config", path)
+    assert said.code == 0, said.err
+    hook.taken.clear()
+    path, found = run(small=[(30, 1.3)], large=[(30, 1.8)], later=[(31, 1.3)])
+    assert {test: found[test]["incident"] == incident for test in ("small", "large")} == {"small": True, "large": True}
+    assert {test for _, tests in told(hook) for test in tests} == {"large", "later"}
+    small, accepted = found["small"], found["a"]["triage"]
+    assert small["reason"] == f"expected, inherited from {incident}"
+    assert {k: small["triage"][k] for k in ("state", "note", "person", "inherited", "until")} == {
+        "state": "expected", "note": f"inherited from {incident}: bigger cache", "person": "hunter-c", "inherited": incident,
+        "until": accepted["until"]}
+    assert accepted["inherited"] is None and found["large"]["triage"]["state"] == found["later"]["triage"]["state"] == "open"
+    audit = json.loads(hunter("store", "audit", "--config", path, "--output", "json").out)["audit"]
+    assert [(e["person"], e["detail"]) for e in audit if e["change"] == small["id"]] == [
+        ("hunter-c", f"expected, inherited from {incident}")]
+    assert f"inherited from {incident}" in hunter("why", "--config", path, "small", "p99").out
+    scores = hunter("evaluate", "--from-triage", "--config", path, "--output", "json")
+    assert {c["test"] for c in json.loads(scores.out)["triage"]["changes"]} == {"a", "b"}, scores.err
+    # One of it is open: what joins now is, too.
+    hook.taken.clear()
+    path, found = run(more=[(30, 1.3)])
+    assert found["more"]["incident"] == incident and told(hook) == [("one", ["more"])]

@@ -245,12 +245,160 @@ static void test_triage(void **state)
 	}
 }
 
+/* A member of an incident, or what joins it. Size in percent; a higher value is worse. */
+static struct change_record member(double size, const char *commit, enum triage_state triage)
+{
+	bool from_zero = isnan(size);
+
+	return (struct change_record){.item = {.direction = -1,
+					      .commit_before = "c0",
+					      .commit_after = commit,
+					      .slope = (double)NAN,
+					      .change = {.size = size,
+						      .level_before = from_zero ? 0 : 100,
+						      .level_after = from_zero ? 1 : 100 + size}},
+		.sign = size < 0 ? -1 : 1,
+		.state = CHANGE_CONFIRMED,
+		.triage = {.state = triage, .size = size, .version = 1, .person = "ann"}};
+}
+
+static const char suspects[] = "its suspects are not those of what was accepted";
+static const char larger[] = "larger than what was accepted";
+static const char some[] = "not all of its incident is triaged";
+
+static const struct {
+	const char *name;
+	struct {
+		double size;
+		const char *commit;
+		enum triage_state triage;
+		bool inherited, known, over;
+		int64_t until, event;
+	} members[3]; /* the first is the joiner */
+	int from;     /* the member; 0: none */
+	const char *reason;
+} inherited[] = {
+	{"nothing accepted",
+		{{.size = 9, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_ACKNOWLEDGED}},
+		0, NULL},
+	{"smaller",
+		{{.size = 9, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_EXPECTED}},
+		1, "expected"},
+	{"as large",
+		{{.size = 10, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_FALSE}},
+		1, "false"},
+	{"larger",
+		{{.size = 11, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_EXPECTED}},
+		0, larger},
+	{"the largest counts",
+		{{.size = 11, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_IGNORED},
+			{.size = 12, .commit = "c1", .triage = TRIAGE_EXPECTED}},
+		2, "expected"},
+	{"an improvement",
+		{{.size = -9, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_EXPECTED}},
+		0, larger},
+	{"from zero",
+		{{.size = (double)NAN, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_EXPECTED}},
+		0, larger},
+	{"both from zero",
+		{{.size = (double)NAN, .commit = "c1"},
+			{.size = (double)NAN, .commit = "c1", .triage = TRIAGE_EXPECTED}},
+		1, "expected"},
+	{"another commit",
+		{{.size = 9, .commit = "c2"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_EXPECTED}},
+		0, suspects},
+	{"only a smaller one of its commit",
+		{{.size = 9, .commit = "c2"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_EXPECTED},
+			{.size = 8, .commit = "c2", .triage = TRIAGE_EXPECTED}},
+		0, larger},
+	{"unknown suspects",
+		{{.size = 9, .commit = NULL},
+			{.size = 10, .commit = NULL, .triage = TRIAGE_EXPECTED}},
+		0, suspects},
+	{"one environment event",
+		{{.size = 9, .commit = NULL, .event = 3},
+			{.size = 10, .commit = NULL, .triage = TRIAGE_INFRA, .event = 3}},
+		1, "infra"},
+	{"not of the event",
+		{{.size = 9, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_INFRA, .event = 3}},
+		0, suspects},
+	{"another is open",
+		{{.size = 9, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_EXPECTED},
+			{.size = 5, .commit = "c1", .triage = TRIAGE_OPEN}},
+		0, some},
+	{"another is open, but over",
+		{{.size = 9, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_EXPECTED},
+			{.size = 5, .commit = "c1", .triage = TRIAGE_OPEN, .over = true}},
+		1, "expected"},
+	{"what was inherited is no precedent",
+		{{.size = 9, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_EXPECTED, .inherited = true}},
+		0, NULL},
+	{"nor is an entry of known_changes",
+		{{.size = 9, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_EXPECTED, .known = true}},
+		0, NULL},
+	{"expired",
+		{{.size = 9, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_EXPECTED, .until = 5}},
+		0, some},
+	{"not yet expired",
+		{{.size = 9, .commit = "c1"},
+			{.size = 10, .commit = "c1", .triage = TRIAGE_EXPECTED, .until = 15}},
+		1, "expected"},
+};
+
+static void test_inherited(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++) {
+		struct change_record records[3];
+		struct record_rows members = {&records[1], 0};
+		const struct change_record *from;
+		const char *reason = inherited[i].reason;
+		struct decision decision;
+
+		for (size_t j = 0; j < 3; j++) {
+			records[j] = member(inherited[i].members[j].size,
+				inherited[i].members[j].commit, inherited[i].members[j].triage);
+			records[j].triage.inherited = inherited[i].members[j].inherited;
+			records[j].triage.until = inherited[i].members[j].until;
+			records[j].environment_event = inherited[i].members[j].event;
+			if (inherited[i].members[j].known)
+				records[j].triage.person = KNOWN_CHANGES_PERSON;
+			if (inherited[i].members[j].over)
+				records[j].state = CHANGE_RECOVERED;
+			members.count += j > 0 && inherited[i].members[j].triage != 0;
+		}
+		decision = gate_inherit(&records[0], &members, 10, &from);
+		if (decision.verdict != (inherited[i].from ? DROP : PASS) ||
+			from != (inherited[i].from ? &records[inherited[i].from] : NULL) ||
+			!decision.reason != !reason ||
+			(reason && strcmp(decision.reason, reason) != 0))
+			fail_msg("%s: %s", inherited[i].name,
+				decision.reason ? decision.reason : "no reason");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_names),
 		cmocka_unit_test(test_commits), cmocka_unit_test(test_times),
 		cmocka_unit_test(test_sizes), cmocka_unit_test(test_expiry),
-		cmocka_unit_test(test_entries), cmocka_unit_test(test_triage)};
+		cmocka_unit_test(test_entries), cmocka_unit_test(test_triage),
+		cmocka_unit_test(test_inherited)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

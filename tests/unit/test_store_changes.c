@@ -1061,7 +1061,7 @@ static int64_t tell(struct fixture *fixture, struct change_record record, const 
 		.joined = 2,
 		.until = 50,
 		.words = ""};
-	*member = (struct store_member){*id, opened->id, 0, false};
+	*member = (struct store_member){.change = *id, .incident = opened->id};
 	*delivery = (struct delivery){.key = key,
 		.receiver = "slack",
 		.destination = "#perf",

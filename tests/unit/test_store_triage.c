@@ -154,7 +154,7 @@ static void test_said(void **state)
 	expect_json(&list->records.items[0],
 		"\"triage\": {\"state\": \"open\", \"version\": 0, \"owner\": null, \"note\": null,"
 		" \"link\": null, \"person\": null, \"time\": null, \"until\": null,"
-		" \"size\": null, \"size_low\": null, \"size_high\": null}");
+		" \"size\": null, \"size_low\": null, \"size_high\": null, \"inherited\": null}");
 	store_call_free(&list->call);
 	call = say_as(id, TRIAGE_ACKNOWLEDGED, &ann, 0);
 	call->triage.owner = "ann";
@@ -182,7 +182,7 @@ static void test_said(void **state)
 		" \"note\": \"looking \\\"at\\\" it\", \"link\": \"https://bugs/1\","
 		" \"person\": \"ann\", \"time\": \"2023-11-14T22:30:00Z\","
 		" \"until\": \"2023-11-17T22:30:00Z\","
-		" \"size\": 140, \"size_low\": 1e-09, \"size_high\": 200}");
+		" \"size\": 140, \"size_low\": 1e-09, \"size_high\": 200, \"inherited\": null}");
 	expect_json(&list->records.items[0],
 		"{\"event\": \"triaged\", \"at\": \"2023-11-14T22:30:00Z\","
 		" \"time\": \"2023-11-14T22:13:20Z\", \"person\": \"ann\","
@@ -805,6 +805,99 @@ static struct store_reopen_due *due_at(struct fixture *fixture, int64_t now)
 	ask(fixture, &call->call);
 	assert_false(call->call.failed);
 	return call;
+}
+
+/* Settles a change that inherits from its incident, which it opens itself here. */
+static void let_inherit(struct fixture *fixture, int64_t id)
+{
+	struct store_queue *queue = store_queue_new(NULL, NULL);
+	struct incident opened = {.id = id, .opened = 1, .joined = 2, .until = 50, .words = ""};
+	struct triage inherited = {.state = TRIAGE_EXPECTED,
+		.note = "bigger cache",
+		.until = NOW + DAY,
+		.time = NOW,
+		.size = 10,
+		.size_low = 8,
+		.size_high = 12};
+	struct store_member member = {.change = id, .incident = id, .inherited = &inherited};
+	const char *const reason = "expected, inherited from i1";
+
+	queue->incidents = &opened;
+	queue->members = &member;
+	queue->told = &id;
+	queue->reasons = &reason;
+	queue->incident_count = queue->member_count = queue->told_count = 1;
+	done(fixture, &queue->call);
+}
+
+static int64_t inherited_of(struct fixture *fixture, int64_t id)
+{
+	return triage_of(fixture, id).inherited;
+}
+
+/* It is settled, but owed, until somebody says something of the change itself. */
+static void test_inherited(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_reopen_due *due;
+	int64_t id;
+
+	open_fixture(fixture);
+	id = record_example(fixture, NULL);
+	let_inherit(fixture, id);
+	reopen(fixture);
+	assert_int_equal(triage_of(fixture, id).state, TRIAGE_EXPECTED);
+	assert_int_equal(triage_of(fixture, id).until, NOW + DAY);
+	assert_int_equal(inherited_of(fixture, id), id);
+	assert_int_equal(count_pending(fixture), 0);
+	assert_int_equal(count_rows(fixture, "events WHERE kind = 8 AND person = 'hunter-c' AND"
+					     " subject = 'db.read p99' AND detail = 'expected,"
+					     " inherited from i1'"),
+		1);
+	assert_int_equal(
+		count_rows(fixture, "changes WHERE reason = 'expected, inherited from i1'"), 1);
+	say(fixture, id, TRIAGE_EXPECTED); /* the same, but said */
+	assert_int_equal(inherited_of(fixture, id), 0);
+	assert_int_equal(count_pending(fixture), 0);
+	say(fixture, id, TRIAGE_OPEN);
+	assert_int_equal(count_pending(fixture), 1);
+
+	id = record_example(fixture, NULL);
+	let_inherit(fixture, id);
+	due = due_at(fixture, NOW + DAY);
+	assert_int_equal(due->records.count, 1);
+	store_call_free(&due->call);
+	assert_int_equal(inherited_of(fixture, id), 0);
+	assert_int_equal(count_pending(fixture), 2);
+
+	id = record_example(fixture, NULL);
+	let_inherit(fixture, id);
+	grow(fixture, id, 20, 17, 23);
+	assert_int_equal(triage_of(fixture, id).state, TRIAGE_OPEN);
+	assert_int_equal(inherited_of(fixture, id), 0);
+	assert_int_equal(count_pending(fixture), 3);
+}
+
+/* What a person says of a change between its reading and its writing counts. */
+static void test_inherited_too_late(void **state)
+{
+	static const struct {
+		enum triage_state said;
+		size_t pending;
+	} rows[] = {{TRIAGE_ACKNOWLEDGED, 1}, {TRIAGE_IGNORED, 1}, {TRIAGE_FIXED, 2}};
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		int64_t id = record_example(fixture, NULL);
+
+		say(fixture, id, rows[i].said);
+		let_inherit(fixture, id);
+		assert_int_equal(triage_of(fixture, id).state, rows[i].said);
+		assert_int_equal(inherited_of(fixture, id), 0);
+		assert_int_equal(count_pending(fixture), rows[i].pending);
+	}
+	assert_int_equal(count_rows(fixture, "events WHERE person = 'hunter-c'"), 0);
 }
 
 static void test_expiry(void **state)
@@ -1532,6 +1625,8 @@ int main(void)
 		CASE(test_same_again),
 		CASE(test_selection),
 		CASE(test_many_at_once),
+		CASE(test_inherited),
+		CASE(test_inherited_too_late),
 		CASE(test_said_exactly),
 		CASE(test_open_among_many),
 		CASE(test_open_by_size),

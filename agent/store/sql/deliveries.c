@@ -95,6 +95,8 @@ static void write_member(struct tx *tx, const struct store_member *member)
 			change, event);
 		triage_amend(tx, v_one(tx, member->change));
 	}
+	if (member->inherited)
+		triage_inherit(tx, member->change, member->incident, member->inherited);
 }
 
 static void write_health(struct tx *tx, const struct health_rows *health)

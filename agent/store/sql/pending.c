@@ -274,6 +274,27 @@ static void load_early(struct tx *tx, struct event_told *event)
 	}
 }
 
+static void load_accepted(struct tx *tx, struct store_incidents *call)
+{
+	struct owners joinable = {0};
+	struct sql_query query;
+
+	for (size_t i = 0; i < call->incidents.count; i++)
+		if (call->incidents.items[i].incident.until >= call->now)
+			owners_add(&joinable, tx, call->incidents.items[i].incident.id, i);
+	for (size_t i = 0; i < call->joined_count; i++)
+		owners_add(&joinable, tx, call->joined[i], i);
+	if (joinable.count == 0)
+		return;
+	query = QUERY(tx,
+		"SELECT " RECORD_COLUMNS " FROM changes @indexed{changes_of_incident}" WITH_TRIAGE
+		" WHERE incident IN (SELECT incident FROM changes @indexed{changes_of_incident}"
+		" JOIN triage ON triage.change = changes.id WHERE incident IN @ids{?1} AND" ACCEPTED
+		") ORDER BY incident, changes.id",
+		v_owners(tx, &joinable));
+	read_records(&query, &call->members);
+}
+
 STORE_DEFINE(incidents)
 {
 	struct sql_query open = QUERY(tx,
@@ -298,6 +319,8 @@ STORE_DEFINE(incidents)
 		call->incidents.items[i].first = records[i];
 	if (firsts.count > 0)
 		load_incident_messages(tx, &firsts, &call->messages);
+	if (call->sampled)
+		load_accepted(tx, call);
 	for (size_t i = 0; i < call->event_count; i++)
 		load_early(tx, &call->events[i]);
 	if (!call->sampled)

@@ -59,6 +59,11 @@ void triage_open_outgrown(struct tx *tx, int64_t id, const struct triage *accept
  * After all that can change either. */
 void triage_settle(struct tx *tx, size_t *pending);
 
+/* Gives the change what it inherits from the incident. It is settled, as announced; one that was
+ * triaged since it was read is pending again. */
+void triage_inherit(
+	struct tx *tx, int64_t change, int64_t incident, const struct triage *inherited);
+
 /* What messages say of the changes, ids as above, is to be edited. */
 void triage_amend(struct tx *tx, struct value changes);
 

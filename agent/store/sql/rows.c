@@ -252,7 +252,7 @@ const void *read_bytes(struct sql_query *query, size_t *length)
 	return value.type == SQL_BYTES ? value.bytes : NULL;
 }
 
-enum { TRIAGE_COUNT = 12 }; /* of TRIAGE_COLUMNS */
+enum { TRIAGE_COUNT = 13 }; /* of TRIAGE_COLUMNS */
 
 const struct culprit *read_culprit(struct sql_query *query)
 {
@@ -285,6 +285,7 @@ static void read_triage(struct sql_query *query, struct triage *triage)
 	triage->size = read_number(query);
 	triage->size_low = read_number(query);
 	triage->size_high = read_number(query);
+	triage->inherited = read_count(query);
 	triage->renewals = read_count(query);
 }
 

@@ -112,6 +112,7 @@ static const struct stored_column triage[] = {
 	{"accepted_size", COLUMN_NUMBER},
 	{"accepted_low", COLUMN_NUMBER},
 	{"accepted_high", COLUMN_NUMBER},
+	{"inherited", COLUMN_COUNT},
 	{"owed", COLUMN_CHOICE, 0, 0, 1},
 	{"renewals", COLUMN_COUNT},
 	{"told_after", COLUMN_COUNT},

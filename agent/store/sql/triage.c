@@ -50,6 +50,35 @@ void triage_announce(struct tx *tx, struct value changes, unsigned what)
 		changes, v_int(what));
 }
 
+void triage_inherit(struct tx *tx, int64_t change, int64_t incident, const struct triage *inherited)
+{
+	size_t pending = 0;
+
+	if (CHANGED(tx,
+		    "INSERT INTO triage (change, triage, version, until, note, accepted_size,"
+		    " accepted_low, accepted_high, person, triaged, inherited, owed) VALUES"
+		    " (?1, ?2, 1, nullif(?3, 0), ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1) ON CONFLICT"
+		    " (change) DO NOTHING",
+		    v_int(change), v_int(inherited->state), v_int(inherited->until),
+		    v_text(inherited->note), v_number(inherited->size),
+		    v_number(inherited->size_low), v_number(inherited->size_high),
+		    v_text(itself.person), v_int(inherited->time), v_int(incident)) > 0) {
+		event_add(tx,
+			&(struct event){.time = inherited->time,
+				.actor = itself,
+				.kind = EVENT_TRIAGED,
+				.change = change,
+				.detail = arena_printf(tx->arena, "%s, inherited from i%" PRId64,
+					triage_state_names[inherited->state], incident)});
+		return;
+	}
+	RUN(tx,
+		"UPDATE changes SET news = @news{pending}, reason = NULL WHERE id = ?1 AND news ="
+		" @news{queued} AND state @standing",
+		v_int(change));
+	triage_settle(tx, &pending);
+}
+
 /* ?1 and ?4: ids from and to, ?2 test, ?3 commit, ?5 further criteria. */
 #define SELECTED                                                                                   \
 	" changes.id BETWEEN ?1 AND ?4 AND (?2 IS NULL OR @matches{?2,test}) AND (?3 IS NULL OR"   \
@@ -111,6 +140,7 @@ static struct triage result_of(const struct store_triage *call, const struct cha
 	out.person = call->actor.person;
 	out.time = call->now;
 	out.version = was->version + 1;
+	out.inherited = says->state ? 0 : was->inherited;
 	return out;
 }
 
@@ -145,8 +175,8 @@ struct verdict {
 	struct triage result;
 };
 
-/* A row for write_verdicts, as JSON: id, state, version, until, owner, note, link, three sizes, and
- * the text of the audit log. */
+/* A row for write_verdicts, as JSON: id, state, version, until, owner, note, link, three sizes, the
+ * text of the audit log, and the incident that it was inherited from. */
 static void put_row(struct buf *out, const struct verdict *verdict)
 {
 	const struct triage *is = &verdict->result;
@@ -167,7 +197,7 @@ static void put_row(struct buf *out, const struct verdict *verdict)
 	put_detail(&detail, &verdict->record->triage, is);
 	buf_char(out, ',');
 	buf_json_text(out, detail.data);
-	buf_char(out, ']');
+	buf_printf(out, ",%" PRId64 "]", is->inherited);
 	buf_free(&detail);
 }
 
@@ -192,17 +222,18 @@ static void write_verdicts(struct tx *tx, const struct store_triage *call,
 	rows = v_text(buf_keep(&text, tx->arena));
 	RUN(tx,
 		"INSERT INTO triage (change, triage, version, until, owner, note, link,"
-		" accepted_size, accepted_low, accepted_high, person, triaged) SELECT"
+		" accepted_size, accepted_low, accepted_high, person, triaged, inherited) SELECT"
 		" CAST(said.value ->> 0 AS BIGINT), CAST(said.value ->> 1 AS BIGINT),"
 		" CAST(said.value ->> 2 AS BIGINT), nullif(CAST(said.value ->> 3 AS BIGINT), 0),"
 		" said.value ->> 4, said.value ->> 5, said.value ->> 6, CAST(said.value ->> 7 AS"
 		" DOUBLE PRECISION), CAST(said.value ->> 8 AS DOUBLE PRECISION), CAST(said.value"
-		" ->> 9 AS DOUBLE PRECISION), ?2, ?3 FROM @pairs{?1,said} WHERE true ON CONFLICT"
+		" ->> 9 AS DOUBLE PRECISION), ?2, ?3, CAST(said.value ->> 11 AS BIGINT) FROM"
+		" @pairs{?1,said} WHERE true ON CONFLICT"
 		" (change) DO UPDATE SET triage = excluded.triage, version = excluded.version,"
 		" owner = excluded.owner, note = excluded.note, link = excluded.link, person ="
 		" excluded.person, triaged = excluded.triaged, until = excluded.until,"
 		" accepted_size = excluded.accepted_size, accepted_low = excluded.accepted_low,"
-		" accepted_high = excluded.accepted_high",
+		" accepted_high = excluded.accepted_high, inherited = excluded.inherited",
 		rows, v_text(call->actor.person), v_int(call->now));
 	triage_announce(tx, v_owners(tx, &changes), SAID_TRIAGED);
 	/* The recovery of a change that was not the program's is not announced. */
@@ -234,6 +265,7 @@ static void say_of_all(struct tx *tx, struct store_triage *call)
 		struct triage result = result_of(call, record);
 
 		if ((result.state == was->state && result.until == was->until &&
+			    result.inherited == was->inherited &&
 			    order_same(result.owner, was->owner) &&
 			    order_same(result.note, was->note) &&
 			    order_same(result.link, was->link)) ||
@@ -292,7 +324,7 @@ static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reaso
 {
 	RUN(tx,
 		"UPDATE triage SET triage = @triage{open}, version = version + 1, person = ?2,"
-		" triaged = ?3, until = NULL, note = NULL WHERE change = ?1",
+		" triaged = ?3, until = NULL, note = NULL, inherited = 0 WHERE change = ?1",
 		v_int(id), v_text(itself.person), v_int(now));
 	triage_announce(tx, v_one(tx, id), SAID_TRIAGED);
 	event_add(tx, &(struct event){.time = now,

@@ -40,7 +40,7 @@
 /* The triage of a change, in the order of read_triage. */
 #define TRIAGE_COLUMNS                                                                             \
 	"triage, version, owner, note, link, person, triaged, until, accepted_size, accepted_low," \
-	" accepted_high, renewals"
+	" accepted_high, inherited, renewals"
 
 /* The change that a standing one ends: it brought the level back, CHANGE_TOLERANCE points around
  * its recovery, and not as far again to the other side (agent/decide/recover.c). */
