@@ -30,7 +30,6 @@
 #include "agent/fleet/fleet.h"
 #include "agent/io/parallel.h"
 #include "agent/monitor/cluster_round.h"
-#include "agent/monitor/news.h"
 #include "agent/monitor/scheduled_job.h"
 #include "agent/monitor/series_cache.h"
 
@@ -85,7 +84,8 @@ struct slot {
 
 /* Owns what it points to, and nothing of it while the engine or the store has it. */
 struct cluster_run {
-	struct cluster *cluster; /* whose cache is the run's until its end */
+	struct recording recording; /* its first member */
+	struct cluster *cluster;    /* whose cache is the run's until its end */
 	struct agent *agent;
 	struct config_ref *config_ref; /* that it began under */
 	const struct group *group;     /* of that configuration */
@@ -94,15 +94,12 @@ struct cluster_run {
 	size_t test_count;
 	struct slot *slots;
 	size_t submitted, waiting, failed;
-	struct error error;        /* of the first test that failed */
-	bool unrecorded;           /* the state could not be used */
-	struct store_known *known; /* the store's records of the group */
-	struct store_record *news; /* the records to write */
-	struct shapes *shapes;     /* all series */
+	struct error error;    /* of the first test that failed */
+	bool unrecorded;       /* the state could not be used */
+	struct shapes *shapes; /* all series */
 	struct shape_report report;
 	struct cluster_shapes *shown; /* to people */
 	struct team team;
-	struct news_clock clock;
 	double seconds; /* seconds spent clustering */
 };
 
@@ -250,7 +247,7 @@ static bool note_seen(struct cluster_cache *cache, int64_t id, const struct shap
 }
 
 /*
- * Fills run->news with records of new clusters and updates of known ones that show more clearly
+ * Fills the request with records of new clusters and updates of known ones that show more clearly
  * than before. A change that is too old (see news_oldest) is recorded as NOTIFY_SILENT. Updates the
  * cache. changes[i] is the id of the record that shapes[i] of the report is, or, if it is a new
  * one, -1 - its index in the request. Runs on a worker.
@@ -260,11 +257,12 @@ static void match_shapes(struct cluster_run *run, int64_t *changes)
 	const struct shape_report *report = &run->report;
 	const char *group = run->group->name;
 	struct cluster_cache *cache = &run->cluster->cache;
-	const struct change_record *known = run->known->records.items;
-	size_t known_count = run->known->records.count;
+	const struct change_record *known = run->recording.known->records.items;
+	size_t known_count = run->recording.known->records.count;
 	bool newer = cache->reach > 0 && report->reach > cache->reach;
-	int64_t oldest = news_oldest(&run->clock, report->times, report->points, newer);
-	struct store_record *request = run->news;
+	const struct news_clock *clock = &run->recording.clock;
+	int64_t oldest = news_oldest(clock, report->times, report->points, newer);
+	struct store_record *request = run->recording.news;
 	struct arena *arena = request->call.arena;
 	struct known_shape *list = arena_array(arena, known_count, sizeof *list);
 	size_t *known_of = arena_array(arena, report->count, sizeof *known_of);
@@ -298,7 +296,7 @@ static void match_shapes(struct cluster_run *run, int64_t *changes)
 					.state = CHANGE_CONFIRMED,
 					.news = old ? NOTIFY_SILENT : NOTIFY_PENDING,
 					.reason = old ? confirm_reasons[CONFIRM_AGE] : NULL,
-					.first_seen = run->clock.now};
+					.first_seen = clock->now};
 		} else if (!seen[at] && note_seen(cache, known[at].item.id, shape)) {
 			struct announcement *item = arena_alloc(arena, sizeof *item);
 
@@ -306,7 +304,7 @@ static void match_shapes(struct cluster_run *run, int64_t *changes)
 			request->updates[request->update_count++] = (struct change_record_update){
 				.id = known[at].item.id,
 				.time = shape->time,
-				.now = run->clock.now,
+				.now = clock->now,
 				.state = shape->time != known[at].item.time ? CHANGE_MOVED
 									    : known[at].state,
 				.item = item};
@@ -325,10 +323,7 @@ static void free_run(struct cluster_run *run)
 		shapes_free(run->slots[i].piece);
 	shapes_free(run->shapes);
 	cluster_shapes_free(run->shown);
-	if (run->known)
-		store_call_free(&run->known->call);
-	if (run->news)
-		store_call_free(&run->news->call);
+	recording_free(&run->recording);
 	config_ref_release(run->config_ref);
 	arena_free(run->arena);
 }
@@ -387,8 +382,10 @@ static void end(struct cluster_run *run, const char *problem)
 }
 
 /* Ends the run if its results are not wanted any more; true if it has ended. */
-static bool end_unwanted(struct cluster_run *run)
+static bool end_unwanted(void *context)
 {
+	struct cluster_run *run = context;
+
 	if (!run->agent->stopping && !scheduled_job_dropped(&run->cluster->job))
 		return false;
 	end(run, run->agent->stopping ? "the agent is stopping" : "the cluster was changed");
@@ -402,33 +399,26 @@ static void fail(struct cluster_run *run, const char *problem, const char *reaso
 }
 
 /* All that was found is recorded. */
-static void finish(struct cluster_run *run, struct store_record *request)
+static void recorded(struct recording *recording, const struct store_call *failed)
 {
+	struct cluster_run *run = (struct cluster_run *)recording;
+	const struct store_record *request = recording->news;
 	struct metrics *metrics = run->agent->metrics;
 
+	if (failed) {
+		run->unrecorded = true;
+		fail(run, failed->error->text, "state");
+		return;
+	}
+	cluster_shapes_recorded(run->shown, request);
+	dispatcher_note(run->cluster->job.context->dispatcher, request);
 	metrics_add(metrics, METRIC_DETECTION_SECONDS, run->seconds, NULL);
 	metrics_add(metrics, METRIC_CHANGES_FOUND, (double)request->records.count, NULL);
 	log_event(request->records.count > 0 ? LEVEL_INFO : LEVEL_DEBUG, "clusters",
 		LOG_TEXT("group", run->group->name), LOG_INT("series", run->report.series),
 		LOG_INT("left_out", run->report.left_out), LOG_INT("failed_tests", run->failed),
 		LOG_INT("moved", run->report.count), LOG_INT("new", request->records.count));
-	store_call_free(&request->call);
 	end(run, NULL);
-}
-
-static void recorded(struct store_record *request)
-{
-	struct cluster_run *run = request->call.context;
-
-	run->unrecorded = request->call.failed;
-	if (request->call.failed) {
-		fail(run, request->call.error->text, "state");
-		store_call_free(&request->call);
-		return;
-	}
-	cluster_shapes_recorded(run->shown, request);
-	dispatcher_note(run->cluster->job.context->dispatcher, request);
-	finish(run, request);
 }
 
 /* Clusters the series. Runs on a worker. */
@@ -451,42 +441,6 @@ static void find(void *context)
 	run->seconds = 1e-9 * (double)(clock_monotonic_ns() - start);
 }
 
-static void found(void *context)
-{
-	struct cluster_run *run = context;
-	struct store_record *request = run->news;
-
-	if (end_unwanted(run))
-		return;
-	run->news = NULL;
-	if (request->records.count + request->update_count > 0) {
-		fleet_fence(run->agent, &request->call, FLEET_LEADER);
-		store_client_call(run->agent, &request->call);
-		return;
-	}
-	finish(run, request);
-}
-
-static void known_read(struct store_known *known)
-{
-	struct cluster_run *run = known->call.context;
-	struct agent *agent = run->agent;
-
-	run->known = known;
-	run->unrecorded = known->call.failed;
-	if (known->call.failed) {
-		fail(run, known->call.error->text, "state");
-		return;
-	}
-	if (end_unwanted(run))
-		return;
-	run->clock = scheduled_job_clock(agent, run->cluster->begun == NEVER_BEGUN);
-	run->news = store_record_new(recorded, run);
-	run->news->test = run->group->name;
-	run->team.threads = (size_t)agent->config->agent.jobs;
-	engine_compute(agent->engine, find, found, run);
-}
-
 /* Runs on a worker. */
 static bool collect(struct task *task, struct scratch *scratch, struct error *error)
 {
@@ -504,7 +458,6 @@ static void fetched(struct task *task)
 {
 	struct slot *slot = task->context;
 	struct cluster_run *run = slot->run;
-	struct store_known *known;
 
 	if (task->failed && run->failed++ == 0)
 		run->error = task->error;
@@ -523,9 +476,8 @@ static void fetched(struct task *task)
 		fail(run, run->error.text, "data");
 		return;
 	}
-	known = store_known_new(known_read, run);
-	known->test = run->group->name;
-	store_client_call(run->agent, &known->call);
+	run->team.threads = (size_t)run->agent->config->agent.jobs;
+	recording_begin(&run->recording, run->cluster->begun == NEVER_BEGUN, false);
 }
 
 static void submit_next(struct cluster_run *run)
@@ -548,13 +500,18 @@ static void submit_next(struct cluster_run *run)
 		engine_submit(agent->engine, task);
 }
 
-static void begin(struct scheduled_job *job)
+static void begin_run(struct scheduled_job *job)
 {
 	struct agent *agent = job->context->agent;
 	struct arena *arena = arena_new();
 	struct cluster_run *run = arena_alloc(arena, sizeof *run);
 
-	*run = (struct cluster_run){.cluster = (struct cluster *)job,
+	*run = (struct cluster_run){.recording = {.job = job,
+					    .name = ((struct cluster *)job)->group->name,
+					    .unwanted = end_unwanted,
+					    .match = find,
+					    .done = recorded},
+		.cluster = (struct cluster *)job,
 		.agent = agent,
 		.config_ref = config_ref_hold(agent->config_ref),
 		.group = ((struct cluster *)job)->group,
@@ -605,7 +562,7 @@ static void free_cluster(struct scheduled_job *job)
 }
 
 static const struct job_kind cluster_job = {.first_after = FIRST_AFTER,
-	.begin = begin,
+	.begin = begin_run,
 	.adopt = adopt,
 	.clear = clear,
 	.free = free_cluster};

@@ -38,9 +38,9 @@ struct subject {
 	struct findings *findings;
 	const struct detection *detection;
 	struct candidates *candidates;
-	struct realignment *realignment;    /* one of its own where there is none */
-	const char *test, *branch, *series; /* in the request's arena */
-	const char *environment;            /* the test's option, or NULL */
+	struct realignment *realignment; /* one of its own where there is none */
+	const char *test, *series;       /* in the request's arena */
+	const char *environment;         /* the test's option, or NULL */
 	const struct news_clock *clock;
 	int64_t now, oldest, clock_now; /* clock_now: by the series' own clock */
 	struct prepared existing;
@@ -169,7 +169,7 @@ static struct candidate *add_candidate(
 		subject->findings->series, change);
 	findings_basis(request->call.arena, subject->findings, change, &record->item);
 	record->series = subject->series;
-	record->branch = subject->branch;
+	record->branch = "";
 	record->sign = change_sign(change);
 	record->state = CHANGE_CONFIRMED;
 	record->first_seen = subject->now;
@@ -769,37 +769,37 @@ static void find_in_series(struct subject *subject, const struct change_record *
 	arena_free(scratch);
 }
 
-static int compare_to(const struct change_record *known, const char *series, const char *branch)
+/* Records of branches come after those without. */
+static int compare_to(const struct change_record *known, const char *series)
 {
 	int order = strcmp(known->series, series);
 
-	return order ? order : strcmp(known->branch, branch);
+	return order ? order : *known->branch != '\0';
 }
 
-/* The known records of the series and branch, which are adjacent. */
+/* The known records of the series, which are adjacent. */
 static size_t known_of_series(const struct change_record *known, size_t count, const char *series,
-	const char *branch, const struct change_record **first)
+	const struct change_record **first)
 {
 	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (compare_to(&known[middle], series, branch) < 0)
+		if (compare_to(&known[middle], series) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	while (high < count && compare_to(&known[high], series, branch) == 0)
+	while (high < count && compare_to(&known[high], series) == 0)
 		high++;
 	*first = low < high ? known + low : NULL;
 	return high - low;
 }
 
 struct news_tally news_find(const struct analysis *analysis,
-	struct realignment *const *realignments, const char *branch,
-	const struct change_record *known, size_t known_count, const struct news_clock *clock,
-	struct store_record *request)
+	struct realignment *const *realignments, const struct change_record *known,
+	size_t known_count, const struct news_clock *clock, struct store_record *request)
 {
 	struct arena *arena = request->call.arena;
 	struct news_tally tally = {0};
@@ -809,7 +809,6 @@ struct news_tally news_find(const struct analysis *analysis,
 		.candidates = &candidates,
 		.test = arena_strdup(arena, analysis->test->name),
 		.environment = analysis->test->environment,
-		.branch = arena_strdup(arena, branch),
 		.clock = clock,
 		.now = clock->now,
 		.tally = &tally};
@@ -837,7 +836,7 @@ struct news_tally news_find(const struct analysis *analysis,
 		subject.realignment->hold_ends = WHEN_NEVER;
 		subject.realignment->waiting = subject.realignment->triaged = false;
 		subject.series = arena_strdup(arena, subject.findings->series->identity);
-		count = known_of_series(known, known_count, subject.series, branch, &first);
+		count = known_of_series(known, known_count, subject.series, &first);
 		if (subject.findings->count + count > 0)
 			find_in_series(&subject, first, count);
 	}

@@ -97,8 +97,7 @@ void news_match(struct arena *arena, struct findings *findings,
  * it looks at every point.
  */
 struct news_tally news_find(const struct analysis *analysis,
-	struct realignment *const *realignments, const char *branch,
-	const struct change_record *known, size_t known_count, const struct news_clock *clock,
-	struct store_record *request);
+	struct realignment *const *realignments, const struct change_record *known,
+	size_t known_count, const struct news_clock *clock, struct store_record *request);
 
 #endif

@@ -173,8 +173,7 @@ static bool look(struct course *course, bool first, struct error *error)
 	whole.findings[0] = analysis.findings[0];
 	all_realignments[0] = realignments[0];
 	request = store_record_new(NULL, NULL);
-	news_find(
-		&whole, all_realignments, "", course->known, course->known_count, &clock, request);
+	news_find(&whole, all_realignments, course->known, course->known_count, &clock, request);
 	for (size_t i = 0; i < request->update_count; i++)
 		follow(course, &request->updates[i]);
 	for (size_t i = 0; i < request->records.count; i++)

@@ -10,6 +10,7 @@
 
 #include "agent/base/dict.h"
 #include "agent/monitor/health.h"
+#include "agent/monitor/news.h"
 #include "agent/monitor/schedule.h"
 #include "agent/monitor/scheduler.h"
 
@@ -86,8 +87,25 @@ static inline bool scheduled_job_dropped(const struct scheduled_job *job)
  * is passed to waiting requests. */
 void scheduled_job_ended(struct scheduled_job *job, const struct run_report *report);
 
-/* The clock of a run's news; `first`: the job's first run. */
-struct news_clock scheduled_job_clock(const struct agent *agent, bool first);
+/* The second half of a run: what is known is read, matched with what was found, and the difference
+ * is written. */
+struct recording {
+	struct scheduled_job *job;
+	const char *name; /* of the test or group */
+	/* Ends the run if its results are not wanted any more; true if it has ended. */
+	bool (*unwanted)(void *recording);
+	/* Fills `news` from what was found and is `known`. Runs on a worker. */
+	void (*match)(void *recording);
+	/* `news` is written, if there was anything to write; or the call failed. */
+	void (*done)(struct recording *recording, const struct store_call *failed);
+	struct news_clock clock;
+	struct store_known *known; /* the store's records; NULL: not read, or the store has it */
+	struct store_record *news; /* the records to write */
+};
+
+/* `first`: the job's first run; `quiet`: nothing can be new, so nothing is read. */
+void recording_begin(struct recording *recording, bool first, bool quiet);
+void recording_free(struct recording *recording);
 
 /* Series of each test whose smallest detectable change is measured. */
 enum { RUN_MEASURED = 5 };

@@ -1,8 +1,9 @@
 /*
- * Each step hands the task on: store (once for each test), engine, store, engine, store; steps
- * that would find nothing are skipped. In between the run owns it, so that nothing leaks when the
- * program ends there; while the engine or the store has it, they free it. Before
- * each step with consequences the run checks whether its results are still wanted. Recorded
+ * A run hands its task to the engine, which fetches and detects on a worker. If that shows nothing
+ * new, at most checkpoints are written; else recording.c reads what is known, matches on a worker,
+ * and writes. The first run of a test reads its checkpoints before. In between the run owns the
+ * task, so that nothing leaks when the program ends there; while the engine has it, that frees it.
+ * Before each step with consequences the run checks whether its results are still wanted. Recorded
  * changes are always passed to the dispatcher, since nobody else would announce them before the
  * next start.
  *
@@ -38,17 +39,15 @@ enum {
 
 /* Owns what it points to, and nothing of it while the engine or the store has it. */
 struct test_run {
+	struct recording recording; /* its first member */
 	const struct run_context *runs;
 	struct agent *agent;
 	struct monitored_test *monitored; /* whose cache is the run's until its end */
 	struct config_ref *config_ref;    /* that it began under */
 	const struct test *test;          /* of that configuration */
 	struct task *task;
-	struct store_known *known; /* the store's records of the test */
-	struct store_record *news; /* the records to write */
 	struct analysis analysis;
 	struct realignment **realignments; /* one for each series; owned by the series cache */
-	struct news_clock clock;
 	struct outcome outcome;
 	struct vanish_rule vanish;
 	struct vanish_news *vanished; /* of series; to be passed to health */
@@ -60,7 +59,7 @@ struct test_run {
 	size_t measured;
 	int64_t max_age;
 	double detection; /* seconds */
-	uint64_t triages; /* agent_triages when it asked the store */
+	uint64_t triages; /* agent_triages before it asked the store */
 	struct news_tally tally;
 };
 
@@ -68,10 +67,7 @@ static void free_run(struct test_run *run)
 {
 	if (!run)
 		return;
-	if (run->known)
-		store_call_free(&run->known->call);
-	if (run->news)
-		store_call_free(&run->news->call);
+	recording_free(&run->recording);
 	environment_view_free(run->view);
 	task_free(run->task);
 	config_ref_release(run->config_ref);
@@ -238,8 +234,9 @@ static void finish_run(struct test_run *run, struct run_report *report)
 }
 
 /* Ends the run if its results are not wanted any more; true if it has ended. */
-static bool end_unwanted(struct test_run *run)
+static bool end_unwanted(void *context)
 {
+	struct test_run *run = context;
 	struct run_report report = {.failed = true, .problem = "the agent is stopping"};
 
 	if (!run->agent->stopping && !scheduled_job_dropped(&run->monitored->job))
@@ -327,9 +324,9 @@ static void log_notices(struct test_run *run)
 	run->agent->incomplete |= run->task->query.incomplete;
 }
 
-/* `request`: what was recorded; or NULL. */
-static void note_news(struct test_run *run, const struct store_record *request)
+static void note_news(struct test_run *run)
 {
+	const struct store_record *request = run->recording.news;
 	const struct news_tally *tally = &run->tally;
 	struct agent *agent = run->agent;
 
@@ -341,7 +338,7 @@ static void note_news(struct test_run *run, const struct store_record *request)
 	metrics_add(agent->metrics, METRIC_CHANGES_FOUND, (double)tally->found, NULL);
 	metrics_add(agent->metrics, METRIC_CHANGES_WITHDRAWN, (double)tally->withdrawn, NULL);
 	metrics_add(agent->metrics, METRIC_CHANGES_RECOVERED, (double)tally->recovered, NULL);
-	if (!request || request->records.count + request->update_count == 0)
+	if (request->records.count + request->update_count == 0)
 		return;
 	log_event(request->records.count + tally->withdrawn + tally->returned + tally->recovered > 0
 			  ? LEVEL_INFO
@@ -410,10 +407,10 @@ static void note_data(struct test_run *run)
 		monitored->newest = outcome->newest;
 }
 
-/* Notes a successful run, whose findings are in the store. Without a request there is nothing
- * new. */
-static void note_success(struct test_run *run, struct store_record *request)
+/* Notes a successful run, whose findings are in the store. */
+static void note_success(struct test_run *run)
 {
+	const struct store_record *request = run->recording.news;
 	struct agent *agent = run->agent;
 	struct monitored_test *monitored = run->monitored;
 	const struct dataset *data = &run->task->query.data;
@@ -426,8 +423,8 @@ static void note_success(struct test_run *run, struct store_record *request)
 		.moved = run->tally.moved,
 		.withdrawn = run->tally.withdrawn,
 		.returned = run->tally.returned,
-		.written = request && request->records.count + request->update_count > 0,
-		.recorded = run->clock.now};
+		.written = request->records.count + request->update_count > 0,
+		.recorded = run->recording.clock.now};
 
 	for (size_t i = 0; i < data->count; i++)
 		report.points += data->series[i].axis->n;
@@ -441,107 +438,45 @@ static void note_success(struct test_run *run, struct store_record *request)
 	}
 	series_cache_recorded(monitored->cache, run->tally.beyond == 0);
 	monitored->triages = run->triages;
-	note_news(run, request);
+	note_news(run);
 	metrics_add(
 		agent->metrics, METRIC_POINTS_READ, (double)report.points, run->test->source->name);
 	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, run->detection, NULL);
 	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL);
 	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, run->view);
 	run->view = NULL;
-	if (request) {
-		dispatcher_note(run->runs->dispatcher, request);
-		store_call_free(&request->call);
-	}
+	dispatcher_note(run->runs->dispatcher, request);
 	finish_run(run, &report);
 }
 
-static void recorded(struct store_record *request)
+static void recorded(struct recording *recording, const struct store_call *failed)
 {
-	struct test_run *run = request->call.context;
+	struct test_run *run = (struct test_run *)recording;
 
-	if (!request->call.failed) {
-		note_success(run, request);
-		return;
-	}
-	fail_for_state(run, &request->call);
-	store_call_free(&request->call);
+	if (failed)
+		fail_for_state(run, failed);
+	else
+		note_success(run);
 }
 
-/* Runs on a worker, since a long series takes a while. */
-static bool find_news(struct task *task, struct scratch *scratch, struct error *error)
+/* On a worker, since a long series takes a while; without `known` there is nothing new. If anything
+ * is written, all checkpoints that have moved are written with it. */
+static void match(void *context)
 {
-	struct test_run *run = task->context;
+	struct test_run *run = context;
+	const struct store_known *known = run->recording.known;
+	struct store_record *request = run->recording.news;
 
-	(void)scratch, (void)error;
-	run->tally = news_find(&run->analysis, run->realignments, "", run->known->records.items,
-		run->known->records.count, &run->clock, run->news);
-	return true;
-}
-
-/* If anything is written, all checkpoints that have moved are written with it. */
-static void record(struct test_run *run, struct store_record *request)
-{
-	bool news = request->records.count + request->update_count > 0;
-
-	request->test = run->test->name;
-	if (series_cache_checkpoints(run->monitored->cache, request, news) > 0 || news) {
-		fleet_fence_test(run->agent, &request->call, run->test->name);
-		store_client_call(run->agent, &request->call);
-		return;
-	}
-	store_call_free(&request->call);
-	note_success(run, NULL);
-}
-
-static void news_found(struct task *task)
-{
-	struct test_run *run = task->context;
-	struct store_record *request = run->news;
-
-	run->task = task;
-	if (scheduled_job_dropped(&run->monitored->job)) {
-		(void)end_unwanted(run);
-		return;
-	}
-	run->news = NULL;
-	record(run, request);
-}
-
-struct news_clock scheduled_job_clock(const struct agent *agent, bool first)
-{
-	int64_t now = agent_now(agent), max_age = agent->config->agent.max_age;
-
-	return (struct news_clock){.now = now,
-		/* What a simulation finds first was found before, by an agent that was running. */
-		.oldest = agent->simulation && first ? WHEN_NEVER
-			  : max_age == WHEN_NEVER    ? WHEN_ALWAYS
-						     : now - max_age,
-		.ahead = agent->clock_ahead};
-}
-
-static void known_read(struct store_known *known)
-{
-	struct test_run *run = known->call.context;
-	struct agent *agent = run->agent;
-	struct task *task = run->task;
-
-	run->known = known;
-	if (known->call.failed) {
-		fail_for_state(run, &known->call);
-		return;
-	}
-	run->clock = scheduled_job_clock(agent, run->monitored->last_run == 0);
-	run->news = store_record_new(recorded, run);
-	task->work = find_news;
-	task->done = news_found;
-	run->task = NULL;
-	engine_work(agent->engine, task);
+	if (known)
+		run->tally = news_find(&run->analysis, run->realignments, known->records.items,
+			known->records.count, &run->recording.clock, request);
+	series_cache_checkpoints(
+		run->monitored->cache, request, request->records.count + request->update_count > 0);
 }
 
 static void fetched(struct task *task)
 {
 	struct test_run *run = task->context;
-	struct store_known *known;
 
 	run->task = task;
 	if (end_unwanted(run))
@@ -555,15 +490,11 @@ static void fetched(struct task *task)
 		fail_run(run, &task->error);
 		return;
 	}
+	/* Noted before the read: triage that comes in between makes the next run look again. */
 	run->triages = agent_triages(run->agent, task->test->name);
-	if (run->triages == run->monitored->triages &&
-		series_cache_settled(run->monitored->cache, agent_now(run->agent))) {
-		record(run, store_record_new(recorded, run));
-		return;
-	}
-	known = store_known_new(known_read, run);
-	known->test = task->test->name;
-	store_client_call(run->agent, &known->call);
+	recording_begin(&run->recording, run->monitored->last_run == 0,
+		run->triages == run->monitored->triages &&
+			series_cache_settled(run->monitored->cache, agent_now(run->agent)));
 }
 
 /* Submitted through the simulation if there is one, independently of the schedule. */
@@ -653,7 +584,7 @@ static void skip_run(struct monitored_test *monitored)
 						     .recorded = monitored->last_run});
 }
 
-static void begin(struct scheduled_job *job)
+static void begin_run(struct scheduled_job *job)
 {
 	struct monitored_test *monitored = (struct monitored_test *)job;
 	const struct run_context *runs = job->context;
@@ -669,7 +600,12 @@ static void begin(struct scheduled_job *job)
 	monitored->read_to = 0;
 	task = task_new(monitored->test, agent_now(agent));
 	run = memory_new(1, sizeof *run);
-	*run = (struct test_run){.runs = runs,
+	*run = (struct test_run){.recording = {.job = job,
+					 .name = monitored->test->name,
+					 .unwanted = end_unwanted,
+					 .match = match,
+					 .done = recorded},
+		.runs = runs,
 		.agent = agent,
 		.monitored = monitored,
 		.config_ref = config_ref_hold(agent->config_ref),
@@ -718,7 +654,7 @@ static void free_test(struct scheduled_job *job)
 }
 
 static const struct job_kind test_job = {
-	.of_test = true, .begin = begin, .adopt = adopt, .clear = clear, .free = free_test};
+	.of_test = true, .begin = begin_run, .adopt = adopt, .clear = clear, .free = free_test};
 
 struct scheduled_job *test_job_new(const struct run_context *context, const struct test *test)
 {

@@ -133,7 +133,7 @@ static void kept_pass(struct kept *kept, struct series_cache *memory, const stru
 	assert_true(series_cache_detect(
 		memory, arena, test, &data, NULL, scratch, &analysis, &realignments, &error));
 	if (!series_cache_settled(memory, now))
-		kept->tally = news_find(&analysis, realignments, "", kept->records, kept->count,
+		kept->tally = news_find(&analysis, realignments, kept->records, kept->count,
 			&(struct news_clock){.now = now, .oldest = WHEN_ALWAYS}, request);
 	bool news = request->records.count + request->update_count > 0;
 	kept->passes++;

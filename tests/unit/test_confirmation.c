@@ -98,7 +98,7 @@ static struct news_tally pass(struct fixture *f, size_t after, int64_t oldest)
 	if (f->request)
 		store_call_free(&f->request->call);
 	f->request = store_record_new(NULL, NULL);
-	tally = news_find(&analysis, f->realignments, "", f->kept.records, f->kept.count,
+	tally = news_find(&analysis, f->realignments, f->kept.records, f->kept.count,
 		&(struct news_clock){.now = NOW, .oldest = oldest}, f->request);
 	if (f->data.count == 1)
 		kept_store(&f->kept, f->request);
@@ -174,7 +174,7 @@ static void test_nothing_new_counts_for_nothing(void **state)
 
 	pass(f, 3, WHEN_ALWAYS);
 	f->realignment.grown = false;
-	assert_int_equal(news_find(&analysis, f->realignments, "", f->kept.records, f->kept.count,
+	assert_int_equal(news_find(&analysis, f->realignments, f->kept.records, f->kept.count,
 				 &(struct news_clock){.now = NOW, .oldest = WHEN_ALWAYS}, request)
 				 .candidates,
 		1);
@@ -197,7 +197,7 @@ static void test_a_restart_changes_no_reason(void **state)
 	assert_string_equal(confirm_word(f->kept.records[0].reason), "fdr");
 	f->realignment.grown = false;
 	f->realignment.restarted = true;
-	news_find(&analysis, f->realignments, "", f->kept.records, f->kept.count,
+	news_find(&analysis, f->realignments, f->kept.records, f->kept.count,
 		&(struct news_clock){.now = NOW, .oldest = WHEN_ALWAYS}, request);
 	assert_int_equal(request->records.count + request->update_count, 0);
 	store_call_free(&request->call);

@@ -94,7 +94,7 @@ static struct news_tally find(
 {
 	store_call_free(&f->request->call);
 	f->request = store_record_new(NULL, NULL);
-	return news_find(&f->analysis, NULL, "", known, count,
+	return news_find(&f->analysis, NULL, known, count,
 		&(struct news_clock){.now = NOW, .oldest = oldest}, f->request);
 }
 
@@ -232,8 +232,8 @@ static enum notify_state news_by(struct fixture *f, const struct news_clock *clo
 
 	store_call_free(&f->request->call);
 	f->request = store_record_new(NULL, NULL);
-	news_find(&f->analysis, (struct realignment *[]){&realignments[0], &realignments[1]}, "",
-		NULL, 0, clock, f->request);
+	news_find(&f->analysis, (struct realignment *[]){&realignments[0], &realignments[1]}, NULL,
+		0, clock, f->request);
 	assert_int_equal(f->request->records.count, 1);
 	return f->request->records.items[0].news;
 }
@@ -297,7 +297,7 @@ static void test_a_fit_uncovers(void **state)
 
 		store_call_free(&f->request->call);
 		f->request = store_record_new(NULL, NULL);
-		news_find(&f->analysis, (struct realignment *[]){&past, &none}, "", &known, i == 2,
+		news_find(&f->analysis, (struct realignment *[]){&past, &none}, &known, i == 2,
 			&(struct news_clock){.now = NOW, .oldest = ALWAYS}, f->request);
 		assert_int_equal(f->request->records.count, 1);
 		assert_int_equal(
@@ -326,7 +326,7 @@ static void test_a_fit_moves(void **state)
 	known.item.change.count_after = 8;
 	for (size_t i = 0; i < N; i++)
 		f->series[0].values[i] = (i < 60 ? 10 : 12) + 0.01 * (double)(i % 3);
-	tally = news_find(&f->analysis, (struct realignment *[]){&past, &none}, "", &known, 1,
+	tally = news_find(&f->analysis, (struct realignment *[]){&past, &none}, &known, 1,
 		&(struct news_clock){.now = NOW, .oldest = ALWAYS}, f->request);
 	assert_int_equal(tally.withdrawn, 0);
 	assert_int_equal(f->request->records.count, 0);
