@@ -1,5 +1,6 @@
 /*
- * One call asks for what has come in a moment, and one at a time is under way.
+ * One call asks for what has come in a moment and for what is asked of this agent; one at a time
+ * is under way.
  *
  * What this agent is asked to run stays in the state until the run is in hand: then another call
  * says so, by the time at which it was asked for. If an answer is lost, nothing is, and what has
@@ -10,6 +11,8 @@
 #include <stdlib.h>
 
 #include "agent/base/dict.h"
+#include "agent/base/when.h"
+#include "agent/runtime/poll.h"
 
 enum { MOMENT = 20, AGAIN = 5000 }; /* ms */
 
@@ -22,26 +25,13 @@ struct batch {
 };
 
 struct requests {
-	struct agent *agent;
+	struct poll poll;
 	bool (*run)(void *context, const char *test);
 	void *context;
+	struct batch *next, *sent; /* requests of this agent; NULL: none */
 	struct batch *begun;       /* in hand, which the state does not know yet; NULL: none */
-	struct batch *next, *sent; /* NULL: none */
-	bool taking, take_again;
-	struct alarm alarm;
+	bool take;
 };
-
-static void send(void *context);
-
-struct requests *requests_new(
-	struct agent *agent, bool (*run)(void *context, const char *test), void *context)
-{
-	struct requests *requests = memory_new(1, sizeof *requests);
-
-	*requests = (struct requests){.agent = agent, .run = run, .context = context};
-	requests->alarm = (struct alarm){.call = send, .context = requests};
-	return requests;
-}
 
 static void batch_free(struct batch *batch)
 {
@@ -57,44 +47,6 @@ void requests_free(struct requests *requests)
 	batch_free(requests->sent);
 	batch_free(requests->begun);
 	free(requests);
-}
-
-static void send_after(struct requests *requests, int64_t wait)
-{
-	struct engine *engine = requests->agent->engine;
-
-	engine_alarm(engine, &requests->alarm, engine_now(engine) + wait);
-}
-
-/* Requests that failed are run here by now, or repeated. */
-static void sent(struct store_requests *call)
-{
-	struct requests *requests = call->call.context;
-	struct batch *batch = requests->sent;
-
-	requests->sent = NULL;
-	for (size_t i = 0; i < batch->count && call->call.failed; i++)
-		if (!requests->run(requests->context, batch->items[i].test))
-			requests_ask(requests, batch->items[i].test, batch->items[i].shard);
-	if (requests->next)
-		send_after(requests, call->call.failed ? AGAIN : 0);
-	batch_free(batch);
-	store_call_free(&call->call);
-}
-
-static void send(void *context)
-{
-	struct requests *requests = context;
-	struct store_requests *call;
-
-	if (!requests->next || requests->sent || requests->agent->stopping)
-		return;
-	requests->sent = requests->next;
-	requests->next = NULL;
-	call = store_requests_new(sent, requests);
-	call->add = requests->sent->items;
-	call->add_count = requests->sent->count;
-	store_client_call(requests->agent, &call->call);
 }
 
 static struct batch *batch_new(void)
@@ -119,15 +71,18 @@ static void batch_add(struct batch *batch, const struct run_request *request)
 	*dict_place(&batch->asked, item->test) = asked;
 }
 
-void requests_ask(struct requests *requests, const char *test, int shard)
+static void keep(struct requests *requests, const char *test, int shard)
 {
-	if (!requests->next) {
+	if (!requests->next)
 		requests->next = batch_new();
-		if (!requests->sent)
-			send_after(requests, MOMENT);
-	}
 	if (!dict_get(&requests->next->asked, test))
 		batch_add(requests->next, &(struct run_request){.test = test, .shard = shard});
+}
+
+void requests_ask(struct requests *requests, const char *test, int shard)
+{
+	keep(requests, test, shard);
+	poll_after(&requests->poll, MOMENT);
 }
 
 /* Whether the run has begun since the request. */
@@ -138,44 +93,77 @@ static bool is_begun(const struct batch *begun, const struct run_request *reques
 	return asked && *asked == request->asked;
 }
 
-static void taken(struct store_requests *call)
+static void run_found(struct requests *requests, const struct store_requests *call)
 {
-	struct requests *requests = call->call.context;
 	struct batch *before = requests->begun, *begun = batch_new();
-	bool again = requests->take_again;
 
-	requests->taking = requests->take_again = false;
-	if (call->call.failed) { /* the next turn reports requests */
-		batch_free(begun);
-		store_call_free(&call->call);
-		return;
-	}
 	for (size_t i = 0; i < call->found_count; i++)
 		if (is_begun(before, &call->found[i]) ||
 			requests->run(requests->context, call->found[i].test))
 			batch_add(begun, &call->found[i]);
-	again |= begun->count > 0;
+	requests->take |= begun->count > 0;
 	requests->begun = begun;
 	batch_free(before);
+}
+
+/* Requests that could not be sent are run here by now, or repeated; those to this agent are
+ * reported by the next turn again. */
+static void answered(struct store_requests *call)
+{
+	struct requests *requests = call->call.context;
+	struct batch *batch = requests->sent;
+
+	requests->sent = NULL;
+	for (size_t i = 0; i < call->add_count && call->call.failed; i++)
+		if (!requests->run(requests->context, batch->items[i].test))
+			keep(requests, batch->items[i].test, batch->items[i].shard);
+	if (call->take && !call->call.failed)
+		run_found(requests, call);
+	batch_free(batch);
+	poll_answered(&requests->poll, call->call.failed                  ? AGAIN
+				       : requests->take || requests->next ? 0
+									  : WHEN_NEVER);
 	store_call_free(&call->call);
-	if (again)
-		requests_take(requests);
+}
+
+static void ask(void *context)
+{
+	struct requests *requests = context;
+	struct store_requests *call;
+
+	if (!requests->next && !requests->take) {
+		poll_answered(&requests->poll, WHEN_NEVER);
+		return;
+	}
+	call = store_requests_new(answered, requests);
+	requests->sent = requests->next;
+	requests->next = NULL;
+	if (requests->sent) {
+		call->add = requests->sent->items;
+		call->add_count = requests->sent->count;
+	}
+	call->take = requests->take;
+	requests->take = false;
+	if (call->take && requests->begun) { /* which stays until the answer comes */
+		call->begun = requests->begun->items;
+		call->begun_count = requests->begun->count;
+	}
+	store_client_call(requests->poll.agent, &call->call);
 }
 
 void requests_take(struct requests *requests)
 {
-	struct store_requests *call;
+	requests->take = true;
+	poll_now(&requests->poll);
+}
 
-	if (requests->taking)
-		requests->take_again = true;
-	if (requests->taking || requests->agent->stopping)
-		return;
-	requests->taking = true;
-	call = store_requests_new(taken, requests);
-	call->take = true;
-	if (requests->begun) { /* which stays until the answer comes */
-		call->begun = requests->begun->items;
-		call->begun_count = requests->begun->count;
-	}
-	store_client_call(requests->agent, &call->call);
+struct requests *requests_new(
+	struct agent *agent, bool (*run)(void *context, const char *test), void *context)
+{
+	struct requests *requests = memory_new(1, sizeof *requests);
+
+	*requests = (struct requests){.poll = {.agent = agent, .ask = ask, .context = requests},
+		.run = run,
+		.context = context};
+	return requests;
 }

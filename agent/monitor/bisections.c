@@ -11,6 +11,7 @@
 #include "agent/fleet/fleet.h"
 #include "agent/model/announcement.h"
 #include "agent/monitor/bisect_work.h"
+#include "agent/runtime/poll.h"
 #include "conf/config.h"
 
 enum {
@@ -29,32 +30,14 @@ struct bisections {
 	struct bisect_work **works, **ended; /* `ended` are to be freed */
 	size_t work_count, ended_count;
 	size_t waiting;
-	bool asking, again;
-	int64_t look_at; /* engine_now; WHEN_NEVER */
-	struct alarm alarm;
+	struct poll poll;
+	struct alarm alarm; /* when a work is due */
 	struct fleet_news news;
 };
 
-static void arm(struct bisections *all, int64_t at)
-{
-	struct agent *agent = all->agent;
-
-	if (at != WHEN_NEVER && !agent->stopping)
-		engine_alarm_aside(agent->engine, &all->alarm, at);
-}
-
-static void look_within(struct bisections *all, int64_t wait)
-{
-	int64_t at = engine_now(all->agent->engine) + wait;
-
-	if (at < all->look_at)
-		all->look_at = at;
-	arm(all, all->look_at);
-}
-
 void bisections_look(struct bisections *all)
 {
-	look_within(all, 0);
+	poll_after(&all->poll, 0);
 }
 
 static const struct test *test_of(const struct bisections *all, const char *name)
@@ -109,13 +92,13 @@ static void seen(void *context, const struct store_call *answered)
 		return;
 	if (answered->work == &store_record_work &&
 		record->records.count + record->update_count > 0 && concerns(all, record->test))
-		look_within(all, SOON);
+		poll_after(&all->poll, SOON);
 	else if (answered->work == &store_triage_work && triage->changed > 0 && !triage->dry_run &&
 		 (all->work_count + all->waiting > 0 || has_tests(all)))
-		look_within(all, 0);
+		poll_after(&all->poll, 0);
 	else if ((answered->work == &store_bisection_say_work && say->taken) ||
 		 (answered->work == &store_bisection_ask_work && ask->added))
-		look_within(all, 0);
+		poll_after(&all->poll, 0);
 }
 
 static void gained(
@@ -143,7 +126,7 @@ static void news(void *context, const struct fleet_news *latest)
 
 	all->news = *latest;
 	if (more && (all->work_count + all->waiting > 0 || has_tests(all)))
-		look_within(all, SOON);
+		poll_after(&all->poll, SOON);
 }
 
 /* Works. */
@@ -158,8 +141,12 @@ static void work_due(void *context)
 {
 	struct bisections *all = context;
 
-	for (size_t i = 0; i < all->work_count; i++)
-		arm(all, bisect_work_due(all->works[i]));
+	for (size_t i = 0; i < all->work_count; i++) {
+		int64_t due = bisect_work_due(all->works[i]);
+
+		if (due != WHEN_NEVER && !all->agent->stopping)
+			engine_alarm_aside(all->agent->engine, &all->alarm, due);
+	}
 }
 
 /* It is freed later: the caller may still use it. */
@@ -177,7 +164,7 @@ static void work_ended(void *context, struct bisect_work *work, bool told)
 	all->ended[all->ended_count++] = work;
 	if (told && !all->agent->stopping)
 		all->told(all->context);
-	look_within(all, told ? 0 : SOON);
+	poll_after(&all->poll, told ? 0 : SOON);
 }
 
 static void take_up(struct bisections *all, const struct bisection_row *row)
@@ -312,10 +299,8 @@ static int64_t rest_of(const struct bisections *all)
 static void listed(struct store_bisections *list)
 {
 	struct bisections *all = list->call.context;
-	bool again = all->again;
 	int64_t rest;
 
-	all->asking = all->again = false;
 	if (!list->call.failed && !all->agent->stopping) {
 		all->waiting = 0;
 		for (size_t i = list->rows.count; i > 0; i--)
@@ -325,23 +310,17 @@ static void listed(struct store_bisections *list)
 	}
 	rest = list->call.failed ? LOOK_AGAIN : rest_of(all);
 	store_call_free(&list->call);
-	if (again)
-		look_within(all, 0);
-	else if (rest != WHEN_NEVER)
-		look_within(all, rest);
+	poll_answered(&all->poll, rest);
 }
 
-static void look(struct bisections *all)
+static void ask(void *context)
 {
+	struct bisections *all = context;
 	const struct config_ref *ref = all->agent->config_ref;
 	struct store_bisections *list;
 	const char **names;
 
-	all->look_at = WHEN_NEVER;
-	all->again = all->asking;
-	if (all->asking || all->agent->stopping)
-		return;
-	all->asking = true;
+	free_ended(all);
 	list = store_bisections_new(listed, all);
 	list->states = 1u << BISECTION_WAITING | 1u << BISECTION_RUNNING;
 	list->answers = true;
@@ -365,9 +344,6 @@ static void tick(void *context)
 	free_ended(all);
 	for (size_t i = all->work_count; i > 0; i--)
 		bisect_work_tick(all->works[i - 1]);
-	if (all->look_at <= engine_now(all->agent->engine))
-		look(all);
-	arm(all, all->look_at);
 	work_due(all);
 }
 
@@ -375,9 +351,11 @@ struct bisections *bisections_new(struct agent *agent, void (*told)(void *contex
 {
 	struct bisections *all = memory_new(1, sizeof *all);
 
-	*all = (struct bisections){
-		.agent = agent, .told = told, .context = context, .look_at = WHEN_NEVER};
-	all->alarm = (struct alarm){.call = tick, .context = all};
+	*all = (struct bisections){.agent = agent,
+		.told = told,
+		.context = context,
+		.poll = {.agent = agent, .ask = ask, .context = all, .aside = true},
+		.alarm = {.call = tick, .context = all}};
 	agent->seen = seen;
 	agent->seer = all;
 	fleet_listen(agent, &(struct fleet_listener){

@@ -1,6 +1,9 @@
 /*
  * Outages of a source are numbered. A test counts its failures within one outage only, so that
  * failures caused by the source do not count against the test once the source is up again.
+ *
+ * Three things may be reported of a source: that it is down, and for each aspect that many of its
+ * tests have it. They follow from a sum of views: without a fleet from this agent's own.
  */
 #include "agent/monitor/condition.h"
 
@@ -34,33 +37,41 @@ struct health_state {
 	bool awaited;      /* restored after a restart: unknown until its test has run */
 };
 
-/* Conditions of one test, and of all tests of a source together. */
-enum aspect { ASPECT_FAILS, ASPECT_STALE, ASPECTS };
-
 /* How many tests of a source have one kind of condition. */
 struct health_counts {
 	size_t told, suppressed, old, awaited;
-	struct health_state many;
 	size_t others;      /* reported by other agents, ... */
 	size_t share, used; /* ... and how many more may be here; share 0: there is no other */
+};
+
+/* The sum of all views of a source. */
+struct sum {
+	size_t known, down;
+	int64_t since;
+	const char *text;
+	int64_t told[VIEW_ASPECTS], many[VIEW_ASPECTS];
+	bool awaited[VIEW_ASPECTS];
 };
 
 struct source_health {
 	const char *name;
 	struct source_health *next;
-	struct health_state down;
-	int64_t clock;    /* monotonic clock at the first failure */
-	uint64_t outages; /* finished outages */
+	struct health_state down; /* for the tests that run here, ... */
+	struct buf why;           /* ... as a sentence */
+	int64_t clock;            /* monotonic clock at the first failure */
+	uint64_t outages;         /* finished outages */
 	int64_t answered; /* monotonic clock at the begin of the last run that it has answered;
 			     WHEN_ALWAYS: none */
-	struct health_counts counts[ASPECTS];
+	struct health_counts counts[VIEW_ASPECTS];
+	struct health_state is_down, many[VIEW_ASPECTS]; /* reported, by this agent */
+	struct sum sum;                                  /* of the views that are judged */
 };
 
 struct test_health {
 	char *name;
 	struct test_health *next;
 	struct source_health *source; /* NULL: it has not run yet */
-	struct health_state states[ASPECTS];
+	struct health_state states[VIEW_ASPECTS];
 	int64_t failed;  /* monotonic clock at the last failure that counted */
 	uint64_t outage; /* source.outages at the last failure */
 	int64_t first;   /* monotonic clock at the first of the consecutive failures */
@@ -70,6 +81,7 @@ struct test_health {
 };
 
 struct conditions {
+	bool shared;         /* in a fleet: sources are judged by the views of all agents */
 	struct arena *arena; /* of sources */
 	struct dict source_names, test_names;
 	struct source_health *sources;
@@ -108,7 +120,7 @@ static void health_counts_add(
 /* Does so for all conditions of a test and the counts of its source. */
 static void count_test(const struct test_health *test, size_t step)
 {
-	for (size_t i = 0; i < ASPECTS && test->source; i++)
+	for (size_t i = 0; i < VIEW_ASPECTS && test->source; i++)
 		health_counts_add(&test->source->counts[i], &test->states[i], step);
 }
 
@@ -149,7 +161,7 @@ struct note {
 
 static const struct {
 	enum condition_kind one, many;
-} aspects[ASPECTS] = {
+} aspects[VIEW_ASPECTS] = {
 	{CONDITION_TEST, CONDITION_MANY_FAIL},
 	{CONDITION_STALE, CONDITION_MANY_STALE},
 };
@@ -160,10 +172,11 @@ static const char *const prefixes[] = {[CONDITION_SOURCE] = "source ",
 	[CONDITION_MANY_FAIL] = "tests of ",
 	[CONDITION_MANY_STALE] = "data of "};
 
-struct conditions *conditions_new(void)
+struct conditions *conditions_new(bool shared)
 {
 	struct conditions *conditions = memory_new(1, sizeof *conditions);
 
+	conditions->shared = shared;
 	conditions->arena = conditions->source_names.arena = arena_new();
 	conditions->test_names.arena = arena_new();
 	return conditions;
@@ -188,6 +201,8 @@ void conditions_free(struct conditions *conditions)
 		buf_free(&conditions->texts[i]);
 		buf_free(&conditions->subjects[i]);
 	}
+	for (struct source_health *at = conditions->sources; at; at = at->next)
+		buf_free(&at->why);
 	for (struct test_health *next, *at = conditions->tests; at; at = next) {
 		next = at->next;
 		free_test(at);
@@ -205,11 +220,6 @@ const char *condition_source(const struct test *test)
 const char *condition_name(const struct condition *condition)
 {
 	return condition->subject + strlen(prefixes[condition->kind]);
-}
-
-void condition_subject(enum condition_kind kind, const char *name, struct buf *out)
-{
-	buf_printf(out, "%s%s", prefixes[kind], name);
 }
 
 static int64_t limit_of(const struct note *note)
@@ -238,23 +248,20 @@ static void put_text(const struct condition *condition, const struct note *note,
 	const char *name = condition_name(condition);
 	int64_t since = condition->since;
 	bool over = condition->over;
-	char time[WHEN_TEXT], limit[WHEN_TEXT];
+	char time[WHEN_TEXT], limit[WHEN_TEXT] = "";
 
-	if (over) {
+	if (over)
 		when_format_rough(outcome->now > since ? outcome->now - since : 0, time);
-	} else {
+	else
 		when_format(since, time);
+	if (condition->kind == CONDITION_STALE && !over)
 		when_format_duration(limit_of(note), limit);
-	}
 	switch (condition->kind) {
 	case CONDITION_SOURCE:
 		if (over)
 			buf_printf(out, "source %s is up again, after %s", name, time);
 		else
-			buf_printf(out,
-				"source %s is down: no run has succeeded since %s; test \"%s\": "
-				"%.*s",
-				name, time, outcome->test, cut(outcome->problem), outcome->problem);
+			buf_text(out, note->source->sum.text);
 		break;
 	case CONDITION_TEST:
 		if (over)
@@ -297,20 +304,12 @@ static void put_text(const struct condition *condition, const struct note *note,
 	}
 }
 
-void condition_say(const struct condition *condition, int64_t now, struct buf *out)
-{
-	const struct outcome outcome = {.now = now, .test = "", .problem = ""};
-	struct test_health test = {0};
-
-	put_text(condition, &(struct note){.outcome = &outcome, .test = &test}, out);
-}
-
 /* The current or former condition of a subject; the subject's text is in the buffer. */
 static struct condition condition_of(struct buf *subject, enum condition_kind kind,
 	const char *name, const struct health_state *state)
 {
 	buf_clear(subject);
-	condition_subject(kind, name, subject);
+	buf_printf(subject, "%s%s", prefixes[kind], name);
 	return (struct condition){.subject = subject->data,
 		.kind = kind,
 		.since = state->since,
@@ -330,7 +329,7 @@ static void report(struct note *note, enum condition_kind kind, const char *name
 	note->turns[at].text = text->data;
 }
 
-static void mark_known(struct note *note, enum aspect aspect)
+static void mark_known(struct note *note, enum view_aspect aspect)
 {
 	struct health_state *state = &note->test->states[aspect];
 
@@ -338,7 +337,7 @@ static void mark_known(struct note *note, enum aspect aspect)
 	state->awaited = false;
 }
 
-static void begin(struct note *note, enum aspect aspect)
+static void begin_aspect(struct note *note, enum view_aspect aspect)
 {
 	struct health_state *state = &note->test->states[aspect];
 	struct health_counts *counts = &note->source->counts[aspect];
@@ -351,26 +350,9 @@ static void begin(struct note *note, enum aspect aspect)
 	health_counts_add(counts, state, 1);
 	if (!suppressed)
 		report(note, aspects[aspect].one, note->test->name, state);
-	if (!suppressed || counts->many.state)
-		return;
-	counts->many = (struct health_state){.state = HEALTH_REPORTED, .since = note->outcome->now};
-	report(note, aspects[aspect].many, note->source->name, &counts->many);
 }
 
-/* The store does not say which tests were reported as one of many, so after a restart this is not
- * over before all tests have run. */
-static void end_many(struct note *note, enum aspect aspect)
-{
-	struct health_counts *counts = &note->source->counts[aspect];
-
-	if (!counts->many.state || counts->awaited > 0 || counts->suppressed > 0 ||
-		counts->told >= CONDITION_TOLD_SINGLY)
-		return;
-	counts->many.state = HEALTH_OK;
-	report(note, aspects[aspect].many, note->source->name, &counts->many);
-}
-
-static void end(struct note *note, enum aspect aspect)
+static void end_aspect(struct note *note, enum view_aspect aspect)
 {
 	struct health_state *state = &note->test->states[aspect];
 	struct health_counts *counts = &note->source->counts[aspect];
@@ -381,7 +363,6 @@ static void end(struct note *note, enum aspect aspect)
 	state->state = HEALTH_OK;
 	if (told)
 		report(note, aspects[aspect].one, note->test->name, state);
-	end_many(note, aspect);
 }
 
 static void count_failure(struct health_state *state, int64_t now)
@@ -401,11 +382,8 @@ static void note_answer(struct note *note)
 	if (source->down.failures > 0 && begun < source->clock)
 		return;
 	source->down.failures = 0;
-	if (!source->down.state)
-		return;
+	source->outages += source->down.state != HEALTH_OK;
 	source->down.state = HEALTH_OK;
-	source->outages++;
-	report(note, CONDITION_SOURCE, source->name, &source->down);
 }
 
 /* Counts the failed run against its test and, unless the test is known to fail or the source has
@@ -414,9 +392,11 @@ static void note_failure(struct note *note)
 {
 	struct source_health *source = note->source;
 	struct test_health *test = note->test;
-	struct health_state *fails = &test->states[ASPECT_FAILS];
+	struct health_state *fails = &test->states[VIEW_FAILS];
 	int64_t now = note->outcome->now, clock = note->outcome->clock;
 	bool answered = note->outcome->answered;
+	const char *problem = note->outcome->problem;
+	char time[WHEN_TEXT];
 
 	if (fails->state)
 		return;
@@ -436,11 +416,15 @@ static void note_failure(struct note *note)
 	if (source->down.state)
 		return;
 	if (fails->failures >= FAILURES && (answered || source->answered > test->first)) {
-		begin(note, ASPECT_FAILS);
+		begin_aspect(note, VIEW_FAILS);
 	} else if (!answered && source->down.failures >= FAILURES &&
 		   (fails->failures >= FAILURES || clock - source->clock >= OUTAGE)) {
 		source->down.state = HEALTH_REPORTED;
-		report(note, CONDITION_SOURCE, source->name, &source->down);
+		buf_clear(&source->why);
+		buf_printf(&source->why,
+			"source %s is down: no run has succeeded since %s; test \"%s\": %.*s",
+			source->name, when_format(source->down.since, time), test->name,
+			cut(problem), problem);
 	}
 }
 
@@ -449,7 +433,7 @@ static void note_arrival(struct note *note)
 {
 	const struct outcome *outcome = note->outcome;
 	struct test_health *test = note->test;
-	struct health_state *state = &test->states[ASPECT_STALE];
+	struct health_state *state = &test->states[VIEW_STALE];
 	int64_t age = 0, limit;
 	bool given = outcome->stale_after != 0, stale;
 
@@ -470,17 +454,108 @@ static void note_arrival(struct note *note)
 	if (stale == (state->state != HEALTH_OK))
 		return;
 	if (!stale) {
-		end(note, ASPECT_STALE);
+		end_aspect(note, VIEW_STALE);
 		return;
 	}
 	state->since = test->newest == WHEN_ALWAYS ? outcome->now : test->newest;
 	if (given || test->newest + limit >= note->conditions->since) {
-		begin(note, ASPECT_STALE);
+		begin_aspect(note, VIEW_STALE);
 		return;
 	}
-	mark_known(note, ASPECT_STALE);
+	mark_known(note, VIEW_STALE);
 	state->state = HEALTH_OLD;
-	health_counts_add(&note->source->counts[ASPECT_STALE], state, 1);
+	health_counts_add(&note->source->counts[VIEW_STALE], state, 1);
+}
+
+/* Reports that a condition of the source begins or is over. */
+static void turn_source(
+	struct note *note, enum condition_kind kind, struct health_state *reported, int64_t since)
+{
+	if (reported->state)
+		reported->state = HEALTH_OK;
+	else
+		*reported = (struct health_state){.state = HEALTH_REPORTED, .since = since};
+	report(note, kind, note->source->name, reported);
+}
+
+/* The store does not say which tests were reported as one of many, so after a restart this is not
+ * over before all tests have run. */
+static void judge_source(struct note *note, bool settled)
+{
+	struct source_health *source = note->source;
+	const struct sum *sum = &source->sum;
+
+	if (source->is_down.state ? 2 * sum->down < sum->known : 2 * sum->down > sum->known)
+		turn_source(note, CONDITION_SOURCE, &source->is_down, sum->since);
+	for (size_t a = 0; a < VIEW_ASPECTS; a++) {
+		bool over = sum->many[a] == 0 && sum->told[a] < CONDITION_TOLD_SINGLY &&
+			    !sum->awaited[a] && settled && sum->known > 0;
+
+		if (source->many[a].state ? over : sum->many[a] > 0)
+			turn_source(note, aspects[a].many, &source->many[a], note->outcome->now);
+	}
+}
+
+/* Without a fleet: by this agent's view. */
+static void judge_alone(struct note *note)
+{
+	struct source_health *source = note->source;
+
+	if (note->conditions->shared)
+		return;
+	source->sum = (struct sum){.known = source->down.state || source->answered != WHEN_ALWAYS,
+		.down = source->down.state != HEALTH_OK,
+		.since = source->down.since,
+		.text = source->why.data};
+	for (size_t a = 0; a < VIEW_ASPECTS; a++) {
+		source->sum.told[a] = (int64_t)source->counts[a].told;
+		source->sum.many[a] = (int64_t)source->counts[a].suppressed;
+		source->sum.awaited[a] = source->counts[a].awaited > 0;
+	}
+	judge_source(note, !note->outcome->problem);
+}
+
+void conditions_judge(struct conditions *conditions, const struct source_view *views, size_t count,
+	int64_t now, bool settled, conditions_turn *turn, void *context)
+{
+	const struct outcome outcome = {.now = now};
+
+	for (struct source_health *at = conditions->sources; at; at = at->next)
+		at->sum = (struct sum){0};
+	for (size_t i = 0; i < count; i++) {
+		const struct source_view *view = &views[i];
+		struct sum *sum = &source_of(conditions, view->source)->sum;
+
+		sum->known += view->verdict != VIEW_NONE;
+		for (size_t a = 0; a < VIEW_ASPECTS; a++) {
+			sum->awaited[a] |= view->awaited;
+			sum->told[a] += view->told[a];
+			sum->many[a] += view->many[a];
+		}
+		if (view->verdict == VIEW_DOWN && (sum->down++ == 0 || view->since < sum->since)) {
+			sum->since = view->since;
+			sum->text = view->text;
+		}
+	}
+	for (struct source_health *at = conditions->sources; at; at = at->next) {
+		struct condition turns[CONDITION_TURNS];
+		struct note note = {.conditions = conditions,
+			.outcome = &outcome,
+			.source = at,
+			.turns = turns};
+
+		judge_source(&note, settled);
+		for (size_t i = 0; i < note.count; i++)
+			turn(context, &turns[i]);
+	}
+}
+
+bool conditions_wait(const struct conditions *conditions)
+{
+	for (const struct source_health *at = conditions->sources; at; at = at->next)
+		if (at->many[VIEW_FAILS].state || at->many[VIEW_STALE].state)
+			return true;
+	return false;
 }
 
 size_t conditions_note(struct conditions *conditions, const struct outcome *outcome,
@@ -492,48 +567,58 @@ size_t conditions_note(struct conditions *conditions, const struct outcome *outc
 		.source = source,
 		.test = test_of(conditions, outcome->test, source),
 		.turns = turns};
-	struct health_state *fails;
+	struct health_state *fails = &note.test->states[VIEW_FAILS];
 
-	if (outcome->unasked) {
-		note_arrival(&note);
-		return note.count;
-	}
-	if (!outcome->problem || outcome->answered)
+	if (!outcome->unasked && (!outcome->problem || outcome->answered))
 		note_answer(&note);
-	fails = &note.test->states[ASPECT_FAILS];
+	judge_alone(&note); /* the end of an outage is reported before those of its tests */
 	if (outcome->problem) {
 		note_failure(&note);
-	} else {
+	} else if (!outcome->unasked) {
 		if (fails->state)
-			end(&note, ASPECT_FAILS);
+			end_aspect(&note, VIEW_FAILS);
 		fails->failures = 0;
 	}
 	if (!outcome->problem || outcome->newest != WHEN_ALWAYS)
 		note_arrival(&note);
 	/* After a successful run the state of the test is known. */
-	for (enum aspect a = 0; a < ASPECTS && !outcome->problem; a++) {
-		if (!note.test->states[a].awaited)
-			continue;
-		mark_known(&note, a);
-		end_many(&note, a);
-	}
+	for (enum view_aspect a = 0; a < VIEW_ASPECTS; a++)
+		if (!outcome->problem && !outcome->unasked)
+			mark_known(&note, a);
+	judge_alone(&note);
 	return note.count;
 }
 
 void conditions_restore(struct conditions *conditions, const struct condition *condition)
 {
 	const char *name = condition_name(condition);
-	bool stale = condition->kind == CONDITION_STALE || condition->kind == CONDITION_MANY_STALE;
-	enum aspect aspect = stale ? ASPECT_STALE : ASPECT_FAILS;
-	struct health_state *state;
+	const struct health_state state = {.state = HEALTH_REPORTED, .since = condition->since};
+	size_t aspect = 0;
 
-	if (condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE)
-		state = &test_of(conditions, name, NULL)->states[aspect];
-	else if (condition->kind == CONDITION_SOURCE)
-		state = &source_of(conditions, name)->down;
-	else
-		state = &source_of(conditions, name)->counts[aspect].many;
-	*state = (struct health_state){.state = HEALTH_REPORTED, .since = condition->since};
+	while (aspects[aspect].one != condition->kind && aspects[aspect].many != condition->kind &&
+		aspect + 1 < VIEW_ASPECTS)
+		aspect++;
+	if (condition->kind == aspects[aspect].one) {
+		test_of(conditions, name, NULL)->states[aspect] = state;
+		return;
+	}
+	struct source_health *source = source_of(conditions, name);
+
+	if (condition->kind != CONDITION_SOURCE) {
+		source->many[aspect] = state;
+		return;
+	}
+	source->is_down = state;
+	if (!conditions->shared)
+		source->down = state;
+}
+
+void conditions_clear_reports(struct conditions *conditions)
+{
+	for (struct source_health *at = conditions->sources; at; at = at->next) {
+		at->is_down = (struct health_state){0};
+		memset(at->many, 0, sizeof at->many);
+	}
 }
 
 void conditions_expect(struct conditions *conditions, const char *test, const char *source)
@@ -541,7 +626,7 @@ void conditions_expect(struct conditions *conditions, const char *test, const ch
 	struct test_health *subject = test_of(conditions, test, source_of(conditions, source));
 
 	count_test(subject, SIZE_MAX);
-	for (size_t a = 0; a < ASPECTS; a++)
+	for (size_t a = 0; a < VIEW_ASPECTS; a++)
 		subject->states[a].awaited = true;
 	count_test(subject, 1);
 }
@@ -555,8 +640,8 @@ void conditions_rename(struct conditions *conditions, const char *was, const cha
 		(struct test_health *)(uintptr_t)dict_get(&conditions->test_names, test);
 	struct test_health known;
 
-	if (!old || (heir && (heir->source || heir->states[ASPECT_FAILS].state ||
-				     heir->states[ASPECT_STALE].state)))
+	if (!old || (heir && (heir->source || heir->states[VIEW_FAILS].state ||
+				     heir->states[VIEW_STALE].state)))
 		return;
 	heir = test_of(conditions, test, NULL);
 	known = *old;
@@ -567,15 +652,15 @@ void conditions_rename(struct conditions *conditions, const char *was, const cha
 }
 
 /* Reports the end of a condition whose subject is gone. */
-static void lose(struct conditions *conditions, const struct health_state *state,
-	enum condition_kind kind, const char *name, conditions_lost *lost, void *context)
+static void lose(struct conditions *conditions, struct health_state *state,
+	enum condition_kind kind, const char *name, conditions_turn *lost, void *context)
 {
 	struct condition condition;
 
 	if (state->state != HEALTH_REPORTED || !lost)
 		return;
+	state->state = HEALTH_OK;
 	condition = condition_of(&conditions->subjects[0], kind, name, state);
-	condition.over = true;
 	buf_clear(&conditions->texts[0]);
 	buf_printf(&conditions->texts[0],
 		kind == CONDITION_TEST || kind == CONDITION_STALE
@@ -587,20 +672,16 @@ static void lose(struct conditions *conditions, const struct health_state *state
 }
 
 void conditions_retain(
-	struct conditions *conditions, conditions_keep *keeps, conditions_lost *lost, void *context)
+	struct conditions *conditions, conditions_keep *keeps, conditions_turn *lost, void *context)
 {
 	for (struct source_health *at = conditions->sources; at; at = at->next) {
 		if (keeps(context, false, at->name))
 			continue;
-		lose(conditions, &at->down, CONDITION_SOURCE, at->name, lost, context);
+		lose(conditions, &at->is_down, CONDITION_SOURCE, at->name, lost, context);
 		at->down = (struct health_state){0};
 		at->answered = WHEN_ALWAYS;
-		for (size_t a = 0; a < ASPECTS; a++) {
-			struct health_state *many = &at->counts[a].many;
-
-			lose(conditions, many, aspects[a].many, at->name, lost, context);
-			*many = (struct health_state){0};
-		}
+		for (size_t a = 0; a < VIEW_ASPECTS; a++)
+			lose(conditions, &at->many[a], aspects[a].many, at->name, lost, context);
 	}
 	arena_free(conditions->test_names.arena); /* as names cannot be removed */
 	conditions->test_names = (struct dict){.arena = arena_new()};
@@ -610,23 +691,26 @@ void conditions_retain(
 			place = &at->next;
 			continue;
 		}
-		for (size_t a = 0; a < ASPECTS; a++)
-			lose(conditions, &at->states[a], aspects[a].one, at->name, lost, context);
 		count_test(at, SIZE_MAX);
+		for (size_t a = 0; a < VIEW_ASPECTS; a++)
+			lose(conditions, &at->states[a], aspects[a].one, at->name, lost, context);
 		*place = at->next;
 		free_test(at);
 	}
 }
 
 void conditions_others(struct conditions *conditions, const char *source,
-	const int64_t told[VIEW_ASPECTS], size_t share)
+	const struct source_view *views, size_t count, size_t share)
 {
 	struct source_health *at = source_of(conditions, source);
 
-	for (size_t a = 0; a < ASPECTS; a++) {
-		at->counts[a].others = (size_t)told[a];
+	for (size_t a = 0; a < VIEW_ASPECTS; a++) {
+		at->counts[a].others = 0;
 		at->counts[a].share = share;
 		at->counts[a].used = 0;
+		for (size_t i = 0; i < count; i++)
+			if (!views[i].own && strcmp(views[i].source, source) == 0)
+				at->counts[a].others += (size_t)views[i].told[a];
 	}
 }
 
@@ -641,8 +725,11 @@ void conditions_view(
 	view->verdict = health->down.state                ? VIEW_DOWN
 			: health->answered != WHEN_ALWAYS ? VIEW_UP
 							  : VIEW_NONE;
-	view->since = health->down.state ? health->down.since : 0;
-	for (size_t a = 0; a < ASPECTS; a++) {
+	if (health->down.state) {
+		view->since = health->down.since;
+		view->text = health->why.data;
+	}
+	for (size_t a = 0; a < VIEW_ASPECTS; a++) {
 		view->told[a] = (int64_t)health->counts[a].told;
 		view->many[a] = (int64_t)health->counts[a].suppressed;
 		view->awaited |= health->counts[a].awaited > 0;
@@ -660,7 +747,7 @@ bool conditions_test_stale(const struct conditions *conditions, const char *name
 {
 	const struct test_health *test = dict_get(&conditions->test_names, name);
 
-	return test && test->states[ASPECT_STALE].state;
+	return test && test->states[VIEW_STALE].state;
 }
 
 size_t conditions_stale(const struct conditions *conditions)
@@ -668,7 +755,7 @@ size_t conditions_stale(const struct conditions *conditions)
 	size_t count = 0;
 
 	for (const struct source_health *at = conditions->sources; at; at = at->next) {
-		const struct health_counts *counts = &at->counts[ASPECT_STALE];
+		const struct health_counts *counts = &at->counts[VIEW_STALE];
 
 		count += counts->told + counts->suppressed + counts->old;
 	}

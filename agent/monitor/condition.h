@@ -23,10 +23,17 @@
  *   others together are reported as one more condition.
  *
  * In a fleet each agent knows the tests that it runs itself. What it thinks of a source is its view
- * (conditions_view), and agent/monitor/verdicts.h says what all together make of that. So that five
- * tests of a source are reported one by one by all agents together, an agent knows how many others
- * have reported, and reports only its share of the rest before it learns that anew
- * (conditions_others); a test beyond that share waits for its next run.
+ * (conditions_view); the leader judges sources by the views of all (conditions_judge):
+ *
+ * - A source is down once more than half of the agents with a view report it, and up again once
+ *   fewer than half do: an agent that cannot reach a server which the others can is no outage.
+ * - Many of its tests fail, or have no new data, once any agent has one that is not reported one by
+ *   one. That is over when no agent has, those reported one by one are fewer than that many again,
+ *   and no test is still to be run; and when nothing about it has changed for a while, since the
+ *   tests of an agent that has gone have no agent for a moment.
+ * - So that five tests of a source are reported one by one by all agents together, an agent knows
+ *   how many others have reported, and reports only its share of the rest before it learns that
+ *   anew (conditions_others); a test beyond that share waits for its next run.
  */
 #ifndef AGENT_MONITOR_CONDITION_H
 #define AGENT_MONITOR_CONDITION_H
@@ -65,15 +72,19 @@ struct outcome {
 	int64_t clock;       /* ... and now */
 };
 
-struct conditions *conditions_new(void);
+/* `shared`: in a fleet. */
+struct conditions *conditions_new(bool shared);
 void conditions_free(struct conditions *conditions);
 
 /* When the agent began to check data against their usual interval; ms, wall clock. Data that were
  * stale before are not reported. */
 void conditions_since(struct conditions *conditions, int64_t since);
 
-/* Restores a condition that an earlier process reported and stored. */
+/* Restores a condition that an earlier process or leader reported and stored. */
 void conditions_restore(struct conditions *conditions, const struct condition *condition);
+
+/* Forgets what was reported of sources: another agent leads. */
+void conditions_clear_reports(struct conditions *conditions);
 
 /* Announces a test that is going to run; to be called after the restores. A condition reported for
  * many tests of its source is not over before this test has run. */
@@ -82,36 +93,41 @@ void conditions_expect(struct conditions *conditions, const char *test, const ch
 /* Renames a test: its conditions go with it. */
 void conditions_rename(struct conditions *conditions, const char *was, const char *test);
 
-/* Notes a run and fills in the conditions that it begins or ends; their texts are valid until the
- * next call. Returns how many. */
+/* Notes a run and fills in the conditions that it begins or ends, in a fleet those of tests; their
+ * texts are valid until the next call. Returns how many. */
 enum { CONDITION_TURNS = 5 };
 size_t conditions_note(struct conditions *conditions, const struct outcome *outcome,
 	struct condition turns[CONDITION_TURNS]);
 
+typedef void conditions_turn(void *context, const struct condition *condition);
+
+/* On the leader of a fleet: judges all sources by these views; `settled`: nothing has changed for a
+ * while. Calls back for each condition that begins or is over; its texts are valid during the call.
+ */
+void conditions_judge(struct conditions *conditions, const struct source_view *views, size_t count,
+	int64_t now, bool settled, conditions_turn *turn, void *context);
+
+/* Whether many tests of some source are reported: this ends only when it is judged as settled. */
+bool conditions_wait(const struct conditions *conditions);
+
 /*
  * Forgets tests and sources for which `keeps` returns false, because they are gone from the
- * configuration; calls `lost`, unless NULL, for each reported condition, which is over now.
+ * configuration; calls `lost` for each reported condition, which is over now. With NULL they are
+ * only another agent's: what this one has reported of sources stays.
  */
 typedef bool conditions_keep(void *context, bool test, const char *name);
-typedef void conditions_lost(void *context, const struct condition *condition);
-void conditions_retain(struct conditions *conditions, conditions_keep *keeps, conditions_lost *lost,
+void conditions_retain(struct conditions *conditions, conditions_keep *keeps, conditions_turn *lost,
 	void *context);
 
-/* Other agents have reported so many tests of the source one by one; until this is called again at
- * most `share` more are. */
+/* Of these views those of other agents tell how many tests of the source they have reported one by
+ * one; until this is called again at most `share` more are. */
 void conditions_others(struct conditions *conditions, const char *source,
-	const int64_t told[VIEW_ASPECTS], size_t share);
+	const struct source_view *views, size_t count, size_t share);
 
-/* Fills in all but agent and text: the view of its own tests on the source. */
+/* Fills in all but the agent: the view of its own tests on the source. The text is valid until the
+ * source is down again. */
 void conditions_view(
 	const struct conditions *conditions, const char *source, struct source_view *view);
-
-/* Appends the sentence that a source is up again, or that many of its tests have, or no longer
- * have, a condition. */
-void condition_say(const struct condition *condition, int64_t now, struct buf *out);
-
-/* The subject of a condition of that name; appends it. */
-void condition_subject(enum condition_kind kind, const char *name, struct buf *out);
 
 /* Since when the source is known to be down; 0: it is not. */
 int64_t conditions_down_since(const struct conditions *conditions, const char *source);

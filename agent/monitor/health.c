@@ -56,7 +56,7 @@ struct health *health_new(struct agent *agent, struct dispatcher *dispatcher)
 
 	*health = (struct health){.agent = agent,
 		.dispatcher = dispatcher,
-		.conditions = conditions_new(),
+		.conditions = conditions_new(fleet_is_shared(agent)),
 		.arena = arena_new(),
 		.alarm = {.call = tell_held, .context = health}};
 	health->names.arena = health->arena;
@@ -333,7 +333,6 @@ void health_note(struct health *health, const struct test *test, const struct ou
 	struct agent *agent = health->agent;
 	struct condition turns[CONDITION_TURNS];
 	struct outcome outcome = *run;
-	const char *down = NULL;
 	size_t count;
 
 	outcome.test = test->name;
@@ -344,12 +343,9 @@ void health_note(struct health *health, const struct test *test, const struct ou
 	outcome.clock = engine_now(agent->engine);
 	count = conditions_note(health->conditions, &outcome, turns);
 	for (size_t i = 0; i < count; i++)
-		if (!fleet_is_shared(agent) || about_test(turns[i].kind))
-			notify_unless_silenced(health, &turns[i]);
-		else if (turns[i].kind == CONDITION_SOURCE && !turns[i].over)
-			down = turns[i].text;
+		notify_unless_silenced(health, &turns[i]);
 	if (fleet_is_shared(agent))
-		views_look(health->views, outcome.source, down);
+		views_update(health->views, outcome.source);
 	if (health->held_count > 0 &&
 		(health->held_silences !=
 				silences_version(dispatcher_silences(health->dispatcher)) ||
@@ -564,8 +560,6 @@ static void forget_unconfigured(struct health *health)
 		if (!is_gone(health, lost->test))
 			*dict_place(&names.tests, lost->test) = lost;
 	conditions_retain(health->conditions, is_named, forget, &names);
-	if (fleet_is_shared(health->agent))
-		views_forget(health->views, is_source, forget, &names);
 	for (struct lost *lost = health->lost; lost; lost = lost->next) {
 		struct store_queue *request;
 
@@ -670,28 +664,33 @@ void health_look(struct health *health, const struct health_rows *rows)
 			continue;
 		conditions_expect(health->conditions, test->name, condition_source(test));
 		if (fleet_is_shared(health->agent))
-			views_look(health->views, condition_source(test), NULL);
+			views_update(health->views, condition_source(test));
 	}
 	if (one && fleet_is_shared(health->agent))
 		views_renew(health->views);
 	forget_unconfigured(health);
 }
 
-void health_restore(struct health *health, const struct health_rows *rows)
+static void restore_sources(struct health *health, const struct health_rows *rows)
 {
 	for (size_t i = 0; i < rows->condition_count; i++)
 		if (!about_test(rows->conditions[i].kind))
 			conditions_restore(health->conditions, &rows->conditions[i]);
+}
+
+void health_restore(struct health *health, const struct health_rows *rows)
+{
+	restore_sources(health, rows);
 	health_look(health, rows);
 }
 
 void health_lead(struct health *health, const struct health_rows *rows)
 {
 	health->leads = rows != NULL;
+	conditions_clear_reports(health->conditions);
 	if (rows)
-		views_take_lead(health->views, rows->conditions, rows->condition_count);
-	else
-		views_lose_lead(health->views);
+		restore_sources(health, rows);
+	views_lead(health->views, health->leads);
 }
 
 void health_adopt(struct health *health)

@@ -1,27 +1,26 @@
 /*
- * The store knows the expiry times; this is only the alarm. As the wall clock may be set, it polls
+ * The store knows the expiry times; this only polls it. As the wall clock may be set, it polls
  * hourly while any triage has an expiry.
  */
 #include "agent/monitor/reopening.h"
 
 #include <stdlib.h>
 
+#include "agent/base/when.h"
 #include "agent/fleet/fleet.h"
+#include "agent/runtime/poll.h"
 
 enum { LOOK_ANYWAY = 3600000, LOOK_AGAIN = 30000 }; /* ms */
 
 struct reopening {
-	struct agent *agent;
+	struct poll poll;
 	struct dispatcher *dispatcher;
-	bool asking; /* waiting for the store ... */
-	bool again;  /* ... and until the next try */
-	struct alarm alarm;
 	int64_t last_audit; /* as of the last news of a fleet */
 };
 
-static void look(void *context)
+void reopening_look(struct reopening *reopening)
 {
-	reopening_look(context);
+	poll_now(&reopening->poll);
 }
 
 /* Only the leader does this. */
@@ -43,71 +42,55 @@ static void news(void *context, const struct fleet_news *news)
 	reopening->last_audit = news->last_audit;
 }
 
-struct reopening *reopening_new(struct agent *agent, struct dispatcher *dispatcher)
-{
-	struct reopening *reopening = memory_new(1, sizeof *reopening);
-
-	*reopening = (struct reopening){.agent = agent,
-		.dispatcher = dispatcher,
-		.alarm = {.call = look, .context = reopening}};
-	fleet_listen(agent,
-		&(struct fleet_listener){.gained = gained, .news = news, .context = reopening});
-	return reopening;
-}
-
 void reopening_free(struct reopening *reopening)
 {
 	free(reopening);
 }
 
-static void look_after(struct reopening *reopening, int64_t wait)
-{
-	struct engine *engine = reopening->agent->engine;
-
-	if (!reopening->agent->once && !reopening->agent->stopping)
-		engine_alarm(engine, &reopening->alarm, engine_now(engine) + wait);
-}
-
 static void opened(struct store_reopen_due *due)
 {
 	struct reopening *reopening = due->call.context;
-	int64_t wait = due->next - agent_now(reopening->agent);
-	bool again = reopening->again;
+	int64_t wait = due->next - agent_now(reopening->poll.agent);
 
-	reopening->asking = reopening->again = false;
 	for (size_t i = 0; i < due->records.count && !due->call.failed; i++)
 		log_event(LEVEL_INFO, "change reopened: its triage expired",
 			LOG_INT("id", due->records.items[i].item.id),
 			LOG_TEXT("test", due->records.items[i].item.test),
 			LOG_TEXT("metric", due->records.items[i].item.metric));
-	if (due->call.fenced)
-		again = false;
-	else if (due->call.failed)
-		look_after(reopening, LOOK_AGAIN);
-	else if (due->next != 0)
-		look_after(reopening, wait < LOOK_ANYWAY ? (wait > 0 ? wait : 0) : LOOK_ANYWAY);
+	wait = wait < 0 ? 0 : wait < LOOK_ANYWAY ? wait : LOOK_ANYWAY;
+	if (due->call.failed)
+		wait = LOOK_AGAIN;
+	else if (due->next == 0)
+		wait = WHEN_NEVER;
 	if (!due->call.failed && due->pending > 0)
 		dispatcher_again(reopening->dispatcher);
 	store_call_free(&due->call);
-	if (again)
-		reopening_look(reopening);
+	poll_answered(&reopening->poll, wait);
 }
 
-void reopening_look(struct reopening *reopening)
+static void ask(void *context)
 {
-	struct agent *agent = reopening->agent;
+	struct reopening *reopening = context;
+	struct agent *agent = reopening->poll.agent;
 	struct store_reopen_due *due;
 
-	reopening->again = reopening->asking;
-	if (reopening->asking || agent->stopping)
-		return;
 	if (!fleet_holds(agent, FLEET_LEADER)) {
-		look_after(reopening, LOOK_AGAIN);
+		poll_answered(&reopening->poll, LOOK_AGAIN);
 		return;
 	}
-	reopening->asking = true;
 	due = store_reopen_due_new(opened, reopening);
 	due->now = agent_now(agent);
 	fleet_fence(agent, &due->call, FLEET_LEADER);
 	store_client_call(agent, &due->call);
+}
+
+struct reopening *reopening_new(struct agent *agent, struct dispatcher *dispatcher)
+{
+	struct reopening *reopening = memory_new(1, sizeof *reopening);
+
+	*reopening = (struct reopening){.poll = {.agent = agent, .ask = ask, .context = reopening},
+		.dispatcher = dispatcher};
+	fleet_listen(agent,
+		&(struct fleet_listener){.gained = gained, .news = news, .context = reopening});
+	return reopening;
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "agent/base/dict.h"
+#include "agent/base/when.h"
 #include "agent/fleet/fleet.h"
-#include "agent/io/timers.h"
-#include "agent/monitor/verdicts.h"
+#include "agent/runtime/poll.h"
 
 enum { MOMENT = 200, AGAIN = 5000, SETTLED = 60000 }; /* ms */
 
@@ -15,8 +15,7 @@ enum { MOMENT = 200, AGAIN = 5000, SETTLED = 60000 }; /* ms */
 struct own_view {
 	const char *source;
 	struct own_view *next;
-	struct source_view view; /* its text is `text` */
-	char *text;              /* why it is down; or NULL */
+	struct source_view view; /* as last seen */
 	bool there;              /* it runs tests of it */
 	bool written;            /* the state has it as it is */
 };
@@ -30,16 +29,14 @@ struct views {
 	struct dict names;
 	struct own_view *own;
 	size_t count;
-	bool calling, again;
 	struct store_views *seen; /* the last answer, or NULL */
-	struct verdicts *verdicts;
 	bool leader;
-	int64_t changed;     /* engine_now, when anything was another than before */
-	struct alarm alarm;  /* of the next call */
+	int64_t changed; /* engine_now, when anything was another than before */
+	struct poll poll;
 	struct alarm settle; /* when nothing has changed for a while */
 };
 
-static void call(void *context);
+static void ask(void *context);
 static void judge(void *context);
 
 struct views *views_new(struct agent *agent, struct conditions *conditions,
@@ -51,10 +48,9 @@ struct views *views_new(struct agent *agent, struct conditions *conditions,
 		.conditions = conditions,
 		.tell = tell,
 		.context = context,
-		.arena = arena_new(),
-		.verdicts = verdicts_new()};
+		.arena = arena_new()};
 	views->names.arena = views->arena;
-	views->alarm = (struct alarm){.call = call, .context = views};
+	views->poll = (struct poll){.agent = agent, .ask = ask, .context = views};
 	views->settle = (struct alarm){.call = judge, .context = views};
 	return views;
 }
@@ -63,37 +59,19 @@ void views_free(struct views *views)
 {
 	if (!views)
 		return;
-	for (struct own_view *own = views->own; own; own = own->next)
-		free(own->text);
 	if (views->seen)
 		store_call_free(&views->seen->call);
-	verdicts_free(views->verdicts);
 	arena_free(views->arena);
 	free(views);
 }
 
-static void call_after(struct views *views, int64_t wait)
-{
-	struct engine *engine = views->agent->engine;
-
-	engine_alarm(engine, &views->alarm, engine_now(engine) + wait);
-}
-
-/* How many tests of a source other agents have reported individually, and how many more this one
- * may. */
+/* Notes what other agents have reported of a source, and how much more this one may. */
 static void share(const struct views *views, const char *source)
 {
 	size_t size = fleet_size(views->agent);
-	int64_t told[VIEW_ASPECTS] = {0};
 
-	for (size_t i = 0; views->seen && i < views->seen->view_count; i++) {
-		const struct source_view *view = &views->seen->views[i];
-
-		if (!view->own && strcmp(view->source, source) == 0)
-			for (size_t a = 0; a < VIEW_ASPECTS; a++)
-				told[a] += view->told[a];
-	}
-	conditions_others(views->conditions, source, told,
+	conditions_others(views->conditions, source, views->seen ? views->seen->views : NULL,
+		views->seen ? views->seen->view_count : 0,
 		size < CONDITION_TOLD_SINGLY ? CONDITION_TOLD_SINGLY / size : 1);
 }
 
@@ -109,9 +87,9 @@ static void judge(void *context)
 		settled = fleet_holds(views->agent, shard) || fleet_holder(views->agent, shard);
 	if (!views->leader || !views->seen || !fleet_holds(views->agent, FLEET_LEADER))
 		return;
-	verdicts_judge(views->verdicts, views->seen->views, views->seen->view_count,
+	conditions_judge(views->conditions, views->seen->views, views->seen->view_count,
 		agent_now(views->agent), settled, views->tell, views->context);
-	if (verdicts_wait(views->verdicts) && !views->agent->once)
+	if (conditions_wait(views->conditions) && !views->agent->once)
 		engine_alarm(
 			engine, &views->settle, engine_now(engine) + (rest > 0 ? rest : SETTLED));
 }
@@ -119,12 +97,11 @@ static void judge(void *context)
 static void answered(struct store_views *answer)
 {
 	struct views *views = answer->call.context;
-	bool again = views->again;
 
-	views->calling = views->again = false;
 	if (answer->call.failed) {
-		views_renew(views);
-		call_after(views, AGAIN);
+		for (struct own_view *own = views->own; own; own = own->next)
+			own->written = false;
+		poll_answered(&views->poll, AGAIN);
 		store_call_free(&answer->call);
 		return;
 	}
@@ -135,11 +112,10 @@ static void answered(struct store_views *answer)
 	for (const struct own_view *own = views->own; own; own = own->next)
 		share(views, own->source);
 	judge(views);
-	if (again)
-		call_after(views, MOMENT);
+	poll_answered(&views->poll, WHEN_NEVER);
 }
 
-static void call(void *context)
+static void ask(void *context)
 {
 	struct views *views = context;
 	struct store_views *request;
@@ -147,11 +123,6 @@ static void call(void *context)
 	struct arena *arena;
 	const char **forget;
 
-	if (views->calling)
-		views->again = true;
-	if (views->calling || views->agent->stopping)
-		return;
-	views->calling = true;
 	request = store_views_new(answered, views);
 	arena = request->call.arena;
 	request->write = write = arena_array(arena, views->count, sizeof *write);
@@ -166,8 +137,7 @@ static void call(void *context)
 		}
 		write[request->write_count] = own->view;
 		write[request->write_count].source = arena_strdup(arena, own->source);
-		write[request->write_count++].text =
-			arena_strdup(arena, own->text ? own->text : "");
+		write[request->write_count++].text = arena_strdup(arena, own->view.text);
 	}
 	store_client_call(views->agent, &request->call);
 }
@@ -175,10 +145,10 @@ static void call(void *context)
 void views_read(struct views *views)
 {
 	views->changed = engine_now(views->agent->engine);
-	call_after(views, 0);
+	poll_after(&views->poll, 0);
 }
 
-void views_look(struct views *views, const char *source, const char *text)
+void views_update(struct views *views, const char *source)
 {
 	struct own_view *own = (struct own_view *)(uintptr_t)dict_get(&views->names, source);
 	struct source_view now;
@@ -188,18 +158,13 @@ void views_look(struct views *views, const char *source, const char *text)
 		own = arena_alloc(views->arena, sizeof *own);
 		*own = (struct own_view){.source = arena_strdup(views->arena, source),
 			.next = views->own,
-			.view.text = "",
 			.written = true};
 		*dict_place(&views->names, own->source) = own;
 		views->own = own;
 		views->count++;
 	}
 	was = own->there;
-	conditions_view(views->conditions, source, &now);
-	if (text) {
-		free(own->text);
-		own->text = memory_strdup(text);
-	}
+	conditions_view(views->conditions, own->source, &now);
 	own->there = true;
 	if (!was)
 		share(views, source);
@@ -208,11 +173,9 @@ void views_look(struct views *views, const char *source, const char *text)
 		memcmp(own->view.told, now.told, sizeof now.told) == 0 &&
 		memcmp(own->view.many, now.many, sizeof now.many) == 0)
 		return;
-	now.source = own->source;
-	now.text = "";
 	own->view = now;
 	own->written = false;
-	call_after(views, MOMENT);
+	poll_after(&views->poll, MOMENT);
 }
 
 void views_retain(
@@ -222,8 +185,7 @@ void views_retain(
 		if (!own->there || keeps(context, own->source))
 			continue;
 		own->there = own->written = false;
-		own->view = (struct source_view){.text = ""};
-		call_after(views, MOMENT);
+		poll_after(&views->poll, MOMENT);
 	}
 }
 
@@ -231,27 +193,12 @@ void views_renew(struct views *views)
 {
 	for (struct own_view *own = views->own; own; own = own->next)
 		own->written = false;
-	call_after(views, MOMENT);
+	poll_after(&views->poll, MOMENT);
 }
 
-void views_take_lead(struct views *views, const struct condition *conditions, size_t count)
+void views_lead(struct views *views, bool leads)
 {
-	verdicts_clear(views->verdicts);
-	for (size_t i = 0; i < count; i++)
-		verdicts_restore(views->verdicts, &conditions[i]);
-	views->leader = true;
-	views_read(views);
-}
-
-void views_lose_lead(struct views *views)
-{
-	verdicts_clear(views->verdicts);
-	views->leader = false;
-}
-
-void views_forget(struct views *views, bool (*keeps)(void *context, const char *source),
-	void (*lost)(void *context, const struct condition *condition), void *context)
-{
-	if (views->leader)
-		verdicts_retain(views->verdicts, keeps, lost, context);
+	views->leader = leads;
+	if (leads)
+		views_read(views);
 }

@@ -1,6 +1,6 @@
 /*
  * How the agents of a fleet see sources: this one's views go to the state when they change, those
- * of all come back, and the leader judges them (agent/monitor/verdicts.h).
+ * of all come back, and the leader judges them (conditions_judge).
  *
  * For the loop's thread; only in a fleet.
  */
@@ -17,8 +17,8 @@ struct views *views_new(struct agent *agent, struct conditions *conditions,
 	void (*tell)(void *context, const struct condition *condition), void *context);
 void views_free(struct views *views); /* after the engine; accepts NULL */
 
-/* This agent's view of the source may have changed. `text`: why it is down, or NULL. */
-void views_look(struct views *views, const char *source, const char *text);
+/* This agent's view of the source may have changed. */
+void views_update(struct views *views, const char *source);
 
 /* Forgets sources for which `keeps` is false: this agent runs no test of them. */
 void views_retain(
@@ -30,13 +30,7 @@ void views_read(struct views *views);
 /* All that this agent has written may be gone: it is written again. */
 void views_renew(struct views *views);
 
-/* This agent becomes the leader, with the conditions reported before; or stops being it. */
-void views_take_lead(struct views *views, const struct condition *conditions, size_t count);
-void views_lose_lead(struct views *views);
-
-/* On the leader: ends the reports on sources that are no longer used, for which `keeps` is
- * false. */
-void views_forget(struct views *views, bool (*keeps)(void *context, const char *source),
-	void (*lost)(void *context, const struct condition *condition), void *context);
+/* This agent becomes the leader, or stops being it. */
+void views_lead(struct views *views, bool leads);
 
 #endif

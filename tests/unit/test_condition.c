@@ -32,7 +32,7 @@ static int setup(void **state)
 {
 	struct history *history = calloc(1, sizeof *history);
 
-	history->conditions = conditions_new();
+	history->conditions = conditions_new(false);
 	history->stale_after = WHEN_NEVER;
 	*state = history;
 	return 0;
@@ -133,7 +133,7 @@ static void expect(const struct history *history, size_t turn, const char *subje
 static void restart(struct history *history)
 {
 	conditions_free(history->conditions);
-	history->conditions = conditions_new();
+	history->conditions = conditions_new(false);
 	conditions_since(history->conditions, history->since);
 	for (size_t i = 0; i < history->told_count; i++)
 		conditions_restore(history->conditions,
@@ -454,6 +454,10 @@ static void test_many_tests(void **state)
 	assert_int_equal(history->begun, 5 + 1 + 5 + 1);
 	assert_int_equal(conditions_stale(history->conditions), 50);
 	restart(history);
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof name, "t%d", i);
+		conditions_expect(history->conditions, name, "prometheus");
+	}
 	for (int round = 0; round < 5; round++, history->clock += MINUTE)
 		for (int i = 0; i < 100; i++) {
 			snprintf(name, sizeof name, "t%d", i);
@@ -779,13 +783,23 @@ static size_t fail_together(struct history *history)
 	return told;
 }
 
+/* Another agent has told so many, and this one may tell two. */
+static void others_told(struct history *history, int64_t failing, int64_t stale)
+{
+	const struct source_view views[] = {{.source = "prometheus", .own = true, .told = {5, 5}},
+		{.source = "graphite", .told = {5, 5}},
+		{.source = "prometheus", .told = {failing, stale}}};
+
+	conditions_others(history->conditions, "prometheus", views, 3, 2);
+}
+
 /* Of an agent of a fleet: its share at once, the rest when it knows what the others have told. */
 static void test_a_share_of_what_is_told(void **state)
 {
 	struct history *history = *state;
 	struct source_view view;
 
-	conditions_others(history->conditions, "prometheus", (int64_t[VIEW_ASPECTS]){0, 0}, 2);
+	others_told(history, 0, 0);
 	assert_int_equal(fail_together(history), 0);
 	assert_int_equal(fail_together(history), 0);
 	assert_int_equal(fail_together(history), 2);
@@ -793,12 +807,12 @@ static void test_a_share_of_what_is_told(void **state)
 	conditions_view(history->conditions, "prometheus", &view);
 	assert_int_equal(view.told[VIEW_FAILS], 2);
 	assert_int_equal(view.many[VIEW_FAILS], 0);
-	conditions_others(history->conditions, "prometheus", (int64_t[VIEW_ASPECTS]){2, 7}, 2);
+	others_told(history, 2, 7);
 	assert_int_equal(fail_together(history), 1); /* 2 + 3 are five */
 	conditions_view(history->conditions, "prometheus", &view);
 	assert_int_equal(view.told[VIEW_FAILS], 3);
 	assert_int_equal(view.many[VIEW_FAILS], 17);
-	conditions_others(history->conditions, "prometheus", (int64_t[VIEW_ASPECTS]){4, 0}, 2);
+	others_told(history, 4, 0);
 	assert_int_equal(fail_together(history), 0);
 }
 

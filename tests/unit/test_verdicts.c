@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/monitor/verdicts.h"
+#include "agent/monitor/condition.h"
 
 enum { NOW = 1000000 };
 
 struct fixture {
-	struct verdicts *verdicts;
+	struct conditions *conditions;
 	struct source_view views[8];
 	size_t count;
 	char said[512]; /* since it was last asked */
@@ -20,7 +20,7 @@ static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof *f);
 
-	f->verdicts = verdicts_new();
+	f->conditions = conditions_new(true);
 	*state = f;
 	return 0;
 }
@@ -29,7 +29,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	verdicts_free(f->verdicts);
+	conditions_free(f->conditions);
 	free(f);
 	return 0;
 }
@@ -47,7 +47,7 @@ static void turn(void *context, const struct condition *condition)
 static const char *judge(struct fixture *f, bool settled)
 {
 	*f->said = '\0';
-	verdicts_judge(f->verdicts, f->views, f->count, NOW, settled, turn, f);
+	conditions_judge(f->conditions, f->views, f->count, NOW, settled, turn, f);
 	return f->said;
 }
 
@@ -92,14 +92,14 @@ static void test_restored(void **state)
 {
 	struct fixture *f = *state;
 
-	verdicts_restore(f->verdicts,
+	conditions_restore(f->conditions,
 		&(struct condition){
 			.subject = "source prod", .kind = CONDITION_SOURCE, .since = 77});
-	verdicts_restore(f->verdicts,
+	conditions_restore(f->conditions,
 		&(struct condition){.subject = "test a", .kind = CONDITION_TEST, .since = 5});
 	assert_string_equal(judged(f, "dd"), "");
 	assert_string_equal(judged(f, "uu"), "over: source prod since 77; ");
-	verdicts_clear(f->verdicts);
+	conditions_clear_reports(f->conditions);
 	assert_string_equal(judged(f, "uu"), "");
 }
 
@@ -117,23 +117,23 @@ static void test_many_are_told_once(void **state)
 	assert_string_equal(judge(f, true), "");
 	f->views[1].many[VIEW_FAILS] = f->views[2].many[VIEW_FAILS] = 0;
 	assert_string_equal(judge(f, true), ""); /* six are told one by one */
-	assert_true(verdicts_wait(f->verdicts));
+	assert_true(conditions_wait(f->conditions));
 	f->views[0].told[VIEW_FAILS] = 0;
 	f->views[2].awaited = true;
 	assert_string_equal(judge(f, true), "");
 	f->views[2].awaited = false;
 	assert_string_equal(judge(f, false), ""); /* an agent may have gone with its tests */
 	assert_string_equal(judge(f, true), "over: tests of prod since 1000000; ");
-	assert_false(verdicts_wait(f->verdicts));
+	assert_false(conditions_wait(f->conditions));
 	f->views[2].many[VIEW_STALE] = 1;
 	assert_string_equal(judge(f, false), "data of prod since 1000000; ");
 	f->count = 0; /* nobody runs any */
 	assert_string_equal(judge(f, true), "");
 }
 
-static bool is_kept(void *context, const char *source)
+static bool is_kept(void *context, bool test, const char *source)
 {
-	(void)context;
+	(void)context, (void)test;
 	return strcmp(source, "prod") != 0;
 }
 
@@ -143,10 +143,10 @@ static void test_not_used_any_more(void **state)
 
 	assert_string_equal(judged(f, "d"), "source prod since 1; ");
 	*f->said = '\0';
-	verdicts_retain(f->verdicts, is_kept, turn, f);
+	conditions_retain(f->conditions, is_kept, turn, f);
 	assert_string_equal(f->said, "over: source prod since 1; ");
 	*f->said = '\0';
-	verdicts_retain(f->verdicts, is_kept, turn, f);
+	conditions_retain(f->conditions, is_kept, turn, f);
 	assert_string_equal(f->said, "");
 }
 
