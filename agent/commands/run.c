@@ -177,17 +177,6 @@ static void reload_ended(void *context, const struct reload_report *report)
 	systemd_reloaded(run->systemd, report->problem);
 }
 
-/* Accepted changes may be open again and due for announcement, an expiry may be earlier, and
- * messages show the triage. */
-static void triaged(void *context)
-{
-	struct run *run = context;
-
-	reopening_look(run->parts.reopening);
-	dispatcher_again(run->parts.dispatcher);
-	follow_ups_look(run->follow_ups);
-}
-
 static void silenced(void *context, const struct silence *silence)
 {
 	struct run *run = context;
@@ -205,7 +194,6 @@ static bool open_service(struct run *run, struct error *error)
 		&(struct web_options){.delivery_manager = run->parts.delivery_manager,
 			.insecure = run->insecure,
 			.reload = agent_reload,
-			.triaged = triaged,
 			.silenced = silenced,
 			.unready = unready,
 			.collect = collect,
@@ -214,9 +202,9 @@ static bool open_service(struct run *run, struct error *error)
 	if (!run->web)
 		return false;
 	run->files = file_trigger_new(agent, run->parts.scheduler);
-	run->follow_ups = follow_ups_new(agent, run->parts.delivery_manager, triaged, run);
-	run->reminders = reminders_new(agent, run->parts.delivery_manager, run->parts.dispatcher);
-	run->bisections = bisections_new(agent, triaged, run);
+	run->follow_ups = follow_ups_new(agent);
+	run->reminders = reminders_new(agent, run->parts.dispatcher);
+	run->bisections = bisections_new(agent);
 	run->systemd = systemd_new(agent, source.env, source.env_context);
 	reloader_new(agent, &(struct reloader_options){.source = source,
 				    .names = &run->cli->arguments,
@@ -381,8 +369,12 @@ static int run_once(struct run *run)
 			letters_look(run->letters);
 		done = engine_run(agent->engine);
 	}
+	while (done && dispatcher_is_due(run->parts.dispatcher)) {
+		dispatcher_flush(run->parts.dispatcher);
+		done = engine_run(agent->engine);
+	}
 	if (done && run->restored) {
-		run->follow_ups = follow_ups_new(agent, run->parts.delivery_manager, NULL, NULL);
+		run->follow_ups = follow_ups_new(agent);
 		follow_ups_look(run->follow_ups);
 		done = engine_run(agent->engine);
 	}

@@ -7,7 +7,7 @@
 #include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
-#include "agent/notify/silence.h"
+#include "agent/runtime/silence.h"
 #include "agent/web/forms.h"
 
 enum { MOST_OPEN = 10000 };

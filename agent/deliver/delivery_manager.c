@@ -19,35 +19,9 @@ struct delivery_manager {
 	struct arena *arena; /* of the queues */
 	struct delivery_queue *queues;
 	struct outbox outbox;
-	void (*orphaned)(void *context, struct store_reopen *request);
-	/* In a fleet: */
-	int64_t last_delivery; /* as of the last news */
 	bool reading, again;   /* reading the queue; read it once more afterwards */
+	int64_t last_delivery; /* in a fleet, as of the last news */
 };
-
-static void orphan(void *context, struct outgoing *outgoing)
-{
-	const struct delivery_manager *delivery_manager = context;
-	const struct delivery *delivery = &outgoing->delivery;
-	struct agent *agent = delivery_manager->agent;
-	struct store_reopen *request = store_reopen_new(NULL, NULL);
-	struct delivery *dropped = arena_alloc(request->call.arena, sizeof *dropped);
-
-	log_event(LEVEL_WARN,
-		"delivery dropped: receiver not configured; rerouting to the other receivers",
-		LOG_TEXT("receiver", delivery->receiver),
-		LOG_TEXT("destination", delivery->destination), LOG_TEXT("key", delivery->key),
-		LOG_TEXT("what", outgoing->what ? outgoing->what : ""));
-	metrics_count(agent->metrics, METRIC_DELIVERIES, delivery->receiver, "rerouted");
-	*dropped = (struct delivery){.id = delivery->id,
-		.problem = "receiver is not configured",
-		.attempts = delivery->attempts,
-		.now = agent_now(agent)};
-	request->deliveries = (struct delivery_rows){dropped, 1};
-	fleet_fence(agent, &request->call, fleet_shard_of_receiver(delivery->receiver));
-	delivery_manager->orphaned(delivery_manager->outbox.context, request);
-	outgoing_free(outgoing);
-}
 
 static struct delivery_queue *queue_of(
 	struct delivery_manager *delivery_manager, const struct delivery *delivery)
@@ -61,8 +35,6 @@ static struct delivery_queue *queue_of(
 		return queue;
 	queue = arena_alloc(delivery_manager->arena, sizeof *queue);
 	*queue = (struct delivery_queue){.agent = delivery_manager->agent,
-		.orphan = orphan,
-		.context = delivery_manager,
 		.receiver = arena_strdup(delivery_manager->arena, delivery->receiver),
 		.destination = arena_strdup(delivery_manager->arena, delivery->destination),
 		.next = delivery_manager->queues};
@@ -77,45 +49,20 @@ static bool is_ours(const struct delivery_manager *delivery_manager, const char 
 }
 
 void delivery_manager_add(
-	struct delivery_manager *delivery_manager, const struct delivery *delivery)
-{
-	if (is_ours(delivery_manager, delivery->receiver))
-		delivery_queue_add(queue_of(delivery_manager, delivery),
-			outgoing_new(&delivery_manager->outbox, delivery));
-}
-
-static void add_ours(
 	struct delivery_manager *delivery_manager, const struct delivery_rows *deliveries)
 {
+	struct outbox *outbox = &delivery_manager->outbox;
+
 	for (size_t i = 0; i < deliveries->count; i++) {
 		const struct delivery *delivery = &deliveries->items[i];
+		struct delivery_queue *queue;
 
-		/* In a fleet the store lists a queued delivery repeatedly. */
-		if (is_ours(delivery_manager, delivery->receiver) &&
-			!delivery_queue_has(queue_of(delivery_manager, delivery), delivery->id) &&
-			!outbox_has(&delivery_manager->outbox, delivery->id))
-			delivery_manager_add(delivery_manager, delivery);
+		if (!is_ours(delivery_manager, delivery->receiver))
+			continue;
+		queue = queue_of(delivery_manager, delivery);
+		if (!delivery_queue_has(queue, delivery->id) && !outbox_has(outbox, delivery->id))
+			delivery_queue_add(queue, outgoing_new(outbox, delivery));
 	}
-}
-
-void delivery_manager_send(
-	struct delivery_manager *delivery_manager, const struct delivery_rows *deliveries)
-{
-	for (size_t i = 0; i < deliveries->count; i++)
-		if (deliveries->items[i].state == DELIVERY_QUEUED)
-			delivery_manager_add(delivery_manager, &deliveries->items[i]);
-}
-
-void delivery_manager_unwritten(const struct delivery_manager *delivery_manager,
-	const struct receiver *receiver, const struct error *error, bool retried)
-{
-	struct agent *agent = delivery_manager->agent;
-
-	log_event(LEVEL_ERROR,
-		retried ? "cannot render message, will retry" : "cannot render message, not sent",
-		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error->text));
-	metrics_count(agent->metrics, METRIC_DELIVERIES, receiver->name, "unwritten");
-	agent->misconfigured = true;
 }
 
 static bool is_receiver(void *context, const char *name)
@@ -131,15 +78,6 @@ void delivery_manager_adopt(struct delivery_manager *delivery_manager)
 		delivery_manager);
 	for (struct delivery_queue *queue = delivery_manager->queues; queue; queue = queue->next)
 		delivery_queue_adopt(queue);
-}
-
-void delivery_manager_listen(struct delivery_manager *delivery_manager,
-	void (*orphaned)(void *context, struct store_reopen *request), void (*late)(void *context),
-	void *context)
-{
-	delivery_manager->orphaned = orphaned;
-	delivery_manager->outbox.late = late;
-	delivery_manager->outbox.context = context;
 }
 
 static const char *state_of(const struct delivery_queue *queue)
@@ -207,22 +145,21 @@ void delivery_manager_collect(struct delivery_manager *delivery_manager)
 	}
 }
 
-/* In a fleet */
-
 static void read_queued(void *context);
 
 static void queued(struct store_restore *request)
 {
 	struct delivery_manager *delivery_manager = request->call.context;
+	struct agent *agent = delivery_manager->agent;
 	bool failed = request->call.failed, again = delivery_manager->again;
 
 	delivery_manager->reading = delivery_manager->again = false;
 	if (!failed)
-		add_ours(delivery_manager, &request->deliveries);
+		delivery_manager_add(delivery_manager, &request->deliveries);
 	store_call_free(&request->call);
-	if (failed)
-		engine_after(
-			delivery_manager->agent->engine, READ_AGAIN, read_queued, delivery_manager);
+	agent->stateless |= failed;
+	if (failed && !agent->once)
+		engine_after(agent->engine, READ_AGAIN, read_queued, delivery_manager);
 	else if (again)
 		read_queued(delivery_manager);
 }
@@ -242,6 +179,8 @@ static void read_queued(void *context)
 	store_client_call(agent, &request->call);
 }
 
+/* In a fleet */
+
 static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
 {
@@ -254,7 +193,7 @@ static void gained(
 			metrics_add(
 				delivery_manager->agent->metrics, METRIC_CLAIMS_EXPIRED, 1, NULL);
 	}
-	add_ours(delivery_manager, &restored->deliveries);
+	delivery_manager_add(delivery_manager, &restored->deliveries);
 }
 
 static void lost(void *context, const struct fleet_shards *shards)
@@ -300,6 +239,7 @@ struct delivery_manager *delivery_manager_new(struct agent *agent)
 				    .is_busy = is_busy,
 				    .news = news,
 				    .context = delivery_manager});
+	agent_listen(agent, HINT_DELIVERIES, read_queued, delivery_manager);
 	return delivery_manager;
 }
 

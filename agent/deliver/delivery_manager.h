@@ -7,8 +7,8 @@
  * cannot be sent within `give_up_after` is given up with a log entry; so is the oldest when a queue
  * is full.
  *
- * In a fleet the agent that holds a receiver's shard sends its messages, also those queued by other
- * agents. It reads the queue from the store when more is queued and when it gains the shard.
+ * It reads what is queued from the store at each HINT_DELIVERIES. In a fleet the agent that holds a
+ * receiver's shard sends its messages, also those queued by other agents.
  *
  * Receivers are known by name: after a reload a queue uses the new configuration, while an attempt
  * in progress finishes with the one it started with.
@@ -25,29 +25,13 @@ struct delivery_manager;
 struct delivery_manager *delivery_manager_new(struct agent *agent);
 void delivery_manager_free(struct delivery_manager *delivery_manager);
 
-/* Adds a delivery that is queued in the store; copies it. In a fleet, ignores those of receivers
- * whose shard another agent holds. */
+/* Adds deliveries that are queued in the store; copies them. Ignores those that it has, and in a
+ * fleet those of receivers whose shard another agent holds. */
 void delivery_manager_add(
-	struct delivery_manager *delivery_manager, const struct delivery *delivery);
+	struct delivery_manager *delivery_manager, const struct delivery_rows *deliveries);
 
 /* Call after a configuration reload. */
 void delivery_manager_adopt(struct delivery_manager *delivery_manager);
-
-/* Sets callbacks; to be called before anything is added. `orphaned`: the receiver of a delivery is
- * no longer configured; it takes over the request, which needs a reply. `late`: a message was sent
- * about changes that were withdrawn in the meantime. */
-void delivery_manager_listen(struct delivery_manager *delivery_manager,
-	void (*orphaned)(void *context, struct store_reopen *request), void (*late)(void *context),
-	void *context);
-
-/* Adds the deliveries that a store_queue has queued, unless they were queued
- * before. */
-void delivery_manager_send(
-	struct delivery_manager *delivery_manager, const struct delivery_rows *deliveries);
-
-/* Reports that a message cannot be rendered for the receiver because of its configuration. */
-void delivery_manager_unwritten(const struct delivery_manager *delivery_manager,
-	const struct receiver *receiver, const struct error *error, bool retried);
 
 /* A destination of a receiver that had a delivery since this process began. Times: wall clock, ms;
  * 0: none. */

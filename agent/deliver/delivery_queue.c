@@ -130,6 +130,20 @@ static void abandon(struct delivery_queue *queue, struct outgoing **link, const 
 	outgoing_settle(outgoing, DELIVERY_ABANDONED);
 }
 
+/* Its receiver is gone. */
+static void reroute_first(struct delivery_queue *queue)
+{
+	struct outgoing *outgoing = unlink_delivery(queue, &queue->first);
+
+	log_event(LEVEL_WARN,
+		"delivery dropped: receiver not configured; rerouting to the other receivers",
+		LOG_TEXT("receiver", queue->receiver), LOG_TEXT("destination", queue->destination),
+		LOG_TEXT("key", outgoing->delivery.key),
+		LOG_TEXT("what", outgoing->what ? outgoing->what : ""));
+	count(queue, "rerouted");
+	outgoing_reroute(outgoing, "receiver is not configured");
+}
+
 /* ms between attempts that fail because of the configuration, at least. */
 static int64_t least_wait(const struct delivery_queue *queue)
 {
@@ -328,8 +342,8 @@ static void begun(struct store_attempt *request)
 }
 
 /* Keeps the deliveries of an unconfigured receiver or destination for ORPHAN_AFTER, so that a typo
- * in the configuration does not lose a day's alarms. A single pass cannot be reloaded, so it hands
- * them back at once. */
+ * in the configuration does not lose a day's alarms. A single pass cannot be reloaded, so it gives
+ * them up at once. */
 static void queue_unroutable(struct delivery_queue *queue)
 {
 	struct agent *agent = queue->agent;
@@ -351,7 +365,7 @@ static void queue_unroutable(struct delivery_queue *queue)
 	}
 	queue->state = QUEUE_WAITING;
 	while (queue->first)
-		queue->orphan(queue->context, unlink_delivery(queue, &queue->first));
+		reroute_first(queue);
 }
 
 /* False if it is too early: sets the alarm, or in a single pass defers longer waits to the next
@@ -395,7 +409,7 @@ static void queue_advance(struct delivery_queue *queue)
 	if (queue->state == QUEUE_UNROUTABLE)
 		queue->state = QUEUE_WAITING;
 	while (queue->first && !delivery_is_of(&queue->first->delivery, receiver->notifier->name))
-		queue->orphan(queue->context, unlink_delivery(queue, &queue->first));
+		reroute_first(queue);
 	if (!queue->first || !may_begin(queue))
 		return;
 	if (queue->first->begun) {

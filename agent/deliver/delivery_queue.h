@@ -3,7 +3,8 @@
  *
  * One delivery is in progress at a time, with the notifier's spacing in between. A failing queue
  * backs off as agent/decide/retry.h says. A queue whose receiver or destination is no longer
- * configured keeps its deliveries for a while, then hands them back through `orphan`.
+ * configured keeps its deliveries for a while, then gives them up: their changes are announced to
+ * the other receivers.
  *
  *   any that waits   its receiver or destination is gone      UNROUTABLE
  *   UNROUTABLE       they are back, or nothing is left        WAITING
@@ -34,9 +35,6 @@ enum queue_state {
 
 struct delivery_queue {
 	struct agent *agent;
-	/* Takes over a delivery whose receiver is gone; its content is freed. */
-	void (*orphan)(void *context, struct outgoing *outgoing);
-	void *context;
 	const char *receiver, *destination;
 	struct outgoing *first, **last;
 	size_t count;
@@ -57,8 +55,8 @@ struct delivery_queue {
 	struct delivery_queue *next;
 };
 
-/* Initialises a queue whose agent, threads, orphan, receiver and destination are set and all else
- * is zero. It must live as long as the engine. */
+/* Initialises a queue whose agent, receiver and destination are set and all else is zero. It must
+ * live as long as the engine. */
 void delivery_queue_open(struct delivery_queue *queue);
 
 /* Frees its content; the engine must have let go of its attempt. */
@@ -67,8 +65,8 @@ void delivery_queue_close(struct delivery_queue *queue);
 /* Takes over a delivery; if the queue is full, gives up the oldest. */
 void delivery_queue_add(struct delivery_queue *queue, struct outgoing *outgoing);
 
-/* In a fleet: whether the delivery is in the queue. One that was lost while in progress belongs to
- * this agent again. */
+/* Whether the delivery is in the queue. One that was lost while in progress belongs to this agent
+ * again. */
 bool delivery_queue_has(struct delivery_queue *queue, int64_t delivery);
 
 /* In a fleet: another agent has its receiver now. The attempt in progress completes, but its result

@@ -73,9 +73,6 @@ struct follower {
 
 struct follow_ups {
 	struct agent *agent;
-	struct delivery_manager *delivery_manager;
-	void (*triaged)(void *context);
-	void *context;
 	struct follower *followers;
 	struct alarm alarm;
 	bool looking, again;
@@ -231,7 +228,6 @@ static void settle_amendment(struct follower *follower)
 static void said(struct store_triage *request)
 {
 	struct follower *follower = request->call.context;
-	struct follow_ups *follow_ups = follower->owner;
 	const struct follow_up *follow_up = &follower->follow_up;
 	bool changed = !request->call.failed && request->changed > 0;
 
@@ -247,10 +243,8 @@ static void said(struct store_triage *request)
 			LOG_TEXT("instead_of", follow_up->overrides ? follow_up->overrides : ""),
 			LOG_INT("changes", request->changed));
 	store_call_free(&request->call);
-	if (changed) {
-		look_soon(follow_ups);
-		follow_ups->triaged(follow_ups->context);
-	}
+	if (changed)
+		agent_hint(follower->owner->agent, HINT_TRIAGE);
 	rest(follower, follower->pace);
 }
 
@@ -321,13 +315,9 @@ static void warn(const struct follower *follower, const char *what, const struct
 static void sent_anew(struct store_send_anew *request)
 {
 	struct follower *follower = request->call.context;
-	struct delivery_manager *delivery_manager = follower->owner->delivery_manager;
-	struct delivery delivery = followed_by(follower)->message;
 
-	if (!request->call.failed && request->queued && delivery_manager) {
-		delivery.receipt = NULL;
-		delivery_manager_add(delivery_manager, &delivery);
-	}
+	if (!request->call.failed && request->queued)
+		agent_hint(follower->owner->agent, HINT_DELIVERIES);
 	store_call_free(&request->call);
 	rest(follower, follower->pace);
 }
@@ -854,22 +844,23 @@ static void news(void *context, const struct fleet_news *news)
 		look_soon(follow_ups);
 }
 
-struct follow_ups *follow_ups_new(struct agent *agent, struct delivery_manager *delivery_manager,
-	void (*triaged)(void *context), void *context)
+static void look(void *follow_ups)
+{
+	follow_ups_look(follow_ups);
+}
+
+struct follow_ups *follow_ups_new(struct agent *agent)
 {
 	struct follow_ups *follow_ups = memory_new(1, sizeof *follow_ups);
 
-	*follow_ups = (struct follow_ups){.agent = agent,
-		.delivery_manager = delivery_manager,
-		.triaged = triaged,
-		.context = context,
-		.counts = !agent->once};
+	*follow_ups = (struct follow_ups){.agent = agent, .counts = !agent->once};
 	follow_ups->alarm = (struct alarm){.call = poll_store, .context = follow_ups};
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained,
 				    .lost = lost,
 				    .is_busy = is_busy,
 				    .news = news,
 				    .context = follow_ups});
+	agent_listen(agent, HINT_TRIAGE, look, follow_ups);
 	return follow_ups;
 }
 

@@ -20,13 +20,11 @@
 #ifndef AGENT_DELIVER_FOLLOW_UPS_H
 #define AGENT_DELIVER_FOLLOW_UPS_H
 
-#include "agent/deliver/delivery_manager.h"
+#include "agent/runtime/agent.h"
 
 struct follow_ups;
 
-/* `triaged` is called when an answer has changed the triage of changes. */
-struct follow_ups *follow_ups_new(struct agent *agent, struct delivery_manager *delivery_manager,
-	void (*triaged)(void *context), void *context);
+struct follow_ups *follow_ups_new(struct agent *agent);
 void follow_ups_free(struct follow_ups *follow_ups); /* after the engine; accepts NULL */
 
 /* Polls the store for due follow-ups now: at the start, after a reload, and after triage. Accepts

@@ -116,6 +116,7 @@ static void unlink_from(struct outgoing **link, const struct outgoing *outgoing)
 void outgoing_lose(struct outgoing *outgoing, bool sent)
 {
 	struct outbox *outbox = outgoing->outbox;
+	size_t kept = 0;
 
 	outgoing->next = NULL;
 	if (!sent) {
@@ -127,6 +128,12 @@ void outgoing_lose(struct outgoing *outgoing, bool sent)
 	outgoing->since = engine_now(outbox->agent->engine);
 	outgoing->next = outbox->sent;
 	outbox->sent = outgoing;
+	for (struct outgoing **link = &outbox->sent, *at; (at = *link); link = &at->next)
+		if (++kept > OUTBOX_SENT) {
+			outgoing_free(at);
+			*link = NULL;
+			break;
+		}
 }
 
 void outbox_lose(struct outbox *outbox, const struct fleet_shards *shards)
@@ -162,18 +169,19 @@ bool outbox_has(struct outbox *outbox, int64_t delivery)
 	return fresh || find(outbox->settling, delivery) || find(outbox->unsettled, delivery);
 }
 
-static void settled(struct store_settle *request)
+/* The call that records it was answered; `hints`: that leaves something to announce. */
+static void recorded(struct store_call *call, bool hints)
 {
-	struct outgoing *outgoing = request->call.context;
+	struct outgoing *outgoing = call->context;
 	struct outbox *outbox = outgoing->outbox;
-	bool failed = request->call.failed, fenced = request->call.fenced;
+	bool failed = call->failed, fenced = call->fenced;
 
 	unlink_from(&outbox->settling, outgoing);
-	if (!failed && request->retracts && outbox->late)
-		outbox->late(outbox->context);
-	store_call_free(&request->call);
+	store_call_free(call);
 	if (!failed) {
 		arena_free(outgoing->arena);
+		if (hints)
+			agent_hint(outbox->agent, HINT_CHANGES);
 		return;
 	}
 	if (fenced) {
@@ -187,17 +195,46 @@ static void settled(struct store_settle *request)
 	outbox->unsettled = outgoing;
 }
 
+/* Its messages may be about changes that were withdrawn in the meantime. */
+static void settled(struct store_settle *request)
+{
+	recorded(&request->call, request->retracts);
+}
+
+static void reopened(struct store_reopen *request)
+{
+	recorded(&request->call, true);
+}
+
+static struct store_call *settle_call(struct outgoing *outgoing)
+{
+	struct store_settle *request = store_settle_new(settled, outgoing);
+
+	request->delivery = outgoing->delivery;
+	return &request->call;
+}
+
+static struct store_call *reopen_call(struct outgoing *outgoing)
+{
+	struct store_reopen *request = store_reopen_new(reopened, outgoing);
+
+	request->deliveries.items =
+		arena_copy(request->call.arena, &outgoing->delivery, 1, sizeof outgoing->delivery);
+	request->deliveries.count = 1;
+	return &request->call;
+}
+
 static void settle(struct outgoing *outgoing)
 {
 	struct outbox *outbox = outgoing->outbox;
-	struct store_settle *request = store_settle_new(settled, outgoing);
+	struct store_call *call;
 
 	outgoing->next = outbox->settling;
 	outbox->settling = outgoing;
 	outgoing->delivery.now = agent_now(outbox->agent);
-	request->delivery = outgoing->delivery;
-	fence(outgoing, &request->call);
-	store_client_call(outbox->agent, &request->call);
+	call = outgoing->rerouted ? reopen_call(outgoing) : settle_call(outgoing);
+	fence(outgoing, call);
+	store_client_call(outbox->agent, call);
 }
 
 void outgoing_settle(struct outgoing *outgoing, enum delivery_state state)
@@ -205,6 +242,13 @@ void outgoing_settle(struct outgoing *outgoing, enum delivery_state state)
 	outgoing->delivery.state = state;
 	outgoing->delivery.payload = NULL;
 	settle(outgoing);
+}
+
+void outgoing_reroute(struct outgoing *outgoing, const char *problem)
+{
+	outgoing->rerouted = true;
+	outgoing->delivery.problem = problem;
+	outgoing_settle(outgoing, DELIVERY_ABANDONED);
 }
 
 void outgoing_note(const struct outgoing *outgoing)

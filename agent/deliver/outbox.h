@@ -10,16 +10,15 @@
 
 #include "agent/fleet/fleet.h"
 
-/* Its agent and `late` are set, all else is zero. */
+enum { OUTBOX_SENT = 1000 };
+
+/* Its agent is set, all else is zero. */
 struct outbox {
 	struct agent *agent;
 	struct outgoing *unsettled; /* sent or given up, not yet recorded */
 	struct outgoing *settling;  /* being recorded */
-	struct outgoing *sent;      /* sent, but lost to another agent before it was recorded */
-	/* Called when a sent delivery has announced changes that were withdrawn in the meantime;
-	 * or NULL. */
-	void (*late)(void *context);
-	void *context;
+	struct outgoing *sent;      /* sent, but lost to another agent before it was recorded: the
+				       last OUTBOX_SENT */
 };
 
 struct outgoing {
@@ -37,17 +36,18 @@ struct outgoing {
 	bool begun;               /* the store has recorded the attempt */
 	bool withdrawn, accepted; /* of one that the store gave up: some of its changes were */
 	bool lost;                /* in a fleet: its receiver is another agent's now */
+	bool rerouted;            /* given up, and its changes are announced to other receivers */
 	struct outgoing *next;
 };
 
 void outbox_close(struct outbox *outbox); /* frees its content */
 
 /* In a fleet: other agents have these receivers now. Sent deliveries that can no longer be recorded
- * as sent are remembered: a few, as nothing is sent while the store does not answer. */
+ * as sent are remembered for a while. */
 void outbox_lose(struct outbox *outbox, const struct fleet_shards *shards);
 
-/* In a fleet: whether a delivery that the store lists as queued is being recorded as settled here;
- * starts to record it if this agent remembers sending it. */
+/* Whether a delivery that the store lists as queued is being recorded as settled here; starts to
+ * record it if this agent remembers sending it. */
 bool outbox_has(struct outbox *outbox, int64_t delivery);
 
 /* A copy of the delivery without its payload. One that was restored in the middle of an attempt
@@ -60,6 +60,10 @@ void outgoing_lose(struct outgoing *outgoing, bool sent);
 
 /* Takes over the delivery and records its final state, retrying until the store has it. */
 void outgoing_settle(struct outgoing *outgoing, enum delivery_state state);
+
+/* The same for one that is given up as its receiver is gone: its changes become pending again, for
+ * the receivers that are configured. */
+void outgoing_reroute(struct outgoing *outgoing, const char *problem);
 
 /* Records the receipt, the number of attempts, whether the last one may have arrived, and the pause
  * that the receiver requested. Losing this costs a check, or an attempt that comes too early. */

@@ -25,8 +25,6 @@ enum {
 
 struct bisections {
 	struct agent *agent;
-	void (*told)(void *context);
-	void *context;
 	struct bisect_work **works, **ended; /* `ended` are to be freed */
 	size_t work_count, ended_count;
 	size_t waiting;
@@ -163,7 +161,7 @@ static void work_ended(void *context, struct bisect_work *work, bool told)
 	all->ended = memory_resize(all->ended, all->ended_count + 1, sizeof *all->ended);
 	all->ended[all->ended_count++] = work;
 	if (told && !all->agent->stopping)
-		all->told(all->context);
+		agent_hint(all->agent, HINT_TRIAGE);
 	poll_after(&all->poll, told ? 0 : SOON);
 }
 
@@ -347,13 +345,11 @@ static void tick(void *context)
 	work_due(all);
 }
 
-struct bisections *bisections_new(struct agent *agent, void (*told)(void *context), void *context)
+struct bisections *bisections_new(struct agent *agent)
 {
 	struct bisections *all = memory_new(1, sizeof *all);
 
 	*all = (struct bisections){.agent = agent,
-		.told = told,
-		.context = context,
 		.poll = {.agent = agent, .ask = ask, .context = all, .aside = true},
 		.alarm = {.call = tick, .context = all}};
 	agent->seen = seen;

@@ -15,8 +15,8 @@
 
 struct bisections;
 
-/* Sets agent->seen. `told` is called when there is a verdict to announce. */
-struct bisections *bisections_new(struct agent *agent, void (*told)(void *context), void *context);
+/* Sets agent->seen. */
+struct bisections *bisections_new(struct agent *agent);
 /* After the engine was freed. Accepts NULL. */
 void bisections_free(struct bisections *bisections);
 

@@ -358,7 +358,6 @@ static void note_round(struct cluster_run *run, const char *problem, int64_t dur
 static void end(struct cluster_run *run, const char *problem)
 {
 	struct cluster *cluster = run->cluster;
-	struct dispatcher *dispatcher = cluster->job.context->dispatcher;
 	struct agent *agent = run->agent;
 	struct run_report report = {.test = run->group->name,
 		.failed = problem != NULL,
@@ -377,7 +376,7 @@ static void end(struct cluster_run *run, const char *problem)
 	}
 	scheduled_job_ended(&cluster->job, &report);
 	free_run(run);
-	dispatcher_again(dispatcher);
+	agent_hint(agent, HINT_CHANGES);
 	agent_ended(agent);
 }
 
@@ -411,7 +410,6 @@ static void recorded(struct recording *recording, const struct store_call *faile
 		return;
 	}
 	cluster_shapes_recorded(run->shown, request);
-	dispatcher_note(run->cluster->job.context->dispatcher, request);
 	metrics_add(metrics, METRIC_DETECTION_SECONDS, run->seconds, NULL);
 	metrics_add(metrics, METRIC_CHANGES_FOUND, (double)request->records.count, NULL);
 	log_event(request->records.count > 0 ? LEVEL_INFO : LEVEL_DEBUG, "clusters",

@@ -7,6 +7,7 @@
 #include "agent/base/dict.h"
 #include "agent/base/when.h"
 #include "agent/decide/route.h"
+#include "agent/decide/silence.h"
 #include "agent/monitor/views.h"
 
 #define FIRST_LOOK "stale" /* store key: since when stale data are watched for */
@@ -28,7 +29,6 @@ struct lost {
 
 struct health {
 	struct agent *agent;
-	struct dispatcher *dispatcher;
 	struct conditions *conditions;
 	struct views *views;  /* in a fleet */
 	uint64_t views_seen;  /* of struct fleet_news, ... */
@@ -50,12 +50,11 @@ struct health {
 static void tell_held(void *context);
 static void notify_unless_silenced(void *context, const struct condition *condition);
 
-struct health *health_new(struct agent *agent, struct dispatcher *dispatcher)
+struct health *health_new(struct agent *agent)
 {
 	struct health *health = memory_new(1, sizeof *health);
 
 	*health = (struct health){.agent = agent,
-		.dispatcher = dispatcher,
 		.conditions = conditions_new(fleet_is_shared(agent)),
 		.arena = arena_new(),
 		.alarm = {.call = tell_held, .context = health}};
@@ -105,6 +104,28 @@ void health_free(struct health *health)
 	free(health);
 }
 
+static uint64_t version_of_silences(const struct health *health)
+{
+	return health->agent->desk.version(health->agent->desk.context);
+}
+
+static bool is_held(
+	const struct health *health, const struct silence_target *subject, int64_t *until)
+{
+	return health->agent->desk.holds(health->agent->desk.context, subject, until);
+}
+
+/* Takes over the request. */
+static void notify(const struct health *health, const struct notice *notice,
+	const struct strings *receivers, struct store_queue *request)
+{
+	struct agent *agent = health->agent;
+
+	if (agent->simulation)
+		agent->simulation->notice(agent, notice);
+	agent->desk.queue(agent->desk.context, notice, receivers, request);
+}
+
 static bool about_test(enum condition_kind kind)
 {
 	return kind == CONDITION_TEST || kind == CONDITION_STALE;
@@ -127,19 +148,26 @@ static const char *with_doubt(const struct health *health, const char *text, str
 static void notify_receivers(const struct health *health, const struct condition *condition,
 	const struct strings *receivers)
 {
-	struct arena *arena = arena_new();
-	const char *test = about_test(condition->kind) ? condition_name(condition) : NULL;
-	struct notice notice = {.subject = condition_name(condition),
+	struct store_queue *request = store_queue_new(NULL, NULL);
+	struct arena *arena = request->call.arena;
+	struct condition *copy = arena_copy(arena, condition, 1, sizeof *copy);
+	const char *name = condition_name(condition);
+	struct notice notice = {.subject = name,
 		.text = condition->over ? condition->text
 					: with_doubt(health, condition->text, arena),
 		.time = condition->since,
 		.ended = condition->over ? agent_now(health->agent) : 0,
 		.recovered = condition->over};
 
-	if (health->agent->simulation)
-		health->agent->simulation->notice(health->agent, &notice);
-	notices_queue(dispatcher_notices(health->dispatcher), &notice, receivers, condition, test);
-	arena_free(arena);
+	copy->subject = arena_strdup(arena, condition->subject);
+	copy->text = arena_strdup(arena, condition->text);
+	request->health.conditions = copy;
+	request->health.condition_count = 1;
+	if (about_test(condition->kind))
+		fleet_fence_test(health->agent, &request->call, name);
+	else
+		fleet_fence(health->agent, &request->call, FLEET_LEADER);
+	notify(health, &notice, receivers, request);
 }
 
 static void notify_about(const struct health *health, const struct condition *condition)
@@ -176,7 +204,7 @@ static bool is_silenced(
 	if (about_test(condition->kind))
 		subject = (struct silence_target){.test = name,
 			.source = test && test->source ? condition_source(test) : NULL};
-	return silences_hold(dispatcher_silences(health->dispatcher), &subject, until);
+	return is_held(health, &subject, until);
 }
 
 static void tell_at(struct health *health, int64_t time)
@@ -204,7 +232,7 @@ static void notify_unless_silenced(void *context, const struct condition *condit
 		return;
 	}
 	if (health->held_count == 0)
-		health->held_silences = silences_version(dispatcher_silences(health->dispatcher));
+		health->held_silences = version_of_silences(health);
 	else if (health->held_until < until)
 		until = health->held_until;
 	health->held = memory_resize(health->held, health->held_count + 1, sizeof *health->held);
@@ -223,7 +251,7 @@ static void tell_held(void *context)
 	struct health *health = context;
 	int64_t until, first = WHEN_NEVER;
 
-	health->held_silences = silences_version(dispatcher_silences(health->dispatcher));
+	health->held_silences = version_of_silences(health);
 	for (size_t i = health->held_count; i > 0 && !health->agent->stopping; i--) {
 		const struct condition *held = &health->held[i - 1];
 
@@ -346,10 +374,8 @@ void health_note(struct health *health, const struct test *test, const struct ou
 		notify_unless_silenced(health, &turns[i]);
 	if (fleet_is_shared(agent))
 		views_update(health->views, outcome.source);
-	if (health->held_count > 0 &&
-		(health->held_silences !=
-				silences_version(dispatcher_silences(health->dispatcher)) ||
-			outcome.now >= health->held_until))
+	if (health->held_count > 0 && (health->held_silences != version_of_silences(health) ||
+					      outcome.now >= health->held_until))
 		tell_held(health);
 	metrics_set(agent->metrics, METRIC_SOURCE_UP,
 		conditions_down_since(health->conditions, outcome.source) == 0, outcome.source);
@@ -395,7 +421,6 @@ static void notify_lost(const struct health *health, const struct test *test, st
 	const struct vanish_news *news)
 {
 	struct store_queue *request = store_queue_new(NULL, NULL);
-	const struct agent *agent = health->agent;
 	struct notice notice = {.subject = test->name,
 		.text = with_doubt(health, vanish_text(news, test->name, request->call.arena),
 			request->call.arena),
@@ -403,7 +428,7 @@ static void notify_lost(const struct health *health, const struct test *test, st
 		.ended = news->back ? news->since : 0,
 		.recovered = news->back};
 
-	fleet_fence_test(agent, &request->call, test->name);
+	fleet_fence_test(health->agent, &request->call, test->name);
 	store_lost(request, lost, news->series, news->count);
 	for (size_t i = 0; i < news->count; i++) {
 		const struct vanished *series = &news->series[i];
@@ -420,10 +445,7 @@ static void notify_lost(const struct health *health, const struct test *test, st
 		free((char *)(uintptr_t)lost->series[at].series);
 		lost->series[at] = lost->series[--lost->count];
 	}
-	if (agent->simulation)
-		agent->simulation->notice(health->agent, &notice);
-	notices_queue_storing(
-		dispatcher_notices(health->dispatcher), &notice, &test->notify, request);
+	notify(health, &notice, &test->notify, request);
 }
 
 void health_vanished(struct health *health, const struct test *test, const struct vanish_news *news,
@@ -435,7 +457,7 @@ void health_vanished(struct health *health, const struct test *test, const struc
 		int64_t until;
 
 		for (size_t k = 0; silenced && k < news[i].count; k++)
-			silenced = silences_hold(dispatcher_silences(health->dispatcher),
+			silenced = is_held(health,
 				&(struct silence_target){.test = test->name,
 					.source = condition_source(test),
 					.series = news[i].series[k].series},

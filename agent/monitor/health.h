@@ -16,11 +16,10 @@
 #include "agent/fleet/tests.h"
 #include "agent/monitor/condition.h"
 #include "agent/monitor/vanish.h"
-#include "agent/notify/dispatcher.h"
 
 struct health;
 
-struct health *health_new(struct agent *agent, struct dispatcher *dispatcher);
+struct health *health_new(struct agent *agent);
 void health_free(struct health *health);
 
 /* Without a fleet: the stored conditions; before the first run. */

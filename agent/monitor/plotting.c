@@ -13,9 +13,9 @@
 #include "agent/monitor/news.h"
 #include "agent/monitor/series_cache.h"
 #include "agent/monitor/why.h"
-#include "agent/notify/silence.h"
 #include "agent/report/plot_view.h"
 #include "agent/report/record_plot.h"
+#include "agent/runtime/silence.h"
 
 enum {
 	RECORDS_MOST = 10000,

@@ -5,6 +5,7 @@
  */
 #include "agent/base/when.h"
 #include "agent/fleet/tests.h"
+#include "agent/monitor/expected.h"
 #include "agent/monitor/scheduled_job.h"
 
 static void recorded(struct store_record *request)
@@ -12,6 +13,10 @@ static void recorded(struct store_record *request)
 	struct recording *recording = request->call.context;
 
 	recording->news = request;
+	if (!request->call.failed) {
+		expected_note(recording->job->context->expected, &request->records);
+		agent_recorded(recording->job->context->agent, request);
+	}
 	recording->done(recording, request->call.failed ? &request->call : NULL);
 }
 

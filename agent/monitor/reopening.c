@@ -14,7 +14,6 @@ enum { LOOK_ANYWAY = 3600000, LOOK_AGAIN = 30000 }; /* ms */
 
 struct reopening {
 	struct poll poll;
-	struct dispatcher *dispatcher;
 	int64_t last_audit; /* as of the last news of a fleet */
 };
 
@@ -63,7 +62,7 @@ static void opened(struct store_reopen_due *due)
 	else if (due->next == 0)
 		wait = WHEN_NEVER;
 	if (!due->call.failed && due->pending > 0)
-		dispatcher_again(reopening->dispatcher);
+		agent_hint(reopening->poll.agent, HINT_CHANGES);
 	store_call_free(&due->call);
 	poll_answered(&reopening->poll, wait);
 }
@@ -84,12 +83,17 @@ static void ask(void *context)
 	store_client_call(agent, &due->call);
 }
 
-struct reopening *reopening_new(struct agent *agent, struct dispatcher *dispatcher)
+static void look(void *reopening)
+{
+	reopening_look(reopening);
+}
+
+struct reopening *reopening_new(struct agent *agent)
 {
 	struct reopening *reopening = memory_new(1, sizeof *reopening);
 
-	*reopening = (struct reopening){.poll = {.agent = agent, .ask = ask, .context = reopening},
-		.dispatcher = dispatcher};
+	reopening->poll = (struct poll){.agent = agent, .ask = ask, .context = reopening};
+	agent_listen(agent, HINT_TRIAGE, look, reopening);
 	fleet_listen(agent,
 		&(struct fleet_listener){.gained = gained, .news = news, .context = reopening});
 	return reopening;

@@ -4,11 +4,11 @@
 #ifndef AGENT_MONITOR_REOPENING_H
 #define AGENT_MONITOR_REOPENING_H
 
-#include "agent/notify/dispatcher.h"
+#include "agent/runtime/agent.h"
 
 struct reopening;
 
-struct reopening *reopening_new(struct agent *agent, struct dispatcher *dispatcher);
+struct reopening *reopening_new(struct agent *agent);
 void reopening_free(struct reopening *reopening); /* accepts NULL; after the engine */
 
 /* Reopens expired triage and waits for the next expiry. Call it at the start, and after triage. */

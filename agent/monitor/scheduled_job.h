@@ -29,7 +29,8 @@ enum scheduled_job_state {
 /* The context of all jobs. */
 struct run_context {
 	struct agent *agent;
-	struct dispatcher *dispatcher;
+	struct expected *expected;
+	struct environments *environments;
 	struct health *health;
 	struct scheduler *scheduler;
 };

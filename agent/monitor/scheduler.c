@@ -524,7 +524,6 @@ static void run_written(void *context)
 		engine_alarm(agent->engine, &scheduler->quiet, next);
 }
 
-/* The filter of the clusters. */
 static struct decision judge(void *context, struct change_record *record)
 {
 	const struct scheduler *scheduler = context;
@@ -630,12 +629,18 @@ static bool run_asked(void *context, const char *test)
 	return scheduler_run_now(scheduler, test, NULL, NULL);
 }
 
-struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatcher)
+struct filter scheduler_filter(struct scheduler *scheduler)
+{
+	return (struct filter){.name = "cluster", .judge = judge, .context = scheduler};
+}
+
+struct scheduler *scheduler_new(
+	struct agent *agent, struct expected *expected, struct environments *environments)
 {
 	struct scheduler *scheduler = memory_new(1, sizeof *scheduler);
 
 	*scheduler = (struct scheduler){
-		.context = {agent, dispatcher, health_new(agent, dispatcher), scheduler},
+		.context = {agent, expected, environments, health_new(agent), scheduler},
 		.removed.end = &scheduler->removed.first,
 		.queue.end = &scheduler->queue.first,
 		.held.end = &scheduler->held.first,
@@ -645,8 +650,6 @@ struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatch
 		.requests = requests_new(agent, run_asked, scheduler)};
 	fleet_listen(agent, &(struct fleet_listener){gained, lost, is_busy, note_news, scheduler});
 	fleet_tests_listen(agent, &(struct fleet_runner){look_again, is_running, scheduler});
-	dispatcher_filter(dispatcher,
-		(struct filter){.name = "cluster", .judge = judge, .context = scheduler});
 	take_over(scheduler);
 	return scheduler;
 }

@@ -9,15 +9,19 @@
 #define AGENT_MONITOR_SCHEDULER_H
 
 #include "agent/monitor/cluster_round.h"
-#include "agent/notify/dispatcher.h"
+#include "agent/monitor/expected.h"
 
 struct scheduler;
 
-/* The jobs are the tests and clusters of the agent's configuration. The clusters are a filter of
- * the dispatcher. */
-struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatcher);
+/* The jobs are the tests and clusters of the agent's configuration. */
+struct environments;
+struct scheduler *scheduler_new(
+	struct agent *agent, struct expected *expected, struct environments *environments);
 /* To be called after the engine was freed. Callbacks of waiting callers are not called any more. */
 void scheduler_free(struct scheduler *scheduler);
+
+/* What the clusters decide about changes. */
+struct filter scheduler_filter(struct scheduler *scheduler);
 
 /* Starts running: by schedule, or if the agent runs `once` each job once. `restored` is the answer
  * to store_restore. */

@@ -24,6 +24,7 @@
 #include "agent/monitor/rhythm.h"
 #include "agent/monitor/scheduled_job.h"
 #include "agent/monitor/series_cache.h"
+#include "agent/notify/environments.h"
 #include "agent/runtime/events.h"
 #include "detectors/scratch.h"
 
@@ -280,7 +281,7 @@ static void fail_run(struct test_run *run, const struct error *error)
 	metrics_count(agent->metrics, METRIC_RUN_FAILURES, run->test->source->name,
 		reason_of(error->kind));
 	note_problem(run, error->text);
-	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, NULL);
+	environments_seen(run->runs->environments, run->test, NULL);
 	if (error->kind != ERROR_STATE && is_monitored(run)) /* else it is our store that fails */
 		health_note(run->runs->health, run->test,
 			&(struct outcome){.problem = error->text,
@@ -443,9 +444,8 @@ static void note_success(struct test_run *run)
 		agent->metrics, METRIC_POINTS_READ, (double)report.points, run->test->source->name);
 	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, run->detection, NULL);
 	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL);
-	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, run->view);
+	environments_seen(run->runs->environments, run->test, run->view);
 	run->view = NULL;
-	dispatcher_note(run->runs->dispatcher, request);
 	finish_run(run, &report);
 }
 

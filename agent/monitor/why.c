@@ -19,7 +19,7 @@
 #include "agent/model/record_json.h"
 #include "agent/monitor/rhythm.h"
 #include "agent/monitor/series_cache.h"
-#include "agent/notify/silence.h"
+#include "agent/runtime/silence.h"
 #include "conf/mute.h"
 #include "detectors/describe.h"
 #include "detectors/scratch.h"

@@ -55,16 +55,15 @@ struct arrival {
 
 struct dispatcher {
 	struct agent *agent;
-	struct delivery_manager *delivery_manager;
 	struct filter filters[DISPATCHER_FILTERS]; /* in the order of evaluation */
 	size_t filter_count;
 	struct environments *environments;
 	struct silences *silences;
-	struct store_backlog *backlog; /* notices, and reopened changes */
+	struct store_backlog *backlog; /* notices */
 	struct notices *notices;
 	struct round round;
 	bool busy;                /* a round is in progress ... */
-	bool again;               /* ... and another has to follow */
+	bool again;               /* another has to follow this one, or in a single pass the last */
 	int64_t seen_until;       /* engine_now of the last round, or of the restore */
 	struct arrival *arrivals; /* of the last round, by id; NULL: none yet */
 	size_t arrival_count;
@@ -95,38 +94,16 @@ static bool is_leader(const struct dispatcher *dispatcher)
 	return fleet_keeps(dispatcher->agent, FLEET_LEADER);
 }
 
-void dispatcher_again(struct dispatcher *dispatcher)
+/* Changes may be pending, or a filter's answers may be others: a round starts after `group_wait`.
+ */
+static void look_soon(void *context)
 {
-	if (dispatcher->busy)
+	struct dispatcher *dispatcher = context;
+
+	if (dispatcher->busy || dispatcher->agent->once)
 		dispatcher->again = true;
 	else if (is_leader(dispatcher))
 		look_after(dispatcher, dispatcher->agent->config->agent.group_wait);
-}
-
-void dispatcher_note(struct dispatcher *dispatcher, const struct store_record *recorded)
-{
-	const struct store_counts *counts = recorded->call.counts;
-	const struct filter *filters = dispatcher->filters;
-	const struct store_due *due;
-	bool news;
-
-	if (!counts)
-		return;
-	due = &counts->due;
-	news = due->retractions + due->said > 0 || due->recoveries > dispatcher->kept ||
-	       recorded->renewed > 0;
-	for (size_t i = 0; i < dispatcher->filter_count; i++)
-		if (filters[i].note)
-			filters[i].note(filters[i].context, &recorded->records);
-	if (!is_leader(dispatcher))
-		return;
-	if (due->recoveries < dispatcher->kept)
-		dispatcher->kept = due->recoveries; /* some were settled otherwise */
-	for (size_t i = 0; i < recorded->records.count && !news; i++)
-		news = recorded->records.items[i].news == NOTIFY_PENDING;
-	silences_pending(dispatcher->silences, due->changes);
-	if (news)
-		dispatcher_again(dispatcher);
 }
 
 static int64_t count_due(const struct store_due *due)
@@ -142,7 +119,7 @@ void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restor
 	dispatcher->seen_until = engine_now(dispatcher->agent->engine);
 	dispatcher->arrival_count = 0;
 	if (count_due(&restored->call.counts->due) > 0)
-		dispatcher_again(dispatcher);
+		look_soon(dispatcher);
 }
 
 void dispatcher_filter(struct dispatcher *dispatcher, struct filter filter)
@@ -436,15 +413,14 @@ static void round_end(struct dispatcher *dispatcher, bool done)
 
 	silences_written(dispatcher->silences, done && !incomplete);
 	clear(&dispatcher->round);
-	dispatcher->busy = dispatcher->again = false;
+	dispatcher->busy = false;
 	if (!done || incomplete)
 		look_after(dispatcher, done ? RENDER_AGAIN : FLUSH_AGAIN);
 	if (dispatcher->agent->fleet && count_due(&dispatcher->news.due) > 0)
 		look_after(dispatcher, LOOK_ANYWAY);
-	if (again && dispatcher->agent->once)
-		dispatcher_flush(dispatcher);
-	else if (again)
-		dispatcher_again(dispatcher);
+	dispatcher->again = false;
+	if (again)
+		look_soon(dispatcher);
 }
 
 static void queued(struct store_queue *queue)
@@ -458,8 +434,8 @@ static void queued(struct store_queue *queue)
 			agent_triaged(dispatcher->agent);
 			break;
 		}
-	if (stored)
-		delivery_manager_send(dispatcher->delivery_manager, &queue->deliveries);
+	if (stored && queue->deliveries.count > 0)
+		agent_hint(dispatcher->agent, HINT_DELIVERIES);
 	round_end(dispatcher, stored);
 	if (stored && (queue->due.recoveries > dispatcher->kept ||
 			      queue->due.retractions + queue->due.said > 0))
@@ -488,11 +464,11 @@ static void rendered(void *context)
 	dispatcher->agent->under_way--;
 	for (size_t i = 0; i < config->receiver_count; i++) {
 		if (round->unwritten[i].kind != ERROR_NONE)
-			delivery_manager_unwritten(dispatcher->delivery_manager,
-				&config->receivers[i], &round->unwritten[i], true);
+			notices_unwritten(dispatcher->agent, &config->receivers[i],
+				&round->unwritten[i], true);
 		if (round->publisher.lost[i].kind != ERROR_NONE)
-			delivery_manager_unwritten(dispatcher->delivery_manager,
-				&config->receivers[i], &round->publisher.lost[i], false);
+			notices_unwritten(dispatcher->agent, &config->receivers[i],
+				&round->publisher.lost[i], false);
 	}
 	if (queue->deliveries.count + queue->told_count + queue->retracted.count +
 			queue->said.count >
@@ -584,7 +560,7 @@ void dispatcher_flush(struct dispatcher *dispatcher)
 
 	if (!is_leader(dispatcher))
 		return;
-	dispatcher->again |= dispatcher->busy;
+	dispatcher->again = dispatcher->busy;
 	if (dispatcher->busy || agent->stopping)
 		return;
 	if (!fleet_holds(agent, FLEET_LEADER)) {
@@ -599,6 +575,11 @@ void dispatcher_flush(struct dispatcher *dispatcher)
 	store_client_call(agent, &store_pending_new(pending_read, dispatcher)->call);
 }
 
+bool dispatcher_is_due(const struct dispatcher *dispatcher)
+{
+	return dispatcher->again && is_leader(dispatcher);
+}
+
 /* With --once, the final round handles it. */
 static void silence_over(void *context)
 {
@@ -606,36 +587,6 @@ static void silence_over(void *context)
 
 	if (!dispatcher->agent->once)
 		dispatcher_flush(dispatcher);
-}
-
-/* With --once there is no later round. */
-static void late(void *context)
-{
-	struct dispatcher *dispatcher = context;
-
-	if (dispatcher->agent->once)
-		dispatcher_flush(dispatcher);
-	else
-		dispatcher_again(dispatcher);
-}
-
-static void reopened(struct store_call *request)
-{
-	struct dispatcher *dispatcher = request->context;
-
-	if (!request->failed)
-		dispatcher_again(dispatcher);
-	store_call_free(request);
-}
-
-/* Announces the changes of an orphaned delivery to the receivers that are configured. */
-static void reopen(void *context, struct store_reopen *request)
-{
-	struct dispatcher *dispatcher = context;
-
-	request->call.reply = reopened;
-	request->call.context = dispatcher;
-	store_backlog_add(dispatcher->backlog, &request->call);
 }
 
 /* In a fleet */
@@ -711,29 +662,48 @@ static void news(void *context, const struct fleet_news *news)
 	}
 	dispatcher->news = *news;
 	if (due && !dispatcher->agent->once)
-		dispatcher_again(dispatcher);
+		look_soon(dispatcher);
 }
 
-static void ask_again(void *dispatcher)
+static void queue_notice(void *context, const struct notice *notice,
+	const struct strings *receivers, struct store_queue *request)
 {
-	dispatcher_again(dispatcher);
+	const struct dispatcher *dispatcher = context;
+
+	notices_queue(dispatcher->notices, notice, receivers, request);
 }
 
-struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *delivery_manager)
+static bool holds_notice(void *context, const struct silence_target *subject, int64_t *until)
+{
+	const struct dispatcher *dispatcher = context;
+
+	return silences_hold(dispatcher->silences, subject, until);
+}
+
+static uint64_t version_of_silences(void *context)
+{
+	const struct dispatcher *dispatcher = context;
+
+	return silences_version(dispatcher->silences);
+}
+
+struct dispatcher *dispatcher_new(struct agent *agent)
 {
 	struct dispatcher *dispatcher = memory_new(1, sizeof *dispatcher);
 
 	*dispatcher = (struct dispatcher){.agent = agent,
-		.delivery_manager = delivery_manager,
 		.backlog = store_backlog_new(agent),
 		.seen_until = engine_now(agent->engine),
 		.alarm = {.call = look_alarm, .context = dispatcher}};
-	dispatcher->environments = environments_new(agent, ask_again, dispatcher);
-	dispatcher->notices = notices_new(agent, delivery_manager, dispatcher->backlog);
+	dispatcher->environments = environments_new(agent, look_soon, dispatcher);
+	dispatcher->notices = notices_new(agent, dispatcher->backlog);
 	dispatcher->silences = silences_new(agent, dispatcher->notices, silence_over, dispatcher);
 	dispatcher_filter(dispatcher, environments_filter(dispatcher->environments));
 	dispatcher_filter(dispatcher, silences_filter(dispatcher->silences));
-	delivery_manager_listen(delivery_manager, reopen, late, dispatcher);
+	agent->desk =
+		(struct notice_desk){queue_notice, holds_notice, version_of_silences, dispatcher};
+	agent_listen(agent, HINT_CHANGES, look_soon, dispatcher);
+	agent_listen(agent, HINT_TRIAGE, look_soon, dispatcher);
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained,
 				    .lost = lost,
 				    .is_busy = is_busy,

@@ -13,8 +13,8 @@
 #define AGENT_NOTIFY_ENVIRONMENTS_H
 
 #include "agent/analysis/environment.h"
-#include "agent/notify/filter.h"
 #include "agent/runtime/agent.h"
+#include "agent/runtime/filter.h"
 
 struct environments;
 

@@ -22,7 +22,6 @@ struct unwritten {
 
 struct notices {
 	struct agent *agent;
-	struct delivery_manager *delivery_manager;
 	struct store_backlog *backlog;
 	struct unwritten *first, **last;
 	size_t count;
@@ -31,13 +30,11 @@ struct notices {
 
 static void write_later(void *context);
 
-struct notices *notices_new(struct agent *agent, struct delivery_manager *delivery_manager,
-	struct store_backlog *backlog)
+struct notices *notices_new(struct agent *agent, struct store_backlog *backlog)
 {
 	struct notices *notices = memory_new(1, sizeof *notices);
 
 	*notices = (struct notices){.agent = agent,
-		.delivery_manager = delivery_manager,
 		.backlog = backlog,
 		.last = &notices->first,
 		.alarm = {.call = write_later, .context = notices}};
@@ -85,6 +82,16 @@ static void put_last(struct notices *notices, struct unwritten *unwritten, int64
 	engine_alarm(engine, &notices->alarm, engine_now(engine) + wait);
 }
 
+void notices_unwritten(struct agent *agent, const struct receiver *receiver,
+	const struct error *error, bool retried)
+{
+	log_event(LEVEL_ERROR,
+		retried ? "cannot render message, will retry" : "cannot render message, not sent",
+		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error->text));
+	metrics_count(agent->metrics, METRIC_DELIVERIES, receiver->name, "unwritten");
+	agent->misconfigured = true;
+}
+
 static bool render(const struct notices *notices, struct store_queue *request,
 	const struct receiver *receiver, const struct message *message, bool retried)
 {
@@ -95,7 +102,7 @@ static bool render(const struct notices *notices, struct store_queue *request,
 
 	if (publisher_message(&publisher, receiver, message, &error))
 		return true;
-	delivery_manager_unwritten(notices->delivery_manager, receiver, &error, retried);
+	notices_unwritten(notices->agent, receiver, &error, retried);
 	return false;
 }
 
@@ -152,8 +159,7 @@ static void queued(struct store_call *call)
 	const struct notices *notices = call->context;
 
 	if (!call->failed)
-		delivery_manager_send(
-			notices->delivery_manager, &((const struct store_queue *)call)->deliveries);
+		agent_hint(notices->agent, HINT_DELIVERIES);
 	store_call_free(call);
 }
 
@@ -192,25 +198,6 @@ static void write_later(void *context)
 }
 
 void notices_queue(struct notices *notices, const struct notice *notice,
-	const struct strings *receivers, const struct condition *condition, const char *test)
-{
-	struct store_queue *request = store_queue_new(NULL, NULL);
-	struct arena *arena = request->call.arena;
-
-	fence(notices->agent, &request->call, test);
-	if (condition) {
-		struct condition *copy = arena_alloc(arena, sizeof *copy);
-
-		*copy = *condition;
-		copy->subject = arena_strdup(arena, condition->subject);
-		copy->text = arena_strdup(arena, condition->text);
-		request->health.conditions = copy;
-		request->health.condition_count = 1;
-	}
-	notices_queue_storing(notices, notice, receivers, request);
-}
-
-void notices_queue_storing(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request)
 {
 	log_event(notice->recovered ? LEVEL_INFO : LEVEL_WARN, "notice",

@@ -5,28 +5,22 @@
 #ifndef AGENT_NOTIFY_NOTICES_H
 #define AGENT_NOTIFY_NOTICES_H
 
-#include "agent/deliver/delivery_manager.h"
 #include "agent/runtime/store_backlog.h"
 
 struct notices;
 
 /* All are borrowed. */
-struct notices *notices_new(struct agent *agent, struct delivery_manager *delivery_manager,
-	struct store_backlog *backlog);
+struct notices *notices_new(struct agent *agent, struct store_backlog *backlog);
 void notices_free(struct notices *notices);
 
-/*
- * Queues a notice to the named receivers; names that are not configured are skipped. A condition is
- * stored, or deleted, in the same transaction, so that a crash before it loses neither and the next
- * process sends the notice. In a fleet the notice is the test's (NULL: the leader's), and is
- * dropped if another agent has that.
- */
+/* See struct notice_desk. In a fleet the notice is that of the request's test, or the leader's, and
+ * is dropped if another agent has that. */
 void notices_queue(struct notices *notices, const struct notice *notice,
-	const struct strings *receivers, const struct condition *condition, const char *test);
-
-/* The same with any store_queue, which it takes over; in a fleet the caller has fenced it. */
-void notices_queue_storing(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request);
+
+/* Reports that a message cannot be rendered for the receiver because of its configuration. */
+void notices_unwritten(struct agent *agent, const struct receiver *receiver,
+	const struct error *error, bool retried);
 
 /* Queues a message without changes that has a notice to the receiver, with the request, which it
  * takes over. False: its configuration has no destinations, or it cannot be rendered; nothing is

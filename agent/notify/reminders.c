@@ -8,13 +8,12 @@
 
 #include "agent/fleet/fleet.h"
 #include "agent/notify/publisher.h"
-#include "agent/notify/silence.h"
+#include "agent/runtime/silence.h"
 
 enum { LOOK = 600000, LOOK_LEAST = 1000 }; /* ms between two checks */
 
 struct reminders {
 	struct agent *agent;
-	struct delivery_manager *delivery_manager;
 	struct dispatcher *dispatcher;
 	struct alarm alarm;
 	size_t under_way; /* calls of the store */
@@ -49,7 +48,7 @@ static void queued(struct store_queue *queue)
 	struct reminders *reminders = queue->call.context;
 
 	if (!queue->call.failed)
-		delivery_manager_send(reminders->delivery_manager, &queue->deliveries);
+		agent_hint(reminders->agent, HINT_DELIVERIES);
 	store_call_free(&queue->call);
 	ended(reminders);
 }
@@ -155,13 +154,11 @@ static void gained(
 		check_due(context);
 }
 
-struct reminders *reminders_new(struct agent *agent, struct delivery_manager *delivery_manager,
-	struct dispatcher *dispatcher)
+struct reminders *reminders_new(struct agent *agent, struct dispatcher *dispatcher)
 {
 	struct reminders *reminders = memory_new(1, sizeof *reminders);
 
-	*reminders = (struct reminders){
-		.agent = agent, .delivery_manager = delivery_manager, .dispatcher = dispatcher};
+	*reminders = (struct reminders){.agent = agent, .dispatcher = dispatcher};
 	reminders->alarm = (struct alarm){.call = check_due, .context = reminders};
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained, .context = reminders});
 	return reminders;

@@ -12,8 +12,7 @@
 
 struct reminders;
 
-struct reminders *reminders_new(struct agent *agent, struct delivery_manager *delivery_manager,
-	struct dispatcher *dispatcher);
+struct reminders *reminders_new(struct agent *agent, struct dispatcher *dispatcher);
 void reminders_free(struct reminders *reminders); /* after the engine; accepts NULL */
 
 /* Checks for due reminders: at the start and after a reload. Accepts NULL. */

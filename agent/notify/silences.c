@@ -556,6 +556,7 @@ static void remind(struct silences *silences, struct kept *kept)
 	const struct silence *silence = &kept->silence;
 	struct arena *arena = arena_new();
 	struct strings receivers = receivers_of(silences, kept, arena);
+	struct store_queue *request = store_queue_new(NULL, NULL);
 	struct buf text = {0};
 	char until[WHEN_TEXT];
 
@@ -568,12 +569,13 @@ static void remind(struct silences *silences, struct kept *kept)
 	if (silence->reason)
 		buf_printf(&text, " (%s)", silence->reason);
 	buf_printf(&text, "; held changes are then announced (matchers: %s)", silence->matchers);
+	fleet_fence(silences->agent, &request->call, FLEET_LEADER);
 	notices_queue(silences->notices,
 		&(struct notice){
 			.subject = arena_printf(arena, "silence %lld", (long long)silence->id),
 			.text = text.data,
 			.time = silence->until},
-		&receivers, NULL, NULL);
+		&receivers, request);
 	kept->silence.reminded = true;
 	store(silences, kept, false);
 	buf_free(&text);

@@ -10,10 +10,10 @@
 #ifndef AGENT_NOTIFY_SILENCES_H
 #define AGENT_NOTIFY_SILENCES_H
 
-#include "agent/notify/filter.h"
 #include "agent/notify/notices.h"
-#include "agent/notify/silence.h"
 #include "agent/runtime/agent.h"
+#include "agent/runtime/filter.h"
+#include "agent/runtime/silence.h"
 
 struct silences;
 

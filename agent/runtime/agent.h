@@ -1,10 +1,11 @@
 /*
  * The running agent: the context that its parts share.
  *
- * The parts are the scheduler (runs of tests and clusters), the dispatcher (filters and groups
- * new changes and has messages written) and the delivery manager (sends messages). They live on
- * the loop's thread; the scheduler knows the dispatcher, which knows the delivery manager, and
- * never the other way round. The store client stands between them and the store.
+ * There are three loops: monitor (runs of tests and clusters), notify (filters and groups new
+ * changes and has messages written) and deliver (sends messages and follows up). They live on the
+ * loop's thread and know nothing of one another: each writes to the store, hints at what it has
+ * left there, and goes on from what the store has. The store client stands between them and the
+ * store.
  */
 #ifndef AGENT_RUNTIME_AGENT_H
 #define AGENT_RUNTIME_AGENT_H
@@ -83,6 +84,36 @@ typedef void reload_done(void *context, const struct reload_report *report);
 
 enum { AGENT_TRIAGES = 256 };
 
+/* What a transaction has left in the store for others. */
+enum hint {
+	HINT_CHANGES,    /* changes may be due for announcement, or filters decide otherwise */
+	HINT_DELIVERIES, /* messages were queued */
+	HINT_TRIAGE,     /* triage, or a bisection's verdict: it may expire, and messages show it */
+	HINTS,
+};
+enum { HINT_LISTENERS = 3 };
+
+struct hint_listener {
+	void (*call)(void *context);
+	void *context;
+};
+
+struct silence_target;
+
+/* How the monitor has notices queued: set by agent/notify. */
+struct notice_desk {
+	/* To the named receivers; names that are not configured are skipped. It takes over the
+	 * request, which the caller has fenced and which may store more in the same transaction:
+	 * then a crash before it loses neither. */
+	void (*queue)(void *context, const struct notice *notice, const struct strings *receivers,
+		struct store_queue *request);
+	/* Whether a notice about the target is held back now. *until: when that may end. */
+	bool (*holds)(void *context, const struct silence_target *subject, int64_t *until);
+	/* While it stays the same, `holds` answers the same, until its *until. */
+	uint64_t (*version)(void *context);
+	void *context;
+};
+
 struct agent {
 	const struct simulation *simulation; /* NULL: real time and data */
 	struct config_ref *config_ref;       /* the current one, ... */
@@ -115,7 +146,17 @@ struct agent {
 	struct error store_error;        /* the last failure of the store; ERROR_NONE: it works */
 	struct alarm probe;              /* the next check whether it works again */
 	uint64_t triages[AGENT_TRIAGES]; /* see agent_triages */
+	struct store_due due;            /* as of the last agent_recorded */
+	struct hint_listener listeners[HINTS][HINT_LISTENERS];
+	struct notice_desk desk;
 };
+
+/* Has the function called at each such hint from now on. */
+void agent_listen(struct agent *agent, enum hint hint, void (*call)(void *context), void *context);
+void agent_hint(const struct agent *agent, enum hint hint);
+
+/* Hints at changes if the records of a run have left any to announce, or to announce no more. */
+void agent_recorded(struct agent *agent, const struct store_record *recorded);
 
 /* The wall clock, ms, of the database in a fleet: for display and ages. Timers use engine_now. */
 int64_t agent_now(const struct agent *agent);

@@ -9,14 +9,6 @@ static void post(
 	engine_post(engine, call, drop, argument);
 }
 
-static void triaged(void *context)
-{
-	struct agent_parts *parts = context;
-
-	reopening_look(parts->reopening);
-	dispatcher_again(parts->dispatcher);
-}
-
 bool agent_open(struct agent_parts *parts, const struct engine_options *options, const char *state,
 	struct error *error)
 {
@@ -30,17 +22,19 @@ bool agent_open(struct agent_parts *parts, const struct engine_options *options,
 	if (!agent->store || !fleet_new(agent, error))
 		return false;
 	parts->delivery_manager = delivery_manager_new(agent);
-	parts->dispatcher = dispatcher_new(agent, parts->delivery_manager);
-	parts->reopening = reopening_new(agent, parts->dispatcher);
-	parts->scheduler = scheduler_new(agent, parts->dispatcher);
-	parts->expected = expected_new(agent, parts->dispatcher, triaged, parts);
+	parts->dispatcher = dispatcher_new(agent);
+	parts->reopening = reopening_new(agent);
+	parts->expected = expected_new(agent);
+	parts->scheduler =
+		scheduler_new(agent, parts->expected, dispatcher_environments(parts->dispatcher));
+	dispatcher_filter(parts->dispatcher, scheduler_filter(parts->scheduler));
+	dispatcher_filter(parts->dispatcher, expected_filter(parts->expected));
 	return true;
 }
 
 void agent_start(struct agent_parts *parts, struct store_restore *restored)
 {
-	for (size_t i = 0; i < restored->deliveries.count; i++)
-		delivery_manager_add(parts->delivery_manager, &restored->deliveries.items[i]);
+	delivery_manager_add(parts->delivery_manager, &restored->deliveries);
 	if (!fleet_is_shared(&parts->agent) &&
 		restored->call.counts->due.changes + (int64_t)restored->deliveries.count > 0)
 		log_event(LEVEL_INFO, "resuming pending work",

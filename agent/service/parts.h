@@ -5,9 +5,10 @@
 #ifndef AGENT_SERVICE_PARTS_H
 #define AGENT_SERVICE_PARTS_H
 
+#include "agent/deliver/delivery_manager.h"
 #include "agent/monitor/reopening.h"
 #include "agent/monitor/scheduler.h"
-#include "agent/notify/expected.h"
+#include "agent/notify/dispatcher.h"
 
 struct agent_parts {
 	/* The caller sets simulation, config_ref, config, schema, now and once. */

@@ -8,7 +8,7 @@
 #include "agent/base/when.h"
 #include "agent/model/announcement.h"
 #include "agent/model/record_json.h"
-#include "agent/notify/silence.h"
+#include "agent/runtime/silence.h"
 #include "agent/web/api.h"
 
 enum { LIMIT = 12 };

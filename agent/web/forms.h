@@ -6,7 +6,7 @@
 #define AGENT_WEB_FORMS_H
 
 #include "agent/base/buf.h"
-#include "agent/notify/silence.h"
+#include "agent/runtime/silence.h"
 #include "agent/store/store.h"
 
 struct config;

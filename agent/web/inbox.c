@@ -16,7 +16,7 @@
 #include "agent/model/announcement.h"
 #include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
-#include "agent/notify/silence.h"
+#include "agent/runtime/silence.h"
 #include "agent/web/api.h"
 
 enum {

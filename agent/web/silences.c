@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/notify/silence.h"
+#include "agent/runtime/silence.h"
 #include "agent/web/api.h"
 
 enum { MOST_OPEN = 10000 };

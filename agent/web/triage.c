@@ -22,7 +22,7 @@ static void triaged(struct store_triage *call)
 		http_send(request, call->conflict ? 409 : 200);
 	}
 	if (!call->call.failed && !call->dry_run && call->changed > 0)
-		api->options.triaged(api->options.context);
+		agent_hint(api->agent, HINT_TRIAGE);
 	store_call_free(&call->call);
 }
 

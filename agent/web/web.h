@@ -14,8 +14,7 @@ struct web_options {
 	struct delivery_manager *delivery_manager;
 	bool insecure; /* `agent.listen` may be any address without authentication */
 	void (*reload)(struct agent *agent, reload_done *done, void *context);
-	/* Called after triage, and with a silence as stored. */
-	void (*triaged)(void *context);
+	/* Called with a silence as stored. */
 	void (*silenced)(void *context, const struct silence *silence);
 	const char *(*unready)(void *context); /* see struct pages */
 	void (*collect)(void *context);        /* too */

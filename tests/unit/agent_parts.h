@@ -12,8 +12,10 @@
 
 #include "agent/base/clock.h"
 #include "agent/cli/cli.h"
+#include "agent/deliver/delivery_manager.h"
 #include "agent/fleet/fleet.h"
 #include "agent/monitor/scheduler.h"
+#include "agent/notify/dispatcher.h"
 #include "tests/unit/folder.h"
 
 struct parts {
@@ -24,6 +26,7 @@ struct parts {
 	struct agent agent;
 	struct delivery_manager *delivery_manager;
 	struct dispatcher *dispatcher;
+	struct expected *expected;
 	struct scheduler *scheduler;
 };
 
@@ -97,8 +100,11 @@ static inline struct parts *parts_make(const char *yaml, bool jumping, bool flee
 	if (fleet)
 		fleet_scripted(&parts->agent);
 	parts->delivery_manager = delivery_manager_new(&parts->agent);
-	parts->dispatcher = dispatcher_new(&parts->agent, parts->delivery_manager);
-	parts->scheduler = scheduler_new(&parts->agent, parts->dispatcher);
+	parts->dispatcher = dispatcher_new(&parts->agent);
+	parts->expected = expected_new(&parts->agent);
+	parts->scheduler = scheduler_new(
+		&parts->agent, parts->expected, dispatcher_environments(parts->dispatcher));
+	dispatcher_filter(parts->dispatcher, scheduler_filter(parts->scheduler));
 	return parts;
 }
 
@@ -127,6 +133,7 @@ static inline void parts_free(struct parts *parts)
 	assert_true(engine_free(parts->agent.engine));
 	fleet_free(&parts->agent);
 	scheduler_free(parts->scheduler);
+	expected_free(parts->expected);
 	dispatcher_free(parts->dispatcher);
 	delivery_manager_free(parts->delivery_manager);
 	metrics_free(parts->agent.metrics);

@@ -12,6 +12,7 @@
 
 #include "agent/cli/cli.h"
 #include "agent/deliver/delivery_manager.h"
+#include "agent/deliver/outbox.h"
 #include "notifiers/slack/options.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/state_count.h"
@@ -47,7 +48,6 @@ struct fixture {
 	struct delivery_manager *delivery_manager;
 	struct script slack, printed;
 	struct store_call *answer;
-	size_t orphans;
 };
 
 static struct fixture *current; /* the steps below are called without a context */
@@ -228,7 +228,7 @@ static void send(
 	struct delivery delivery = delivery_to(receiver, destination, payload);
 
 	queue(f, &delivery);
-	delivery_manager_add(f->delivery_manager, &delivery);
+	delivery_manager_add(f->delivery_manager, &(struct delivery_rows){&delivery, 1});
 }
 
 /* The store knows that an attempt to send this one is under way. */
@@ -275,6 +275,43 @@ static void test_in_order_and_spaced(void **state)
 	assert_metric(f, "hunter_deliveries_total{receiver=\"slack\",result=\"sent\"} 3");
 }
 
+/* However often it is hinted at: before, while and after it is sent. */
+static void test_hinted_at_and_sent_once(void **state)
+{
+	struct fixture *f = *state;
+	struct delivery one = delivery_to("slack", "#a", "one");
+	struct delivery two = delivery_to("slack", "#a", "two");
+
+	queue(f, &one);
+	agent_hint(&f->agent, HINT_DELIVERIES);
+	agent_hint(&f->agent, HINT_DELIVERIES);
+	queue(f, &two); /* the engine stops once the store has it */
+	agent_hint(&f->agent, HINT_DELIVERIES);
+	assert_true(engine_run(f->agent.engine));
+	agent_hint(&f->agent, HINT_DELIVERIES);
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(f->slack.attempts, 2);
+	assert_string_equal(f->slack.payloads[0], "one");
+	assert_string_equal(f->slack.payloads[1], "two");
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 2"), 2);
+}
+
+/* Of what was sent and lost the last are remembered. */
+static void test_few_of_those_lost_are_remembered(void **state)
+{
+	struct fixture *f = *state;
+	struct outbox outbox = {.agent = &f->agent};
+	struct delivery delivery = delivery_to("slack", "#a", "one");
+	size_t count = 0;
+
+	for (delivery.id = 1; delivery.id <= 2 * OUTBOX_SENT; delivery.id++)
+		outgoing_lose(outgoing_new(&outbox, &delivery), true);
+	for (const struct outgoing *at = outbox.sent; at; at = at->next)
+		assert_int_equal(at->delivery.id, 2 * OUTBOX_SENT - (int64_t)count++);
+	assert_int_equal(count, OUTBOX_SENT);
+	outbox_close(&outbox);
+}
+
 /* Ten minutes in one channel; the others go on. */
 static void test_a_long_wait_is_obeyed_to_the_second(void **state)
 {
@@ -302,7 +339,7 @@ static void restore(struct fixture *f, const char *destination, const char *payl
 	queue(f, &delivery);
 	delivery.begun = begun;
 	delivery.not_before = not_before;
-	delivery_manager_add(f->delivery_manager, &delivery);
+	delivery_manager_add(f->delivery_manager, &(struct delivery_rows){&delivery, 1});
 }
 
 /* What may have arrived may not show yet; what nobody has begun to send waits for nothing. */
@@ -463,7 +500,7 @@ static void queue_large(
 	struct delivery delivery = delivery_to(receiver, destination, payload);
 	delivery.key = key;
 	queue(f, &delivery);
-	delivery_manager_add(f->delivery_manager, &delivery);
+	delivery_manager_add(f->delivery_manager, &(struct delivery_rows){&delivery, 1});
 }
 
 /* Messages of 800 kB wait and the receiver is tried all day: they are in the store and not in
@@ -543,22 +580,13 @@ static void test_continues_what_was_told(void **state)
 	send(f, "slack", "#a", "first");
 	delivery.thread = "first";
 	queue(f, &delivery);
-	delivery_manager_add(f->delivery_manager, &delivery);
+	delivery_manager_add(f->delivery_manager, &(struct delivery_rows){&delivery, 1});
 	assert_true(engine_run(f->agent.engine));
 	assert_string_equal(f->slack.threads[0], "");
 	assert_string_equal(f->slack.threads[1], "ts0");
 }
 
 /* Two come back. */
-static void note_orphans(void *context, struct store_reopen *request)
-{
-	struct fixture *f = context;
-
-	request->call.reply = f->orphans++ == 0 ? store_call_free : answered;
-	request->call.context = context;
-	store_client_call(&current->agent, &request->call);
-}
-
 static void lose_receiver(struct fixture *f)
 {
 	f->config->receivers = agent_receiver(&f->agent, "stdout");
@@ -575,18 +603,11 @@ static void find_receiver(void *context)
 	delivery_manager_adopt(f->delivery_manager);
 }
 
-static void refuse_orphans(void *context, struct store_reopen *request)
-{
-	(void)context, (void)request;
-	fail_msg("messages were given back");
-}
-
 /* A receiver that one reload has lost and the next one has again gets what waits for it. */
 static void test_a_receiver_that_is_back_soon(void **state)
 {
 	struct fixture *f = *state;
 
-	delivery_manager_listen(f->delivery_manager, refuse_orphans, NULL, f);
 	lose_receiver(f);
 	send(f, "slack", "#a", "one");
 	send(f, "slack", "#a", "two");
@@ -602,7 +623,6 @@ static void test_a_receiver_that_goes_away(void **state)
 {
 	struct fixture *f = *state;
 
-	delivery_manager_listen(f->delivery_manager, note_orphans, NULL, f);
 	f->slack.answers[0] = (struct answer){.retry_after = 60000};
 	f->slack.count = 1;
 	send(f, "slack", "#a", "one");
@@ -611,7 +631,6 @@ static void test_a_receiver_that_goes_away(void **state)
 	assert_true(engine_run(f->agent.engine));
 	lose_receiver(f);
 	(void)engine_run(f->agent.engine);
-	store_call_free(f->answer);
 	assert_int_equal(f->slack.attempts, 1);
 	assert_int_equal(state_count(f->state, "deliveries WHERE state = 3"), 2);
 	assert_metric(f, "hunter_deliveries_total{receiver=\"slack\",result=\"rerouted\"} 2");
@@ -635,7 +654,6 @@ static void test_a_channel_that_goes_away(void **state)
 	assert_string_equal(receivers[0].name, "slack");
 	options.channels = (struct strings){left, 1};
 	receivers[0].options = &options;
-	delivery_manager_listen(f->delivery_manager, note_orphans, NULL, f);
 	f->slack.dead = true;
 	f->slack.last = (struct answer){.mend = true, .retry_after = -1};
 	send(f, "slack", "#a", "one");
@@ -645,8 +663,7 @@ static void test_a_channel_that_goes_away(void **state)
 	assert_int_equal(f->slack.attempts, 1);
 	reload(f, receivers);
 	engine_after(f->agent.engine, HOUR, stop_the_engine, f);
-	(void)engine_run(f->agent.engine); /* until the store has answered */
-	store_call_free(f->answer);
+	(void)engine_run(f->agent.engine);
 	assert_int_equal(f->slack.attempts, 1);
 	assert_int_equal(state_count(f->state, "deliveries WHERE state = 3"), 2);
 	f->slack.dead = false;
@@ -740,6 +757,8 @@ int main(int arguments_given, char **arguments)
 		CASE(test_mended_by_a_reload),
 		CASE(test_mended_beside_the_configuration),
 		CASE(test_a_reload_is_no_excuse),
+		CASE(test_hinted_at_and_sent_once),
+		CASE(test_few_of_those_lost_are_remembered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/cli/cli.h"
+#include "agent/deliver/delivery_manager.h"
 #include "agent/deliver/follow_ups.h"
 #include "agent/fleet/fleet.h"
 #include "agent/fleet/tests.h"
@@ -154,7 +155,7 @@ static void open_side(struct fixture *f, struct side *side)
 		.metrics = metrics_new()};
 	fleet_scripted(&side->agent);
 	side->delivery_manager = delivery_manager_new(&side->agent);
-	side->dispatcher = dispatcher_new(&side->agent, side->delivery_manager);
+	side->dispatcher = dispatcher_new(&side->agent);
 }
 
 static void close_side(struct side *side)
@@ -357,7 +358,7 @@ static void test_another_change_with_the_same_numbers(void **state)
 
 static void note(struct store_call *recorded)
 {
-	dispatcher_note(recorded->context, (const struct store_record *)recorded);
+	agent_recorded(recorded->context, (const struct store_record *)recorded);
 	store_call_free(recorded);
 }
 
@@ -370,7 +371,7 @@ static void test_leader_has_found_it(void **state)
 	turn(&f->one, true, true, 0, 1);
 	run_for(f, 1000);
 	request->call.reply = note;
-	request->call.context = f->one.dispatcher;
+	request->call.context = &f->one.agent;
 	store_client_call(&f->one.agent, &request->call);
 	run_for(f, 4000);
 	turn(&f->one, true, true, 1, 2);
@@ -381,7 +382,7 @@ static void test_leader_has_found_it(void **state)
 	/* The other does nothing about what it has found: the leader does. */
 	request = found(f, "p50");
 	request->call.reply = note;
-	request->call.context = f->other.dispatcher;
+	request->call.context = &f->other.agent;
 	store_client_call(&f->other.agent, &request->call);
 	run_for(f, 5000);
 	turn(&f->one, true, true, 1, 3);
@@ -487,11 +488,6 @@ static void test_lost_and_gained_while_it_was_sent(void **state)
 	assert_int_equal(count(f, "deliveries WHERE state = 2 AND receipt = 'ts0'"), 1);
 }
 
-static void nothing(void *context)
-{
-	(void)context;
-}
-
 static void triage(struct fixture *f, enum triage_state state)
 {
 	struct store_triage *request = store_triage_new(NULL, NULL);
@@ -512,9 +508,8 @@ static void test_edited_by_who_has_the_receiver(void **state)
 {
 	struct fixture *f = *state;
 
-	f->one.follow_ups = follow_ups_new(&f->one.agent, f->one.delivery_manager, nothing, NULL);
-	f->other.follow_ups =
-		follow_ups_new(&f->other.agent, f->other.delivery_manager, nothing, NULL);
+	f->one.follow_ups = follow_ups_new(&f->one.agent);
+	f->other.follow_ups = follow_ups_new(&f->other.agent);
 	queue_one(f, "p99");
 	assert_int_equal(f->attempts, 1);
 	triage(f, TRIAGE_ACKNOWLEDGED);

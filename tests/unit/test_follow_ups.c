@@ -176,11 +176,6 @@ static int64_t level_at(const struct course *course, int64_t hour, int64_t now)
 	return has_come(course->grows, now) ? 1300 : 1100;
 }
 
-static void triaged(void *context)
-{
-	(void)context;
-}
-
 /* A row for each hour that has passed. The follow-ups live as long as the agent does. */
 static void write_rows(struct world *world, const char *test, int64_t now)
 {
@@ -200,8 +195,7 @@ static void write_rows(struct world *world, const char *test, int64_t now)
 	assert_int_equal(rename(fresh, path), 0);
 	if (follow_ups)
 		return;
-	follow_ups =
-		follow_ups_new(&world->parts.agent, world->parts.delivery_manager, triaged, NULL);
+	follow_ups = follow_ups_new(&world->parts.agent);
 	follow_ups_look(follow_ups);
 }
 

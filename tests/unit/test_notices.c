@@ -77,14 +77,19 @@ static void tell(struct parts *parts, const char *text, bool over)
 {
 	static const char *const names[] = {"stdout"};
 	struct notice notice = {.subject = "s", .text = text, .time = 5, .recovered = over};
+	struct store_queue *request = store_queue_new(NULL, NULL);
 	struct condition condition = {.subject = "source s",
 		.kind = CONDITION_SOURCE,
 		.since = 5,
 		.text = text,
 		.over = over};
 
+	request->health.conditions =
+		arena_copy(request->call.arena, &condition, 1, sizeof condition);
+	request->health.condition_count = 1;
+	fleet_fence(&parts->agent, &request->call, FLEET_LEADER);
 	notices_queue(dispatcher_notices(parts->dispatcher), &notice, &(struct strings){names, 1},
-		&condition, NULL);
+		request);
 }
 
 static void stop_engine(void *engine)

@@ -11,6 +11,7 @@
 
 #include "agent/base/when.h"
 #include "agent/cli/cli.h"
+#include "agent/deliver/delivery_manager.h"
 #include "agent/notify/dispatcher.h"
 #include "agent/notify/silences.h"
 #include "conf/mute.h"
@@ -98,7 +99,7 @@ static void begin(struct fixture *f, bool alive)
 	f->agent.store = store_open(f->state, post, f->agent.engine, &error);
 	assert_non_null(f->agent.store);
 	f->delivery_manager = delivery_manager_new(&f->agent);
-	f->dispatcher = dispatcher_new(&f->agent, f->delivery_manager);
+	f->dispatcher = dispatcher_new(&f->agent);
 }
 
 static void end(struct fixture *f)
@@ -208,7 +209,7 @@ static int64_t record(struct fixture *f, const char *test, const char *series)
 	request->records.count = 1;
 	ask(f, &request->call);
 	id = request->records.items[0].item.id;
-	dispatcher_note(f->dispatcher, request);
+	agent_recorded(&f->agent, request);
 	store_call_free(&request->call);
 	return id;
 }
@@ -221,7 +222,7 @@ static void update(struct fixture *f, struct change_record_update change)
 	request->updates[0] = change;
 	request->update_count = 1;
 	ask(f, &request->call);
-	dispatcher_note(f->dispatcher, request);
+	agent_recorded(&f->agent, request);
 	store_call_free(&request->call);
 }
 

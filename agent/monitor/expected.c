@@ -7,7 +7,7 @@
  * change that outgrew its accepted size was reopened by the agent, too, and needs an entry with a
  * size.
  */
-#include "agent/notify/expected.h"
+#include "agent/monitor/expected.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,6 @@ struct expected {
 	struct record_rows elsewhere;
 	const char *origin;
 	size_t count;
-	void (*triaged)(void *context);
-	void *context;
 };
 
 /* The same change as one that was accepted elsewhere. */
@@ -87,7 +85,7 @@ static void triaged(struct store_triage *call)
 			LOG_TEXT("entry", call->actor.origin));
 	}
 	if (!call->call.failed && call->changed > 0 && call->triage.until != 0)
-		expected->triaged(expected->context);
+		agent_hint(expected->agent, HINT_TRIAGE);
 	store_call_free(&call->call);
 }
 
@@ -161,7 +159,7 @@ static void revised(struct store_triage *call)
 			LOG_TEXT("test", call->records.items[i].item.test),
 			LOG_TEXT("metric", call->records.items[i].item.metric));
 	if (!call->call.failed && call->changed > 0)
-		expected->triaged(expected->context);
+		agent_hint(expected->agent, HINT_TRIAGE);
 	store_call_free(&call->call);
 }
 
@@ -199,10 +197,8 @@ static bool is_idle(const struct expected *expected)
 	return expected->agent->config->known_change_count == 0 && expected->elsewhere.count == 0;
 }
 
-static void note(void *context, const struct record_rows *records)
+void expected_note(struct expected *expected, const struct record_rows *records)
 {
-	struct expected *expected = context;
-
 	for (size_t i = 0; !is_idle(expected) && i < records->count; i++)
 		(void)triage_record(expected, &records->items[i]);
 }
@@ -225,14 +221,16 @@ static void gained(
 		expected_sweep(context);
 }
 
-struct expected *expected_new(struct agent *agent, struct dispatcher *dispatcher,
-	void (*said)(void *context), void *context)
+struct filter expected_filter(struct expected *expected)
+{
+	return (struct filter){.name = person, .judge = judge, .context = expected};
+}
+
+struct expected *expected_new(struct agent *agent)
 {
 	struct expected *expected = memory_new(1, sizeof *expected);
 
-	*expected = (struct expected){.agent = agent, .triaged = said, .context = context};
-	dispatcher_filter(dispatcher,
-		(struct filter){.name = person, .note = note, .judge = judge, .context = expected});
+	expected->agent = agent;
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained, .context = expected});
 	return expected;
 }

@@ -1,4 +1,4 @@
-#include "agent/notify/silence.h"
+#include "agent/runtime/silence.h"
 
 #include <string.h>
 

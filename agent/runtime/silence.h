@@ -2,8 +2,8 @@
  * Silences with the configuration (see agent/decide/silence.h): its groups, and the numbers of
  * selected tests and changes.
  */
-#ifndef AGENT_NOTIFY_SILENCE_H
-#define AGENT_NOTIFY_SILENCE_H
+#ifndef AGENT_RUNTIME_SILENCE_H
+#define AGENT_RUNTIME_SILENCE_H
 
 #include "agent/decide/silence.h"
 #include "agent/store/store.h"

@@ -2,18 +2,22 @@
  * Changes that known_changes covers are expected: the agent triages them itself, as soon as a run
  * has recorded them, and announces nothing. A person's triage stands until it expires.
  */
-#ifndef AGENT_NOTIFY_EXPECTED_H
-#define AGENT_NOTIFY_EXPECTED_H
+#ifndef AGENT_MONITOR_EXPECTED_H
+#define AGENT_MONITOR_EXPECTED_H
 
-#include "agent/notify/dispatcher.h"
+#include "agent/runtime/agent.h"
+#include "agent/runtime/filter.h"
 
 struct expected;
 
-/* Adds its filter to the dispatcher. `triaged` is called when a triage was recorded that will
- * expire, or that opens a change. */
-struct expected *expected_new(struct agent *agent, struct dispatcher *dispatcher,
-	void (*triaged)(void *context), void *context);
+struct expected *expected_new(struct agent *agent);
 void expected_free(struct expected *expected); /* accepts NULL */
+
+/* The records of a run, before they can be announced. */
+void expected_note(struct expected *expected, const struct record_rows *records);
+
+/* Holds changes that it covers, for those whose triage the store could not write. */
+struct filter expected_filter(struct expected *expected);
 
 /* Takes over changes that were accepted in another state or by another agent: the records with
  * triage, which are borrowed. `origin` names it in the audit log. */

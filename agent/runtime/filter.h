@@ -5,11 +5,11 @@
  * records are read and judged again in each round, so a filter must key its own data by the
  * change's id, not by the record's address.
  */
-#ifndef AGENT_NOTIFY_FILTER_H
-#define AGENT_NOTIFY_FILTER_H
+#ifndef AGENT_RUNTIME_FILTER_H
+#define AGENT_RUNTIME_FILTER_H
 
 #include "agent/decide/decision.h"
-#include "agent/store/store.h"
+#include "agent/model/change_record.h"
 
 struct filter {
 	const char *name;
@@ -19,8 +19,6 @@ struct filter {
 	 * set the record's environment_event. */
 	struct decision (*judge)(void *context, struct change_record *record);
 	void *context;
-	/* Optional: the records of a run, before any round with them. */
-	void (*note)(void *context, const struct record_rows *records);
 };
 
 #endif
