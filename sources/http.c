@@ -68,7 +68,7 @@ static const char *common_advice(const struct reply *reply, const char *message)
 	return "";
 }
 
-enum step http_error_answer(const char *address, const struct reply *reply, const char *message,
+bool http_error_answer(const char *address, const struct reply *reply, const char *message,
 	const char *advice, struct error *error)
 {
 	if (!http_error_is_page(reply))
@@ -88,5 +88,5 @@ enum step http_error_answer(const char *address, const struct reply *reply, cons
 	if (reply->barred)
 		error_set(error, ERROR_DATA, "%s (it points to %.200s; see redirects)", error->text,
 			reply->barred);
-	return STEP_FAILED;
+	return false;
 }

@@ -23,9 +23,9 @@ bool http_error_is_page(const struct reply *reply);
 
 /*
  * The error of an unusable reply: address, status, the server's message, a remedy. `advice` is the
- * source's own (": shorten range"), or NULL. Returns STEP_FAILED.
+ * source's own (": shorten range"), or NULL. Always false.
  */
-enum step http_error_answer(const char *address, const struct reply *reply, const char *message,
+bool http_error_answer(const char *address, const struct reply *reply, const char *message,
 	const char *advice, struct error *error);
 
 #endif

@@ -10,8 +10,6 @@
 #include "sources/graphite/list.h"
 
 enum {
-	LEAVES_MAX = 1000,
-	FOLDERS_MAX = 500,
 	EXPLAINED_MAX = 20, /* targets without series that are explained */
 	ASKED_MAX = 20,     /* metrics of each target to look up */
 	SHOWN = 200,
@@ -53,24 +51,6 @@ bool graphite_find_read(struct arena *arena, const char *text, size_t length,
 	*out = (struct graphite_nodes){0};
 	return graphite_list_read(
 		text, length, "find", "metric", read_node, &reading, &out->unusable, error);
-}
-
-struct metric_walk {
-	struct arena *arena;
-	const char *prefix;
-	const char *folders[FOLDERS_MAX];
-	size_t folder_at, folder_count;
-	const char *paths[LEAVES_MAX];
-	size_t count;
-};
-
-struct metric_walk *metric_walk_new(struct arena *arena, const char *prefix)
-{
-	struct metric_walk *walk = arena_alloc(arena, sizeof *walk);
-	walk->arena = arena;
-	walk->prefix = prefix;
-	walk->folders[walk->folder_count++] = prefix;
-	return walk;
 }
 
 const char *metric_walk_ask(const struct metric_walk *walk)
@@ -115,26 +95,6 @@ struct target *metric_walk_targets(const struct metric_walk *walk, size_t *count
 	}
 	*count = walk->count;
 	return targets;
-}
-
-struct diagnosis {
-	struct query *query;
-	const struct target *targets;
-	size_t count, at;
-	size_t explained, unexplained;
-	struct expression expression; /* of the current target */
-	size_t path;                  /* of the expression, to look up next */
-	bool started;
-	bool no_find; /* the server has no /metrics/find */
-};
-
-struct diagnosis *diagnosis_new(struct query *query, const struct target *targets, size_t count)
-{
-	struct diagnosis *diagnosis = arena_alloc(query->arena, sizeof *diagnosis);
-	diagnosis->query = query;
-	diagnosis->targets = targets;
-	diagnosis->count = count;
-	return diagnosis;
 }
 
 static bool is_path(const struct diagnosis *diagnosis, const struct target *target)
@@ -230,9 +190,4 @@ void diagnosis_take(struct diagnosis *diagnosis, const struct graphite_nodes *no
 			SHOWN, target->text, SHOWN, path);
 	diagnosis->explained++;
 	move_on(diagnosis);
-}
-
-void diagnosis_without_find(struct diagnosis *diagnosis)
-{
-	diagnosis->no_find = true;
 }

@@ -26,9 +26,16 @@ bool graphite_find_read(struct arena *arena, const char *text, size_t length,
 	struct graphite_nodes *out, struct error *error) MUST_USE;
 
 /* A walk through everything below a prefix, folder by folder. */
-struct metric_walk;
+enum { LEAVES_MAX = 1000, FOLDERS_MAX = 500 };
 
-struct metric_walk *metric_walk_new(struct arena *arena, const char *prefix);
+struct metric_walk {
+	struct arena *arena; /* the first two are set by the caller */
+	const char *prefix;
+	const char *folders[FOLDERS_MAX]; /* the prefix and those below */
+	size_t folder_at, folder_count;
+	const char *paths[LEAVES_MAX];
+	size_t count;
+};
 
 /* The next pattern to look up, or NULL at the end. */
 const char *metric_walk_ask(const struct metric_walk *walk);
@@ -39,9 +46,16 @@ bool metric_walk_take(
 struct target *metric_walk_targets(const struct metric_walk *walk, size_t *count);
 
 /* Finds out why targets returned no series. */
-struct diagnosis;
-
-struct diagnosis *diagnosis_new(struct query *query, const struct target *targets, size_t count);
+struct diagnosis {
+	struct query *query; /* the first three are set by the caller */
+	const struct target *targets;
+	size_t count;
+	bool no_find; /* the server has no /metrics/find: no more look-ups are made */
+	size_t at, explained, unexplained;
+	struct expression expression; /* of the current target */
+	size_t path;                  /* of the expression, to look up next */
+	bool started;
+};
 
 /*
  * The next pattern to look up, or NULL at the end; the findings are then in the query's notices.
@@ -49,8 +63,5 @@ struct diagnosis *diagnosis_new(struct query *query, const struct target *target
  */
 bool diagnosis_ask(struct diagnosis *diagnosis, const char **pattern, struct error *error) MUST_USE;
 void diagnosis_take(struct diagnosis *diagnosis, const struct graphite_nodes *nodes);
-
-/* The server has no /metrics/find, so no more look-ups are made. */
-void diagnosis_without_find(struct diagnosis *diagnosis);
 
 #endif

@@ -155,15 +155,15 @@ enum phase { WALK, RENDER, DIAGNOSE, EVENTS, END };
 struct graphite_request {
 	enum phase phase;
 	int64_t begin, end; /* ms, [begin, end) */
-	struct metric_walk *walk;
+	struct metric_walk walk;
 	struct target *targets;
 	size_t target_count;
 	size_t at, batch; /* the current request is for targets [at, at + batch) */
 	size_t at_once,
 		limit; /* paths in one request; answers that are too large lower the limit */
 	bool json;
-	struct graphite_set *set;
-	struct diagnosis *diagnosis;
+	struct graphite_set set;
+	struct diagnosis diagnosis;
 	struct graphite_events events;
 	const char *address; /* without the query, for messages */
 };
@@ -190,14 +190,19 @@ static bool start(struct query *query, struct error *error)
 	request->at_once = TARGETS_AT_FIRST;
 	request->limit = TARGETS_AT_ONCE;
 	set_range(query, request);
-	request->set = graphite_set_new(query, request->begin, request->end, query->listing);
+	request->set = (struct graphite_set){.query = query,
+		.from = request->begin,
+		.to = request->end,
+		.empty = query->listing};
 	if (!graphite_plan(query, &plan, error))
 		return false;
 	request->targets = plan.targets;
 	request->target_count = plan.count;
 	request->phase = plan.targets ? RENDER : WALK;
-	if (!plan.targets)
-		request->walk = metric_walk_new(query->arena, plan.prefix);
+	request->walk = (struct metric_walk){.arena = query->arena,
+		.prefix = plan.prefix,
+		.folders = {plan.prefix},
+		.folder_count = 1};
 	if (request->begin >= request->end)
 		request->phase = END;
 	return true;
@@ -223,7 +228,8 @@ static void ask_render(struct query *query, struct transfer *next)
 	buf_printf(&parameters, "from=%lld&until=%lld&format=%s", (long long)from,
 		(long long)(until > from ? until : from + 1),
 		request->json ? "json&noNullPoints=true" : "raw");
-	graphite_set_expect(request->set, targets, request->batch);
+	request->set.targets = targets;
+	request->set.target_count = request->batch;
 	request->address = http_ask(query, "render", &parameters, next);
 }
 
@@ -268,9 +274,8 @@ static void notice_missing(struct query *query, const struct graphite_request *r
 	}
 	if (query->data.count == 0 && !noticed && !query->incomplete)
 		query_notice(query, "no data: %s",
-			request->walk && request->target_count == 0
-				? "the server has no metrics below the prefix"
-				: "the series have no values in the range");
+			request->target_count == 0 ? "the server has no metrics below the prefix"
+						   : "the series have no values in the range");
 }
 
 /* Decides on the next request, or ends. */
@@ -279,25 +284,27 @@ static enum step proceed(struct query *query, struct transfer *next, struct erro
 	struct graphite_request *request = query->state;
 	const char *pattern = NULL;
 	if (request->phase == WALK) {
-		pattern = metric_walk_ask(request->walk);
+		pattern = metric_walk_ask(&request->walk);
 		if (!pattern) {
 			request->targets =
-				metric_walk_targets(request->walk, &request->target_count);
+				metric_walk_targets(&request->walk, &request->target_count);
 			request->phase = RENDER;
 		}
 	}
 	if (request->phase == RENDER && request->at == request->target_count) {
-		request->diagnosis = diagnosis_new(query, request->targets, request->target_count);
+		request->diagnosis = (struct diagnosis){.query = query,
+			.targets = request->targets,
+			.count = request->target_count};
 		request->phase = DIAGNOSE;
 	}
 	if (request->phase == DIAGNOSE) {
-		if (!diagnosis_ask(request->diagnosis, &pattern, error))
+		if (!diagnosis_ask(&request->diagnosis, &pattern, error))
 			return STEP_FAILED;
 		if (!pattern)
-			request->phase = query->tags.count > 0 && !query->listing &&
-							 graphite_set_count(request->set) > 0
-						 ? EVENTS
-						 : END;
+			request->phase =
+				query->tags.count > 0 && !query->listing && request->set.count > 0
+					? EVENTS
+					: END;
 	}
 	if (pattern) {
 		struct buf parameters = {0};
@@ -311,7 +318,7 @@ static enum step proceed(struct query *query, struct transfer *next, struct erro
 	} else {
 		const struct graphite_options *options = query->options;
 		request->events.per_run = options->events == EVENTS_PER_RUN;
-		graphite_set_finish(request->set, query->tags.count > 0 ? &request->events : NULL);
+		graphite_set_finish(&request->set, query->tags.count > 0 ? &request->events : NULL);
 		if (request->begin < request->end && !query->listing)
 			notice_missing(query, request);
 		return STEP_DONE;
@@ -360,15 +367,15 @@ static bool take_render(struct query *query, const struct reply *reply, struct e
 	const struct endpoint *endpoint = query->server;
 	const char *text = reply->body + strspn(reply->body, " \t\r\n");
 	bool json = request->json || *text == '[';
-	size_t before = graphite_set_points(request->set);
+	size_t before = request->set.points;
 	if (!(json ? graphite_read_json : graphite_read_raw)(reply->body, reply->length,
-		    endpoint->max_points, graphite_set_take, request->set, error))
+		    endpoint->max_points, graphite_set_take, &request->set, error))
 		return false;
-	if (graphite_set_overflow(request->set))
+	if (request->set.overflow)
 		return error_set(error, ERROR_DATA,
 			"more than 10,000 series or 20,000,000 points: narrow the target, or "
 			"shorten range");
-	adapt_batch(request, endpoint, reply->length, graphite_set_points(request->set) - before);
+	adapt_batch(request, endpoint, reply->length, request->set.points - before);
 	request->at += request->batch;
 	return true;
 }
@@ -385,8 +392,8 @@ static bool take_find(struct query *query, const struct reply *reply, struct err
 			request->address, nodes.unusable);
 	}
 	if (request->phase == WALK)
-		return metric_walk_take(request->walk, &nodes, error);
-	diagnosis_take(request->diagnosis, &nodes);
+		return metric_walk_take(&request->walk, &nodes, error);
+	diagnosis_take(&request->diagnosis, &nodes);
 	return true;
 }
 
@@ -411,7 +418,7 @@ static bool without_endpoint(struct query *query, const struct reply *reply)
 	if (reply->status != 404 || (request->phase != EVENTS && request->phase != DIAGNOSE))
 		return false;
 	if (request->phase == DIAGNOSE) {
-		diagnosis_without_find(request->diagnosis);
+		request->diagnosis.no_find = true;
 		return true;
 	}
 	query_notice(query, "%s: the server has no events, so commits and versions are unknown",
@@ -420,18 +427,16 @@ static bool without_endpoint(struct query *query, const struct reply *reply)
 	return true;
 }
 
-static enum step take_answer(struct query *query, const struct reply *reply, struct error *error)
+static bool take_answer(struct query *query, const struct reply *reply, struct error *error)
 {
 	struct graphite_request *request = query->state;
 	bool taken;
 	if (change_form(request, reply))
-		return STEP_DONE;
-	if (reply->kind != REPLY_ANSWER) {
-		error_set(error, ERROR_DATA, "%s", reply->problem);
-		return STEP_FAILED;
-	}
+		return true;
+	if (reply->kind != REPLY_ANSWER)
+		return error_set(error, ERROR_DATA, "%s", reply->problem);
 	if (without_endpoint(query, reply))
-		return STEP_DONE;
+		return true;
 	if (reply->status != 200 || http_error_is_page(reply))
 		return http_error_answer(request->address, reply,
 			http_error_line(query->arena, reply, reply->body), NULL, error);
@@ -441,20 +446,15 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 		taken = take_events(query, reply, error);
 	else
 		taken = take_find(query, reply, error);
-	if (taken)
-		return STEP_DONE;
-	error_prefix(error, "%s: ", request->address);
-	return STEP_FAILED;
+	return taken || error_prefix(error, "%s: ", request->address);
 }
 
 static enum step graphite_step(
 	struct query *query, const struct reply *last, struct transfer *next, struct error *error)
 {
-	if (!last && !start(query, error))
-		return STEP_FAILED;
-	if (last && take_answer(query, last, error) == STEP_FAILED)
-		return STEP_FAILED;
-	return proceed(query, next, error);
+	return (last ? take_answer(query, last, error) : start(query, error))
+		       ? proceed(query, next, error)
+		       : STEP_FAILED;
 }
 
 static bool graphite_check(const void *options, struct error *error)

@@ -1,12 +1,9 @@
 /*
- * Missing points are not stored, and a series with the same times as the one before shares them. At
- * the end the times of all series of a resolution are merged, and series without a value at some of
- * them are padded with NaN. If that would take several times the memory of the points, because they
- * share few times, only neighbouring series share an axis.
+ * Missing points are not stored. Series with the same times share them, and their axis, if they are
+ * neighbours in the answer or by name: in most answers all series are.
  */
 #include "sources/graphite/series.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +14,9 @@
 enum {
 	SERIES_MAX = 10000,
 	POINTS_MAX = 20000000,
-	GRIDS_MAX = 16,
 	NAME_SHOWN = 200,
 	TAGS_MAX = 100,
-	PADDING_FACTOR = 4, /* an axis may have this many values for each point of its series, */
-	PADDING_SPARE = 1 << 20, /* and all axes together this many more */
+	RECENT_AXES = 8,
 };
 
 struct found {
@@ -33,101 +28,52 @@ struct found {
 	int64_t *times;
 	double *values;
 	size_t order;
-	struct axis *axis;
 };
 
-struct graphite_set {
-	struct query *query;
-	int64_t from, to;
-	bool empty, overflow;
-	struct target *targets;
-	size_t target_count;
-	struct found *found, **last;
-	const struct found *before; /* the last one with points */
-	size_t count, points, malformed;
-	size_t spare; /* unused part of PADDING_SPARE */
-	const char *first_malformed;
+struct recent_axes {
+	struct axis *axis[RECENT_AXES];
+	int64_t step[RECENT_AXES];
+	size_t used;
 };
-
-struct graphite_set *graphite_set_new(struct query *query, int64_t from, int64_t to, bool empty)
-{
-	struct graphite_set *set = arena_alloc(query->arena, sizeof *set);
-	set->query = query;
-	set->from = from;
-	set->to = to;
-	set->empty = empty;
-	set->last = &set->found;
-	set->spare = PADDING_SPARE;
-	return set;
-}
-
-void graphite_set_expect(struct graphite_set *set, struct target *targets, size_t count)
-{
-	set->targets = targets;
-	set->target_count = count;
-}
-
-size_t graphite_set_count(const struct graphite_set *set)
-{
-	return set->count;
-}
-
-size_t graphite_set_points(const struct graphite_set *set)
-{
-	return set->points;
-}
-
-bool graphite_set_overflow(const struct graphite_set *set)
-{
-	return set->overflow;
-}
-
-static void keep_points(struct graphite_set *set, struct found *found,
-	const struct graphite_series *series, size_t begin, size_t n)
-{
-	struct arena *arena = set->query->arena;
-	const struct found *before = set->before;
-	double scale = found->target->metric ? found->target->metric->scale : 1;
-	found->n = n;
-	set->points += n;
-	if (n == 0)
-		return;
-	const int64_t *times = series->times + begin;
-	if (before && before->n == n && memcmp(before->times, times, n * sizeof *times) == 0) {
-		found->times = before->times;
-	} else {
-		found->times = arena_array(arena, n, sizeof *times);
-		memcpy(found->times, times, n * sizeof *times);
-	}
-	found->values = arena_array(arena, n, sizeof *found->values);
-	for (size_t i = 0; i < n; i++)
-		found->values[i] = series->values[begin + i] * scale;
-	set->before = found;
-}
 
 static void add(
 	struct graphite_set *set, struct target *target, const struct graphite_series *series)
 {
+	struct arena *arena = set->query->arena;
+	double scale = target->metric ? target->metric->scale : 1;
+	const struct found *before = set->found;
 	size_t begin = 0, end = series->n;
 	while (begin < end && series->times[begin] < set->from)
 		begin++;
 	while (end > begin && series->times[end - 1] >= set->to)
 		end--;
-	target->points = target->points || begin < end;
-	if (begin == end && !set->empty)
+	size_t n = end - begin;
+	target->points = target->points || n > 0;
+	if (n == 0 && !set->empty)
 		return;
-	if (set->count == SERIES_MAX || end - begin > POINTS_MAX - set->points) {
+	if (set->count == SERIES_MAX || n > POINTS_MAX - set->points) {
 		set->overflow = true;
 		return;
 	}
-	struct found *found = arena_alloc(set->query->arena, sizeof *found);
-	found->target = target;
-	found->text = arena_strdup(set->query->arena, series->target);
-	found->step = series->step * 1000;
-	keep_points(set, found, series, begin, end - begin);
-	*set->last = found;
-	set->last = &found->next;
-	found->order = set->count++;
+	struct found *found = arena_alloc(arena, sizeof *found);
+	*found = (struct found){.next = set->found,
+		.target = target,
+		.text = arena_strdup(arena, series->target),
+		.step = series->step * 1000,
+		.n = n,
+		.values = arena_array(arena, n, sizeof *found->values),
+		.order = set->count++};
+	if (n == 0)
+		found->times = arena_array(arena, 0, sizeof *found->times);
+	else if (before && before->n == n &&
+		 memcmp(before->times, series->times + begin, n * sizeof *before->times) == 0)
+		found->times = before->times;
+	else
+		found->times = arena_copy(arena, series->times + begin, n, sizeof *found->times);
+	for (size_t i = 0; i < n; i++)
+		found->values[i] = series->values[begin + i] * scale;
+	set->points += n;
+	set->found = found;
 }
 
 void graphite_set_take(void *context, const struct graphite_series *series)
@@ -155,170 +101,25 @@ void graphite_set_take(void *context, const struct graphite_series *series)
 	}
 }
 
-static int64_t phase_of(const struct found *found)
+/* A recent axis of the same times and resolution; otherwise a new one. */
+static struct axis *axis_of(struct graphite_set *set, const struct found *found,
+	const struct graphite_events *events, struct recent_axes *recent)
 {
-	return found->step > 0 && found->n > 0 ? found->times[0] % found->step : 0;
-}
+	size_t n = found->n, place;
 
-static int compare_found(const void *a, const void *b)
-{
-	const struct found *one = *(struct found *const *)a, *two = *(struct found *const *)b;
-	int64_t phases[] = {phase_of(one), phase_of(two)};
-	int order = order_times(&one->step, &two->step);
-	return order ? order : order_times(&phases[0], &phases[1]);
-}
-
-/* Equal series keep their order. */
-static int compare_order(const void *a, const void *b)
-{
-	const struct found *one = *(struct found *const *)a, *two = *(struct found *const *)b;
-	int order = compare_found(a, b);
-	return order ? order : order_sizes(&one->order, &two->order);
-}
-
-static bool fits(const struct found *found, const struct found *grid)
-{
-	for (size_t i = 0; i < found->n; i++)
-		if ((found->times[i] - grid->times[0]) % grid->step != 0)
-			return false;
-	return true;
-}
-
-/* Series read as JSON, which have no resolution, adopt that of another series if they fit. */
-static void adopt_steps(struct found *const *sorted, size_t count)
-{
-	const struct found *grids[GRIDS_MAX];
-	size_t grid_count = 0;
-	for (size_t i = 0; i < count && grid_count < GRIDS_MAX; i++) {
-		bool known =
-			grid_count > 0 && compare_found(&grids[grid_count - 1], &sorted[i]) == 0;
-		if (sorted[i]->step > 0 && sorted[i]->n > 0 && !known)
-			grids[grid_count++] = sorted[i];
-	}
-	for (size_t i = 0; i < count && sorted[i]->step == 0; i++)
-		for (size_t k = 0; k < grid_count && sorted[i]->step == 0; k++)
-			if (fits(sorted[i], grids[k]))
-				sorted[i]->step = grids[k]->step;
-}
-
-struct times {
-	int64_t *items;
-	size_t n;
-	bool own; /* to be freed */
-};
-
-static void times_free(struct times times)
-{
-	if (times.own)
-		free(times.items);
-}
-
-/* Merges the times of both, without duplicates. Takes over what they own. */
-static struct times merge(struct times a, struct times b)
-{
-	if (a.n == 0)
-		return b;
-	if (b.n == 0)
-		return a;
-	if (a.n == b.n && memcmp(a.items, b.items, a.n * sizeof *a.items) == 0) {
-		times_free(b);
-		return a;
-	}
-	struct times out = {memory_new(a.n + b.n, sizeof *out.items), 0, true};
-	for (size_t i = 0, k = 0; i < a.n || k < b.n; out.n++) {
-		bool first = k == b.n || (i < a.n && a.items[i] <= b.items[k]);
-		int64_t time = first ? a.items[i] : b.items[k];
-		out.items[out.n] = time;
-		i += i < a.n && a.items[i] == time;
-		k += k < b.n && b.items[k] == time;
-	}
-	times_free(a);
-	times_free(b);
-	return out;
-}
-
-/* Merged pairwise: each time is looked at log2(count) times. */
-static struct times merge_all(struct found *const *members, size_t count)
-{
-	if (count == 1)
-		return (struct times){members[0]->times, members[0]->n, false};
-	struct times a = merge_all(members, count / 2);
-	return merge(a, merge_all(members + count / 2, count - count / 2));
-}
-
-/* Graphite returns each time once; of other servers no point must be lost. */
-static bool ascends(const struct found *found)
-{
-	for (size_t i = 1; i < found->n; i++)
-		if (found->times[i] == found->times[i - 1])
-			return false;
-	return true;
-}
-
-static void pad(struct arena *arena, const struct axis *axis, struct found *found)
-{
-	if (found->n == axis->n)
-		return;
-	double *values = arena_array(arena, axis->n, sizeof *values);
-	for (size_t i = 0, k = 0; i < axis->n; i++)
-		values[i] = k < found->n && found->times[k] == axis->times[i] ? found->values[k++]
-									      : (double)NAN;
-	found->values = values;
-}
-
-static void use_axis(struct graphite_set *set, struct found **found, size_t members,
-	struct times times, const struct graphite_events *events)
-{
-	struct arena *arena = set->query->arena;
-	struct axis *axis = arena_alloc(arena, sizeof *axis);
-	axis->n = times.n;
-	axis->times = arena_array(arena, times.n, sizeof *axis->times);
-	if (times.n > 0)
-		memcpy(axis->times, times.items, times.n * sizeof *axis->times);
+	for (size_t i = 0; i < RECENT_AXES && recent->axis[i]; i++)
+		if (recent->step[i] == found->step && recent->axis[i]->n == n &&
+			memcmp(recent->axis[i]->times, found->times, n * sizeof *found->times) == 0)
+			return recent->axis[i];
+	struct axis *axis = arena_alloc(set->query->arena, sizeof *axis);
+	place = recent->used++ % RECENT_AXES;
+	recent->axis[place] = axis;
+	recent->step[place] = found->step;
+	axis->n = n;
+	axis->times = found->times;
 	if (events)
-		graphite_events_match(events, axis, found[0]->step, arena);
-	for (size_t i = 0; i < members; i++) {
-		pad(arena, axis, found[i]);
-		found[i]->axis = axis;
-	}
-}
-
-/* Gives the series an axis, or several if one would be too large. */
-static void share_axis(struct graphite_set *set, struct found **found, size_t members,
-	const struct graphite_events *events)
-{
-	struct times times = merge_all(found, members);
-	size_t cells = members * times.n, allowed = 0, part = members;
-	for (size_t i = 0; i < members; i++)
-		allowed += PADDING_FACTOR * found[i]->n;
-	if (members == 1 || cells <= allowed + set->spare) {
-		set->spare -= cells > allowed ? cells - allowed : 0;
-		use_axis(set, found, members, times, events);
-	} else {
-		part = (allowed + set->spare) / times.n;
-		part = part < members / 2 ? part : members / 2;
-	}
-	times_free(times);
-	for (size_t i = 0; part < members && i < members; i += part)
-		share_axis(set, found + i, members - i < part ? members - i : part, events);
-}
-
-static void make_axes(struct graphite_set *set, struct found *const *in_order,
-	const struct graphite_events *events)
-{
-	size_t count = set->count;
-	struct found **sorted = arena_copy(set->query->arena, in_order, count, sizeof *sorted);
-	qsort(sorted, count, sizeof *sorted, compare_order);
-	adopt_steps(sorted, count);
-	qsort(sorted, count, sizeof *sorted, compare_order);
-	for (size_t i = 0, members; i < count; i += members) {
-		/* How many from this one on may share an axis. */
-		bool alike = ascends(sorted[i]);
-		for (members = 1; alike && i + members < count; members += alike)
-			alike = compare_found(&sorted[i], &sorted[i + members]) == 0 &&
-				ascends(sorted[i + members]);
-		share_axis(set, sorted + i, members, events);
-	}
+		graphite_events_match(events, axis, found->step, set->query->arena);
+	return axis;
 }
 
 /* Names are made from sorted texts: the first and the last one show the common prefix, and equal
@@ -550,10 +351,11 @@ static void name_all(struct graphite_set *set, struct found **found, struct seri
 }
 
 /* From the reach of the target's functions to the end of the bucket. */
-static struct window window_of(struct arena *arena, const struct found *found)
+static struct window window_of(
+	struct arena *arena, const struct found *found, const struct axis *axis)
 {
 	struct target_reach reach = {0};
-	int64_t step = graphite_resolution(found->axis, found->step);
+	int64_t step = graphite_resolution(axis, found->step);
 	if (!found->target->plain)
 		reach = target_read(arena, found->target->text).reach;
 	return (struct window){.back = reach.ms + reach.steps * step,
@@ -563,18 +365,17 @@ static struct window window_of(struct arena *arena, const struct found *found)
 void graphite_set_finish(struct graphite_set *set, const struct graphite_events *events)
 {
 	struct query *query = set->query;
-	size_t at = 0;
 	struct found **found = arena_array(query->arena, set->count, sizeof *found);
 	struct series *series = arena_array(query->arena, set->count, sizeof *series);
+	struct recent_axes recent = {0};
 	for (struct found *each = set->found; each; each = each->next)
-		found[at++] = each;
+		found[each->order] = each;
 	name_all(set, found, series);
-	make_axes(set, found, events);
 	for (size_t i = 0; i < set->count; i++) {
-		series[i].axis = found[i]->axis;
+		series[i].axis = axis_of(set, found[i], events, &recent);
 		series[i].values = found[i]->values;
 		if (!events || !events->per_run)
-			series[i].window = window_of(query->arena, found[i]);
+			series[i].window = window_of(query->arena, found[i], series[i].axis);
 	}
 	query->data = (struct dataset){series, set->count};
 	if (set->malformed > 0)

@@ -1,7 +1,6 @@
 /*
- * Collects Graphite's answers into a dataset: series get readable names, and all series of a
- * resolution share one axis, so that the results of one run are one row; several axes if they share
- * hardly any times.
+ * Collects Graphite's answers into a dataset: series get readable names, and those with the same
+ * times share an axis.
  */
 #ifndef SOURCES_GRAPHITE_SERIES_H
 #define SOURCES_GRAPHITE_SERIES_H
@@ -11,27 +10,25 @@
 #include "sources/graphite/target.h"
 #include "sources/source.h"
 
-struct graphite_set;
+/* The caller sets the first part; everything lives in the query's arena. */
+struct graphite_set {
+	struct query *query;
+	int64_t from, to; /* points outside of [from, to) are dropped */
+	bool empty;       /* series without points are kept */
+	/* What the following series answer: one target, to which they all belong, or several plain
+	 * ones, recognised by name. They are marked as answered. */
+	struct target *targets;
+	size_t target_count;
 
-/* Drops points outside of [from, to); with `empty`, keeps series without points. Everything lives
- * in the query's arena. */
-struct graphite_set *graphite_set_new(struct query *query, int64_t from, int64_t to, bool empty);
-
-/*
- * The following series answer these targets: either one target, to which they all belong, or
- * several plain ones, recognised by name. Marks targets as answered.
- */
-void graphite_set_expect(struct graphite_set *set, struct target *targets, size_t count);
+	size_t count, points; /* of all series so far */
+	bool overflow;        /* a test's limit of series or points was exceeded */
+	struct found *found;  /* the last one first */
+	size_t malformed;     /* values */
+	const char *first_malformed;
+};
 
 /* A graphite_take; the context is the set. */
 void graphite_set_take(void *set, const struct graphite_series *series);
-
-/* The number of series, and of points in all of them, so far. */
-size_t graphite_set_count(const struct graphite_set *set);
-size_t graphite_set_points(const struct graphite_set *set);
-
-/* Whether a test's limit of series or points was exceeded. */
-bool graphite_set_overflow(const struct graphite_set *set);
 
 /*
  * Sets query->data in the order of the targets, and adds notices about series left out. The series

@@ -170,40 +170,26 @@ static int64_t read_interval(const char *text, size_t length)
 	return ms < reach_most ? ms : reach_most;
 }
 
-/* Functions whose values reach further back than their arguments. */
-static const struct looking_back {
-	const char *name;
-	int argument; /* position of the argument that is an interval or a number of points; 0: none
-		       */
-	int64_t steps; /* in addition */
-	bool ahead;    /* the interval is a bucket, which reaches ahead */
-} looking_back[] = {
-	{"movingAverage", 1, 0, false},
-	{"movingMedian", 1, 0, false},
-	{"movingMin", 1, 0, false},
-	{"movingMax", 1, 0, false},
-	{"movingSum", 1, 0, false},
-	{"movingWindow", 1, 0, false},
-	{"exponentialMovingAverage", 1, 0, false},
-	{"stdev", 1, 0, false},
-	{"timeShift", 1, 0, false},
-	{"delay", 1, 0, false},
-	{"keepLastValue", 1, 0, false},
-	{"derivative", 0, 1, false},
-	{"nonNegativeDerivative", 0, 1, false},
-	{"perSecond", 0, 1, false},
-	{"summarize", 1, 0, true},
-	{"smartSummarize", 1, 0, true},
-	{"hitcount", 1, 0, true},
-};
+/* How far the values of a function reach beyond those of its arguments: by its second argument, an
+ * interval or a number of points, by a step, or ahead by a bucket. */
+enum reaching { REACHES_NOT, REACHES_WINDOW, REACHES_STEP, REACHES_AHEAD };
 
-static const struct looking_back *find_looking_back(const char *name, size_t length)
+static enum reaching reach_of(const char *name, size_t length)
 {
-	for (size_t i = 0; i < sizeof looking_back / sizeof *looking_back; i++)
-		if (strlen(looking_back[i].name) == length &&
-			strncmp(looking_back[i].name, name, length) == 0)
-			return &looking_back[i];
-	return NULL;
+	static const char *const names[][11] = {
+		[REACHES_WINDOW] = {"movingAverage", "movingMedian", "movingMin", "movingMax",
+			"movingSum", "movingWindow", "exponentialMovingAverage", "stdev",
+			"timeShift", "delay", "keepLastValue"},
+		[REACHES_STEP] = {"derivative", "nonNegativeDerivative", "perSecond"},
+		[REACHES_AHEAD] = {"summarize", "smartSummarize", "hitcount"}};
+	enum { EACH = sizeof *names / sizeof **names };
+
+	for (enum reaching reaching = REACHES_WINDOW; reaching <= REACHES_AHEAD; reaching++)
+		for (size_t i = 0; i < EACH && names[reaching][i]; i++)
+			if (strlen(names[reaching][i]) == length &&
+				strncmp(names[reaching][i], name, length) == 0)
+				return reaching;
+	return REACHES_NOT;
 }
 
 static int64_t greater(int64_t a, int64_t b)
@@ -217,11 +203,11 @@ static int64_t bounded_sum(int64_t a, int64_t b, int64_t most)
 }
 
 /* Adds a literal argument's contribution to the function's reach. */
-static void add_reach(const struct looking_back *function, const char *text, size_t length,
-	struct target_reach *reach)
+static void add_reach(
+	enum reaching reaching, const char *text, size_t length, struct target_reach *reach)
 {
 	int64_t interval = read_interval(text, length), points = 0;
-	if (function->ahead) {
+	if (reaching == REACHES_AHEAD) {
 		reach->bucket = greater(reach->bucket, interval);
 		return;
 	}
@@ -258,8 +244,8 @@ static void set_reach(struct parser *parser, struct target_reach inner, struct t
 /* The arguments in brackets, after a piped one. */
 static bool parse_call(struct parser *parser, size_t name, int argument)
 {
-	const struct looking_back *function = find_looking_back(parser->at, name);
-	struct target_reach own = {.steps = function ? function->steps : 0};
+	enum reaching reaching = reach_of(parser->at, name);
+	struct target_reach own = {.steps = reaching == REACHES_STEP};
 	struct target_reach inner = argument > 0 ? parser->reach : (struct target_reach){0};
 	bool tagged = name == strlen(by_tag) && strncmp(parser->at, by_tag, name) == 0;
 	parser->at += name;
@@ -277,9 +263,9 @@ static bool parse_call(struct parser *parser, size_t name, int argument)
 		inner = (struct target_reach){greater(inner.ms, parser->reach.ms),
 			greater(inner.steps, parser->reach.steps),
 			greater(inner.bucket, parser->reach.bucket)};
-		if (function && function->argument > 0 && argument == function->argument &&
+		if ((reaching == REACHES_WINDOW || reaching == REACHES_AHEAD) && argument == 1 &&
 			parser->literal)
-			add_reach(function, parser->literal, parser->literal_length, &own);
+			add_reach(reaching, parser->literal, parser->literal_length, &own);
 		set_reach(parser, inner, own);
 		skip_space(parser);
 		char c = *parser->at;

@@ -140,19 +140,6 @@ static bool is_word(const char *value)
 	return true;
 }
 
-static bool put_word(struct binder *binder, const struct mark *mark, const char *at)
-{
-	if (!is_word(mark->value))
-		return error_set(binder->error, ERROR_DATA,
-			"update_statement: \"%.*s\" is part of a name, so its value may contain "
-			"only letters, "
-			"digits and underscores, but it is \"%.100s\": put the name into "
-			"double quotes",
-			(int)mark->length, at, mark->value ? mark->value : "");
-	buf_text(&binder->out, mark->value);
-	return true;
-}
-
 static bool touches_word(char c)
 {
 	return sql_in_word(c) || c == '.' || c == '{' || c == '}';
@@ -172,21 +159,36 @@ static bool is_ambiguous(const char *at, const char *behind, const char *begin, 
 	return dollar;
 }
 
-/* A placeholder in plain code. A value adjacent to a name is part of the name. */
-static bool put_placeholder(struct binder *binder, const struct mark *mark, const char *at,
-	const char *begin, const char *end)
+/* A byte of plain code, or a placeholder. A value adjacent to a name is part of the name. */
+static bool put_code(struct binder *binder, const char **next, const char *begin, const char *end)
 {
-	const char *behind = at + mark->length;
+	const char *at = *next;
+	struct mark mark = find_mark(binder, at, end, true);
+	const char *behind = *next = at + mark.length;
 	bool part = binder->update && ((at > begin && touches_word(at[-1])) ||
 					      (behind < end && touches_word(*behind)));
-	if (mark->kind == MARK_NUMBER)
+	if (mark.kind == MARK_WRONG)
+		return report_wrong(binder, at, mark.length);
+	if (mark.kind == MARK_NUMBER)
 		return put_number(binder, at);
-	if (mark->kind != MARK_NAME && !part)
-		return put_parameter(binder, mark->value, 0, " ", " ");
+	if (mark.kind <= MARK_BYTE) {
+		buf_char(&binder->out, *at);
+		return true;
+	}
+	if (mark.kind != MARK_NAME && !part)
+		return put_parameter(binder, mark.value, 0, " ", " ");
 	if (is_ambiguous(at, behind, begin, end))
 		return fail_at(
-			binder, at, mark->length, "part of a name next to a quote or with a $");
-	return put_word(binder, mark, at);
+			binder, at, mark.length, "part of a name next to a quote or with a $");
+	if (!is_word(mark.value))
+		return error_set(binder->error, ERROR_DATA,
+			"update_statement: \"%.*s\" is part of a name, so its value may contain "
+			"only letters, "
+			"digits and underscores, but it is \"%.100s\": put the name into "
+			"double quotes",
+			(int)mark.length, at, mark.value ? mark.value : "");
+	buf_text(&binder->out, mark.value);
+	return true;
 }
 
 /* Counts the placeholders of a piece; *wrong is set to an unknown one. */
@@ -202,104 +204,73 @@ static size_t count_marks(const struct binder *binder, const struct sql_piece *p
 			*wrong = at;
 			*length = mark.length;
 		}
-		count += mark.kind != MARK_NONE && mark.kind != MARK_BYTE;
+		count += mark.kind > MARK_BYTE;
 		at += piece->kind == SQL_ESCAPES && *at == '\\' && end - at > 1 ? 2 : mark.length;
 	}
 	return count;
 }
 
-/* A string rewritten as concatenated literals and parameters. */
-struct joining {
-	const char *prefix; /* of literals: "E" or "" */
-	bool open, any;
-};
-
-static void join(struct binder *binder, struct joining *joining)
+/* Copies text up to a placeholder, which is *stop, or with NULL all of it; in an update {{ means {.
+ * Returns its end. In a string that is `joined` doubled quotes and escapes stay together. */
+static const char *copy_text(struct binder *binder, const struct sql_piece *piece, const char *at,
+	const char *end, bool joined, struct mark *stop)
 {
-	if (joining->open)
-		buf_char(&binder->out, '\'');
-	if (joining->any)
-		buf_text(&binder->out, " || ");
-	joining->open = false;
-	joining->any = true;
-}
-
-static void put_literal(
-	struct binder *binder, struct joining *joining, const char *text, size_t length)
-{
-	if (!joining->open) {
-		join(binder, joining);
-		buf_printf(&binder->out, "%s'", joining->prefix);
-		joining->open = true;
-	}
-	buf_append(&binder->out, text, length);
-}
-
-/* A string with placeholders and other text; `at` to `end` is the text between its quotes. */
-static bool put_joined(struct binder *binder, const char *at, const char *end, bool escapes)
-{
-	struct joining joining = {.prefix = escapes ? "E" : ""};
-	buf_text(&binder->out, " (");
 	while (at < end) {
 		struct mark mark = find_mark(binder, at, end, false);
-		bool pair = (escapes && *at == '\\') || *at == '\'';
-		if (pair || mark.kind == MARK_NONE || mark.kind == MARK_BYTE) {
-			size_t length = pair ? 2 : 1;
-			put_literal(binder, &joining, at, length);
-			at += pair ? 2 : mark.length;
+		bool pair = joined && (*at == '\'' || (*at == '\\' && piece->kind == SQL_ESCAPES));
+		if (stop && mark.kind > MARK_BYTE) {
+			*stop = mark;
+			break;
+		}
+		buf_append(&binder->out, at, pair ? 2 : 1);
+		at += pair || mark.kind == MARK_BYTE ? 2 : 1;
+	}
+	return at;
+}
+
+/* A string with placeholders: a parameter if it is one, else a concatenation. */
+static bool put_string(struct binder *binder, const struct sql_piece *piece)
+{
+	bool escapes = piece->kind == SQL_ESCAPES;
+	const char *begin = piece->text + (escapes ? 2 : 1), *at = begin;
+	const char *end = piece->text + piece->length - 1;
+	struct mark mark = find_mark(binder, at, end, false);
+	if (mark.kind > MARK_BYTE && mark.length == (size_t)(end - at))
+		return put_parameter(binder, mark.value, 0, " ", " ");
+	buf_text(&binder->out, " (");
+	while (at < end) {
+		buf_text(&binder->out, at > begin ? " || " : "");
+		mark = find_mark(binder, at, end, false);
+		if (mark.kind <= MARK_BYTE) {
+			buf_text(&binder->out, escapes ? "E'" : "'");
+			at = copy_text(binder, piece, at, end, true, &mark);
+			buf_char(&binder->out, '\'');
 			continue;
 		}
-		join(binder, &joining);
 		if (!put_parameter(binder, mark.value, 0, "", "::text"))
 			return false;
 		at += mark.length;
 	}
-	buf_text(&binder->out, joining.open ? "')" : ")");
+	buf_char(&binder->out, ')');
 	return true;
-}
-
-static bool put_string(struct binder *binder, const struct sql_piece *piece)
-{
-	bool escapes = piece->kind == SQL_ESCAPES;
-	const char *at = piece->text + (escapes ? 2 : 1);
-	const char *end = piece->text + piece->length - 1;
-	struct mark first = at < end ? find_mark(binder, at, end, false) : (struct mark){0};
-	bool marked = first.kind == MARK_NAME || first.kind == MARK_VALUE;
-	if (marked && first.length == (size_t)(end - at))
-		return put_parameter(binder, first.value, 0, " ", " ");
-	return put_joined(binder, at, end, escapes);
 }
 
 /* A quoted name: values are inserted with their quotes doubled. */
 static bool put_name(struct binder *binder, const struct sql_piece *piece)
 {
 	const char *at = piece->text, *end = at + piece->length;
+	struct mark mark;
 	if (!binder->update)
 		return fail_at(binder, at, piece->length,
 			"a branch cannot be part of a name; use single quotes for a string");
-	while (at < end) {
-		struct mark mark = find_mark(binder, at, end, false);
-		if (mark.kind == MARK_NONE || mark.kind == MARK_BYTE)
-			buf_char(&binder->out, *at);
+	while ((at = copy_text(binder, piece, at, end, false, &mark)) < end) {
 		for (const char *c = mark.value; c && *c; c++) {
-			if (*c == '"')
-				buf_char(&binder->out, '"');
+			buf_text(&binder->out, *c == '"' ? "\"" : "");
 			buf_char(&binder->out, *c);
 		}
 		at += mark.length;
 	}
 	return true;
-}
-
-/* A string, name or comment without placeholders; in an update {{ still means {. */
-static void copy_piece(struct binder *binder, const struct sql_piece *piece)
-{
-	const char *at = piece->text, *end = at + piece->length;
-	while (at < end) {
-		struct mark mark = find_mark(binder, at, end, false);
-		buf_char(&binder->out, *at);
-		at += mark.kind == MARK_BYTE ? mark.length : 1;
-	}
 }
 
 /* Whether a quoted piece of an update contains %s, which Otava's driver would fill in even
@@ -320,7 +291,8 @@ static bool put_quoted(struct binder *binder, const struct sql_piece *piece)
 	const char *wrong;
 	size_t length = 0, marks = count_marks(binder, piece, &wrong, &length);
 	if (marks == 0 || piece->kind == SQL_COMMENT) {
-		copy_piece(binder, piece);
+		(void)copy_text(
+			binder, piece, piece->text, piece->text + piece->length, false, NULL);
 		return true;
 	}
 	if (wrong)
@@ -333,22 +305,6 @@ static bool put_quoted(struct binder *binder, const struct sql_piece *piece)
 		return fail_at(binder, piece->text, piece->length,
 			"a placeholder cannot be bound in this kind of string; use single quotes");
 	return put_string(binder, piece);
-}
-
-static bool put_code(struct binder *binder, const char **at, const char *begin, const char *end)
-{
-	struct mark mark = find_mark(binder, *at, end, true);
-	const char *here = *at;
-	*at += mark.kind == MARK_NONE ? 1 : mark.length;
-	switch (mark.kind) {
-	case MARK_WRONG: return report_wrong(binder, here, mark.length);
-	case MARK_NONE:
-	case MARK_BYTE: buf_char(&binder->out, *here); return true;
-	case MARK_NAME:
-	case MARK_VALUE:
-	case MARK_NUMBER: break;
-	}
-	return put_placeholder(binder, &mark, here, begin, end);
 }
 
 static bool put_statement(struct binder *binder, const char *text)

@@ -26,9 +26,6 @@ struct postgres_options {
 	struct strings attributes;
 };
 
-/* The columns that are attributes, and their names. */
-struct pairs postgres_attributes(struct arena *arena, const struct postgres_options *options);
-
 extern const struct source postgres_source;
 
 /* The version of libpq, "15.20"; returns `out`. */

@@ -16,17 +16,6 @@
 
 enum { TEXT_BYTES_MAX = 1 << 28, NO_COLUMN = -1 };
 
-const char *postgres_time_mark(struct arena *arena, const struct postgres_options *options)
-{
-	return arena_printf(arena, "{%s}", options->time_column);
-}
-
-struct pairs postgres_attributes(struct arena *arena, const struct postgres_options *options)
-{
-	return attribute_names(
-		arena, options->commit_column, options->version_column, options->attributes);
-}
-
 static bool may_be_metric(const struct row_table *table, size_t column)
 {
 	const struct postgres_rows *rows =
@@ -41,7 +30,7 @@ static bool may_be_metric(const struct row_table *table, size_t column)
 static bool plan_stamps(struct postgres_rows *rows)
 {
 	const struct postgres_options *options = rows->query->options;
-	const char *mark = postgres_time_mark(rows->query->arena, options);
+	const char *mark = arena_printf(rows->query->arena, "{%s}", options->time_column);
 	struct row_table *table = &rows->table;
 
 	rows->stamp_text = NO_COLUMN;

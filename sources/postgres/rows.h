@@ -43,7 +43,4 @@ bool postgres_rows_take(
 /* Turns them into query->data. */
 void postgres_rows_finish(struct postgres_rows *rows);
 
-/* The placeholder "{time_column}" of update statements. */
-const char *postgres_time_mark(struct arena *arena, const struct postgres_options *options);
-
 #endif

@@ -16,35 +16,36 @@ enum { SENTENCES_MAX = 20, WORD_MAX = 9 /* "-Infinity" */ };
 
 static const double latest = 1e11; /* seconds: the year 5138 */
 
+enum { STATUS, ERROR_TYPE, ERROR_REASON, RESULT_TYPE, TEXTS };
+
 struct reader {
 	struct scan scan;
-	const char *begin;
-	struct query *query; /* gets notices of series that are left out */
-	struct arena *arena; /* for labels and kept texts */
+	struct query *query; /* gets notices of series that are left out, and kept texts */
 
 	struct pair labels[ANSWER_LABELS_MAX];
 	size_t label_count;
 	bool unlabelled; /* the labels read last cannot be used */
 	int64_t *times;  /* ms */
 	double *values;
-	size_t capacity;
+	size_t capacity, n, time_count; /* time_count: of an export */
 
 	answer_take *take;
 	void *context;
 	struct answer *out;
 
-	const char *status, *error_type, *error;
-	bool seen_data, seen_result, seen_warnings, seen_infos;
+	const char *texts[TEXTS];
 	const char *later;         /* a result that came before `resultType` */
 	struct strings *sentences; /* the list being read */
-
-	size_t n, time_count; /* time_count: of an export */
-	bool seen_metric, seen_values, seen_histograms, seen_times;
 };
 
-/* `key` is valid until something is decoded. */
-typedef bool reader_value(struct reader *reader, const char *key);
 typedef bool reader_item(struct reader *reader);
+
+/* A key of an object, and what reads its value; NULL: a string, which is kept as `text`. */
+struct key {
+	const char *name;
+	reader_item *read;
+	int text;
+};
 
 const struct pair *answer_label(const struct pair *labels, size_t count, const char *name)
 {
@@ -58,53 +59,41 @@ const struct pair *answer_label(const struct pair *labels, size_t count, const c
  * mostly the same labels. */
 static const char *parse_keep(struct reader *reader, const char *before)
 {
-	if (before && strcmp(before, reader->scan.text.data) == 0)
-		return before;
-	return arena_strndup(reader->arena, reader->scan.text.data, reader->scan.text.length);
+	const struct buf *text = &reader->scan.text;
+
+	return before && strcmp(before, text->data) == 0
+		       ? before
+		       : arena_strndup(reader->query->arena, text->data, text->length);
 }
 
-/* Reads the next string into the arena; fails if *out is set already. */
-static bool parse_string_once(struct reader *reader, const char **out)
+static bool skip_value(struct reader *reader)
 {
-	if (*out)
-		return scan_fail(&reader->scan, "a key occurs twice");
-	if (!scan_text(&reader->scan))
-		return false;
-	*out = parse_keep(reader, NULL);
-	return true;
+	return scan_value(&reader->scan);
 }
 
-/* Sets *seen; fails if it is set already. */
-static bool parse_once(struct reader *reader, bool *seen)
+/* Reads an object, of which the last key stands for unknown ones. The bits of *seen are the
+ * indices of the keys that it has. */
+static bool parse_object(struct reader *reader, const struct key *keys, unsigned *seen)
 {
-	if (*seen)
-		return scan_fail(&reader->scan, "a key occurs twice");
-	*seen = true;
-	return true;
-}
+	struct scan *scan = &reader->scan;
 
-/* Reads an object, each of its values by `read`. */
-static bool parse_object(struct reader *reader, reader_value *read)
-{
-	if (!scan_open(&reader->scan, '{'))
-		return scan_fail(&reader->scan, "an object is expected");
-	while (scan_key(&reader->scan))
-		if (!read(reader, reader->scan.text.data))
+	*seen = 0;
+	if (!scan_open(scan, '{'))
+		return scan_fail(scan, "an object is expected");
+	while (scan_key(scan)) {
+		const struct key *key = keys;
+
+		while (key->name && strcmp(key->name, scan->text.data) != 0)
+			key++;
+		if (key->name && *seen & 1u << (key - keys))
+			return scan_fail(scan, "a key occurs twice");
+		*seen |= 1u << (key - keys);
+		if (!(key->read ? key->read(reader) : scan_text(scan)))
 			return false;
-	return !reader->scan.problem;
-}
-
-static bool read_label(struct reader *reader, const char *key)
-{
-	(void)key;
-	if (reader->label_count == ANSWER_LABELS_MAX)
-		return scan_fail(&reader->scan, "more than 512 labels");
-	struct pair *label = &reader->labels[reader->label_count++];
-	label->key = parse_keep(reader, label->key);
-	if (!scan_text(&reader->scan))
-		return false;
-	label->value = parse_keep(reader, label->value);
-	return true;
+		if (!key->read)
+			reader->texts[key->text] = parse_keep(reader, NULL);
+	}
+	return !scan->problem;
 }
 
 static int compare_labels(const void *a, const void *b)
@@ -114,8 +103,21 @@ static int compare_labels(const void *a, const void *b)
 
 static bool read_labels(struct reader *reader)
 {
+	struct scan *scan = &reader->scan;
+
 	reader->label_count = 0;
-	if (!parse_object(reader, read_label))
+	if (!scan_open(scan, '{'))
+		return scan_fail(scan, "an object is expected");
+	while (scan_key(scan)) {
+		if (reader->label_count == ANSWER_LABELS_MAX)
+			return scan_fail(scan, "more than 512 labels");
+		struct pair *label = &reader->labels[reader->label_count++];
+		label->key = parse_keep(reader, label->key);
+		if (!scan_text(scan))
+			return false;
+		label->value = parse_keep(reader, label->value);
+	}
+	if (scan->problem)
 		return false;
 	qsort(reader->labels, reader->label_count, sizeof *reader->labels, compare_labels);
 	for (size_t i = 1; i < reader->label_count; i++)
@@ -214,58 +216,54 @@ static bool read_point(struct reader *reader)
 }
 
 /* Hands over the series that was read, unless it is left out. */
-static bool take_series(struct reader *reader, size_t n)
+static bool take_series(struct reader *reader, size_t n, bool histograms)
 {
-	if (reader->unlabelled)
-		return true;
 	const struct answer_series series = {
 		.labels = reader->labels,
 		.label_count = reader->label_count,
 		.times = reader->times,
 		.values = reader->values,
 		.n = n,
-		.histograms = reader->seen_histograms,
+		.histograms = histograms,
 	};
-	reader->out->series++;
-	reader->take(reader->context, &series);
+
+	if (!reader->unlabelled) {
+		reader->out->series++;
+		reader->take(reader->context, &series);
+	}
 	return true;
 }
 
-static bool read_series_key(struct reader *reader, const char *key)
+static bool read_points(struct reader *reader)
 {
-	if (strcmp(key, "metric") == 0)
-		return parse_once(reader, &reader->seen_metric) && parse_labels(reader);
-	if (strcmp(key, "values") == 0)
-		return parse_once(reader, &reader->seen_values) && parse_array(reader, read_point);
-	if (strcmp(key, "histograms") == 0)
-		return parse_once(reader, &reader->seen_histograms) && scan_value(&reader->scan);
-	return scan_value(&reader->scan);
+	return parse_array(reader, read_point);
 }
+
+enum { HAS_METRIC = 1, HAS_VALUES = 2, HAS_HISTOGRAMS = 4, HAS_TIMES = 4 };
 
 static bool read_series(struct reader *reader)
 {
+	static const struct key keys[] = {{"metric", parse_labels, 0}, {"values", read_points, 0},
+		{"histograms", skip_value, 0}, {NULL, skip_value, 0}};
+	unsigned seen;
+
 	reader->n = 0;
-	reader->seen_metric = reader->seen_values = reader->seen_histograms = false;
-	if (!parse_object(reader, read_series_key))
+	if (!parse_object(reader, keys, &seen))
 		return false;
-	if (!reader->seen_metric || !(reader->seen_values || reader->seen_histograms))
+	if (!(seen & HAS_METRIC) || !(seen & (HAS_VALUES | HAS_HISTOGRAMS)))
 		return scan_fail(&reader->scan, "a series without \"metric\" or \"values\"");
-	return take_series(reader, reader->n);
+	return take_series(reader, reader->n, seen & HAS_HISTOGRAMS);
 }
 
 static bool is_matrix(const struct reader *reader)
 {
-	return reader->out->type && strcmp(reader->out->type, "matrix") == 0;
+	const char *type = reader->texts[RESULT_TYPE];
+
+	return type && strcmp(type, "matrix") == 0;
 }
 
-static bool read_data_key(struct reader *reader, const char *key)
+static bool read_result(struct reader *reader)
 {
-	if (strcmp(key, "resultType") == 0)
-		return parse_string_once(reader, &reader->out->type);
-	if (strcmp(key, "result") != 0)
-		return scan_value(&reader->scan);
-	if (!parse_once(reader, &reader->seen_result))
-		return false;
 	if (is_matrix(reader))
 		return parse_array(reader, read_series);
 	reader->later = reader->scan.at;
@@ -274,23 +272,28 @@ static bool read_data_key(struct reader *reader, const char *key)
 
 static bool read_data(struct reader *reader)
 {
-	if (scan_sees(&reader->scan, 'n')) /* null, as some proxies send beside an error */
-		return scan_value(&reader->scan);
-	if (!parse_object(reader, read_data_key))
+	static const struct key keys[] = {{"result", read_result, 0},
+		{"resultType", NULL, RESULT_TYPE}, {NULL, skip_value, 0}};
+	struct scan *scan = &reader->scan;
+	unsigned seen;
+
+	if (scan_sees(scan, 'n')) /* null, as some proxies send beside an error */
+		return scan_value(scan);
+	if (!parse_object(reader, keys, &seen))
 		return false;
 	if (!is_matrix(reader))
 		return true;
-	if (!reader->seen_result)
-		return scan_fail(&reader->scan, "\"data\" without \"result\"");
+	if (!(seen & 1))
+		return scan_fail(scan, "\"data\" without \"result\"");
 	if (!reader->later)
 		return true;
-	const char *here = reader->scan.at;
-	reader->scan.at = reader->later;
-	reader->scan.depth++;
+	const char *here = scan->at;
+	scan->at = reader->later;
+	scan->depth++;
 	if (!parse_array(reader, read_series))
 		return false;
-	reader->scan.at = here;
-	reader->scan.depth--;
+	scan->at = here;
+	scan->depth--;
 	return true;
 }
 
@@ -310,87 +313,85 @@ static bool read_sentence(struct reader *reader)
 		strncmp(text, promql, strlen(promql)) != 0)
 		out->lacking = text;
 	if (!full)
-		strings_add(sentences, reader->arena, text);
+		strings_add(sentences, reader->query->arena, text);
 	return true;
 }
 
 /* A list of sentences, or null. */
-static bool read_sentences(struct reader *reader, bool *seen, struct strings *sentences)
+static bool read_sentences(struct reader *reader, struct strings *sentences)
 {
-	if (!scan_sees(&reader->scan, '['))
-		return scan_value(&reader->scan);
 	reader->sentences = sentences;
-	return parse_once(reader, seen) && parse_array(reader, read_sentence);
+	return scan_sees(&reader->scan, '[') ? parse_array(reader, read_sentence)
+					     : scan_value(&reader->scan);
 }
 
-static bool read_top_key(struct reader *reader, const char *key)
+static bool read_warnings(struct reader *reader)
 {
-	struct answer *out = reader->out;
-	if (strcmp(key, "status") == 0)
-		return parse_string_once(reader, &reader->status);
-	if (strcmp(key, "errorType") == 0)
-		return parse_string_once(reader, &reader->error_type);
-	if (strcmp(key, "error") == 0)
-		return parse_string_once(reader, &reader->error);
-	if (strcmp(key, "data") == 0)
-		return parse_once(reader, &reader->seen_data) && read_data(reader);
-	if (strcmp(key, "warnings") == 0)
-		return read_sentences(reader, &reader->seen_warnings, &out->warnings);
-	if (strcmp(key, "infos") == 0)
-		return read_sentences(reader, &reader->seen_infos, &out->infos);
-	if (strcmp(key, "isPartial") == 0)
-		out->partial = out->partial || scan_sees(&reader->scan, 't');
+	return read_sentences(reader, &reader->out->warnings);
+}
+
+static bool read_infos(struct reader *reader)
+{
+	return read_sentences(reader, &reader->out->infos);
+}
+
+static bool read_partial(struct reader *reader)
+{
+	reader->out->partial = scan_sees(&reader->scan, 't');
 	return scan_value(&reader->scan);
 }
 
 static bool read_all(struct reader *reader)
 {
-	if (!parse_object(reader, read_top_key) || !scan_end(&reader->scan))
+	static const struct key keys[] = {{"status", NULL, STATUS}, {"errorType", NULL, ERROR_TYPE},
+		{"error", NULL, ERROR_REASON}, {"data", read_data, 0},
+		{"warnings", read_warnings, 0}, {"infos", read_infos, 0},
+		{"isPartial", read_partial, 0}, {NULL, skip_value, 0}};
+	const char *const *texts = reader->texts;
+	unsigned seen;
+
+	if (!parse_object(reader, keys, &seen) || !scan_end(&reader->scan))
 		return false;
-	if (!reader->status)
+	if (!texts[STATUS])
 		return scan_fail(&reader->scan, "no \"status\"");
-	if (strcmp(reader->status, "success") != 0)
-		reader->out->failure = arena_printf(reader->arena, "%s: %s",
-			reader->error_type ? reader->error_type : reader->status,
-			reader->error ? reader->error : "no reason given");
+	reader->out->type = texts[RESULT_TYPE];
+	if (strcmp(texts[STATUS], "success") != 0)
+		reader->out->failure = arena_printf(reader->query->arena, "%s: %s",
+			texts[texts[ERROR_TYPE] ? ERROR_TYPE : STATUS],
+			texts[ERROR_REASON] ? texts[ERROR_REASON] : "no reason given");
 	return true;
 }
 
-static struct reader *reader_new(struct query *query, const char *text, size_t length,
-	answer_take *take, void *context, struct answer *out)
+/* Sets the error unless all was read. */
+static bool read_with(reader_item *read, const char *api, struct query *query, const char *text,
+	size_t length, answer_take *take, void *context, struct answer *out, struct error *error)
 {
 	struct reader *reader = memory_new(1, sizeof *reader);
-	reader->scan = (struct scan){.at = text, .end = text + length};
-	reader->begin = text;
+	struct scan *scan = &reader->scan;
+
+	*scan = (struct scan){.at = text, .end = text + length};
 	reader->query = query;
-	reader->arena = query->arena;
 	reader->take = take;
 	reader->context = context;
 	reader->out = out;
 	*out = (struct answer){0};
-	scan_space(&reader->scan);
-	return reader;
-}
-
-/* Frees the reader; sets the error unless all was read. */
-static bool reader_end(struct reader *reader, bool read, const char *api, struct error *error)
-{
-	if (!read)
+	scan_space(scan);
+	bool good = read(reader);
+	if (!good)
 		error_set(error, ERROR_DATA, "not an answer of %s: %s (byte %zu of %zu)", api,
-			reader->scan.problem, (size_t)(reader->scan.at - reader->begin),
-			(size_t)(reader->scan.end - reader->begin));
-	buf_free(&reader->scan.text);
+			scan->problem, (size_t)(scan->at - text), length);
+	buf_free(&scan->text);
 	free(reader->times);
 	free(reader->values);
 	free(reader);
-	return read;
+	return good;
 }
 
 bool answer_read(struct query *query, const char *text, size_t length, answer_take *take,
 	void *context, struct answer *out, struct error *error)
 {
-	struct reader *reader = reader_new(query, text, length, take, context, out);
-	return reader_end(reader, read_all(reader), "Prometheus' API", error);
+	return read_with(
+		read_all, "Prometheus' API", query, text, length, take, context, out, error);
 }
 
 /* A line of an export has values and time stamps in two arrays, in either order. Each fills its
@@ -440,50 +441,55 @@ static bool read_export_time(struct reader *reader)
 	return true;
 }
 
-static bool read_export_key(struct reader *reader, const char *key)
+static bool read_export_values(struct reader *reader)
 {
-	if (strcmp(key, "metric") == 0)
-		return parse_once(reader, &reader->seen_metric) && parse_labels(reader);
-	if (strcmp(key, "values") == 0)
-		return parse_once(reader, &reader->seen_values) &&
-		       parse_array(reader, read_export_value);
-	if (strcmp(key, "timestamps") == 0)
-		return parse_once(reader, &reader->seen_times) &&
-		       parse_array(reader, read_export_time);
-	return scan_value(&reader->scan);
+	return parse_array(reader, read_export_value);
+}
+
+static bool read_export_times(struct reader *reader)
+{
+	return parse_array(reader, read_export_time);
 }
 
 static bool read_export_line(struct reader *reader)
 {
+	static const struct key keys[] = {{"metric", parse_labels, 0},
+		{"values", read_export_values, 0}, {"timestamps", read_export_times, 0},
+		{NULL, skip_value, 0}};
+	size_t n = 0;
+	unsigned seen;
+
 	reader->n = reader->time_count = 0;
-	reader->seen_metric = reader->seen_values = reader->seen_times = false;
-	if (!parse_object(reader, read_export_key))
+	if (!parse_object(reader, keys, &seen))
 		return false;
-	if (!reader->seen_metric || !reader->seen_values || !reader->seen_times)
+	if ((seen & (HAS_METRIC | HAS_VALUES | HAS_TIMES)) != (HAS_METRIC | HAS_VALUES | HAS_TIMES))
 		return scan_fail(
 			&reader->scan, "a series without \"metric\", \"values\" or \"timestamps\"");
 	if (reader->n != reader->time_count)
 		return scan_fail(
 			&reader->scan, "a series whose numbers of values and timestamps differ");
-	size_t n = 0;
 	for (size_t i = 0; i < reader->n; i++) {
 		if (isnan(reader->values[i]))
 			continue;
 		reader->values[n] = reader->values[i];
 		reader->times[n++] = reader->times[i];
 	}
-	return take_series(reader, n);
+	return take_series(reader, n, false);
+}
+
+static bool read_export(struct reader *reader)
+{
+	while (reader->scan.at < reader->scan.end) {
+		if (!read_export_line(reader))
+			return false;
+		scan_space(&reader->scan);
+	}
+	return true;
 }
 
 bool export_read(struct query *query, const char *text, size_t length, answer_take *take,
 	void *context, struct answer *out, struct error *error)
 {
-	struct reader *reader = reader_new(query, text, length, take, context, out);
-	struct scan *scan = &reader->scan;
-	bool read = true;
-	while (read && scan->at < scan->end) {
-		read = read_export_line(reader);
-		scan_space(scan);
-	}
-	return reader_end(reader, read, "VictoriaMetrics' export", error);
+	return read_with(read_export, "VictoriaMetrics' export", query, text, length, take, context,
+		out, error);
 }

@@ -63,7 +63,6 @@ struct builds {
 	int64_t gap;              /* ms without a sample after which a build starts anew */
 	int64_t end; /* ms without a sample after which it has stopped if other builds are seen */
 	bool annotations;
-	size_t extra_builds, starts, seen; /* found by the two additional queries */
 	const char *expected[NAMES_MAX];   /* labels of the series */
 	size_t expected_count;
 	struct dict timelines;   /* -> struct timeline, by its members */
@@ -153,13 +152,16 @@ static struct build *build_new(const struct builds *builds, const struct answer_
 }
 
 /* The build with these labels, from an earlier series or part of the range, or a new one; NULL if
- * there are too many. */
+ * the series is empty, or there are too many. */
 static struct build *find_build(struct builds *builds, const struct answer_series *series)
 {
 	struct buf key = {0};
+	if (series->n == 0 || builds->overflow || series->n > BUILDS_SAMPLES_MAX - builds->samples)
+		return NULL;
+	builds->samples += series->n;
 	label_key(&key, series);
 	struct build *build = (struct build *)(uintptr_t)dict_get(&builds->by_labels, key.data);
-	if (!build && builds->count - builds->extra_builds < BUILDS_MAX) {
+	if (!build && builds->count < BUILDS_MAX) {
 		build = build_new(builds, series);
 		builds->items = arena_grow(
 			builds->arena, builds->items, builds->count, sizeof *builds->items);
@@ -191,17 +193,11 @@ static int64_t time_of(double value)
 void builds_take(void *context, const struct answer_series *series)
 {
 	struct builds *builds = context;
-	if (series->n == 0 || builds->overflow)
+	struct build *build = find_build(builds, series);
+	builds->overflow |= !build && series->n > 0;
+	if (!build)
 		return;
-	struct build *build = series->n <= BUILDS_SAMPLES_MAX - builds->samples
-				      ? find_build(builds, series)
-				      : NULL;
-	if (!build) {
-		builds->overflow = true;
-		return;
-	}
 	struct times *points = &build->points;
-	size_t before = points->n;
 	if (!builds->annotations)
 		append(builds->arena, points, series->times, series->n);
 	/* The times that the values represent, without adjacent duplicates. */
@@ -211,26 +207,12 @@ void builds_take(void *context, const struct answer_series *series)
 		if (time != INT64_MIN && !again)
 			append(builds->arena, points, &time, 1);
 	}
-	builds->samples += points->n - before;
-}
-
-/* The build of a series from one of the two additional queries; NULL at a limit. */
-static struct build *find_extra_build(
-	struct builds *builds, const struct answer_series *series, size_t had)
-{
-	size_t before = builds->count;
-	if (series->n == 0 || builds->overflow || builds->extra_builds == BUILDS_MAX ||
-		series->n > BUILDS_SAMPLES_MAX - had)
-		return NULL;
-	struct build *build = find_build(builds, series);
-	builds->extra_builds += builds->count - before;
-	return build;
 }
 
 void builds_take_starts(void *context, const struct answer_series *series)
 {
 	struct builds *builds = context;
-	struct build *build = find_extra_build(builds, series, builds->starts);
+	struct build *build = find_build(builds, series);
 	for (size_t i = 0; build && i < series->n; i++) {
 		int64_t time = time_of(series->values[i]);
 		if (time == INT64_MIN)
@@ -238,18 +220,15 @@ void builds_take_starts(void *context, const struct answer_series *series)
 		build->starts = arena_grow(
 			builds->arena, build->starts, build->start_count, sizeof *build->starts);
 		build->starts[build->start_count++] = (struct start){series->times[i], time};
-		builds->starts++;
 	}
 }
 
 void builds_take_seen(void *context, const struct answer_series *series)
 {
 	struct builds *builds = context;
-	struct build *build = find_extra_build(builds, series, builds->seen);
-	if (!build)
-		return;
-	append(builds->arena, &build->seen, series->times, series->n);
-	builds->seen += series->n;
+	struct build *build = find_build(builds, series);
+	if (build)
+		append(builds->arena, &build->seen, series->times, series->n);
 }
 
 void builds_expect(struct builds *builds, const struct pair *labels, size_t count)

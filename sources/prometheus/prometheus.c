@@ -156,7 +156,7 @@ enum stage {
 struct prometheus_request {
 	enum stage stage;
 	struct piece_of_range range;
-	struct prometheus_set *set;
+	struct prometheus_set set;
 	struct builds *builds;           /* or NULL */
 	struct pairs point_labels;       /* labels that become attributes of points */
 	size_t at;                       /* metric */
@@ -367,10 +367,11 @@ static bool ask(struct query *query, struct prometheus_request *request, struct 
 	if (range->how == REQUEST_GRID)
 		range->to = range->from + round_up(range->to - range->from, range->step);
 	request->address = request_piece(query, range, request->query, next);
-	prometheus_set_expect(request->set,
-		query->metric_count && request->stage == AT_METRICS ? &query->metrics[request->at]
-								    : NULL,
-		range->from, range->to);
+	request->set.metric = query->metric_count && request->stage == AT_METRICS
+				      ? &query->metrics[request->at]
+				      : NULL;
+	request->set.from = range->from;
+	request->set.to = range->to;
 	if (log_enabled(LEVEL_DEBUG))
 		log_event(LEVEL_DEBUG,
 			range->how == REQUEST_GRID  ? "requesting points on a grid"
@@ -397,20 +398,19 @@ static bool split_piece(
 	return true;
 }
 
-static enum step http_error(struct query *query, struct prometheus_request *request,
+static bool http_error(struct query *query, struct prometheus_request *request,
 	const struct reply *reply, const char *message, struct error *error)
 {
 	bool page = http_error_is_page(reply);
 	const char *line =
 		page ? reply->body : http_error_line(query->arena, reply, refusal_words(message));
 	if (split_piece(request, reply, line))
-		return STEP_DONE;
+		return true;
 	const char *advice = refusal_advice(request->range.how, reply, line);
 	if (!page || !refusal_too_much(reply, line))
 		return http_error_answer(request->address, reply, line, advice, error);
-	error_set(error, ERROR_DATA, "%s: status %d with an HTML page%s", request->address,
+	return error_set(error, ERROR_DATA, "%s: status %d with an HTML page%s", request->address,
 		reply->status, advice);
-	return STEP_FAILED;
 }
 
 static void notice_once(
@@ -463,8 +463,8 @@ static bool check_builds(const struct prometheus_request *request, struct error 
 		BUILDS_MAX, BUILDS_SAMPLES_MAX);
 }
 
-/* Reads an answer; STEP_DONE also if the piece is retried in halves. */
-static enum step take_answer(struct query *query, const struct reply *reply, struct error *error)
+/* Reads an answer; true also if the piece is retried in halves. */
+static bool take_answer(struct query *query, const struct reply *reply, struct error *error)
 {
 	struct prometheus_request *request = query->state;
 	answer_take *take = reply->status != 200          ? ignore_series
@@ -472,46 +472,35 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 			    : request->stage == AT_SEEN   ? builds_take_seen
 			    : request->stage == AT_BUILDS ? builds_take
 							  : prometheus_set_take;
-	void *taker = request->stage >= AT_BUILDS ? (void *)request->builds : request->set;
+	void *taker = request->stage >= AT_BUILDS ? (void *)request->builds : &request->set;
 	struct answer answer = {0};
-	if (reply->kind != REPLY_ANSWER) {
-		if (split_piece(request, reply, ""))
-			return STEP_DONE;
-		error_set(error, ERROR_DATA, "%s", reply->problem);
-		return STEP_FAILED;
-	}
+	if (reply->kind != REPLY_ANSWER)
+		return split_piece(request, reply, "") ||
+		       error_set(error, ERROR_DATA, "%s", reply->problem);
 	if (http_error_is_page(reply))
 		return http_error(query, request, reply, "", error);
 	bool exported = request->range.how == REQUEST_EXPORT;
 	if (exported && reply->status != 200)
 		return http_error(query, request, reply, reply->body, error);
-	if (exported && reply->open_ended) {
-		error_set(error, ERROR_DATA,
+	if (exported && reply->open_ended)
+		return error_set(error, ERROR_DATA,
 			"%s: the export may be truncated: the server or a proxy does not mark its "
 			"end: set step in the test",
 			request->address);
-		return STEP_FAILED;
-	}
 	bool read = (exported ? export_read : answer_read)(
 		query, reply->body, reply->length, take, taker, &answer, error);
 	if (reply->status != 200 || (read && answer.failure))
 		return http_error(query, request, reply,
 			read && answer.failure ? answer.failure : reply->body, error);
-	if (!read) {
-		error_prefix(error, "%s: ", request->address);
-		return STEP_FAILED;
-	}
-	if (!exported && (!answer.type || strcmp(answer.type, "matrix") != 0)) {
-		error_set(error, ERROR_DATA,
+	if (!read)
+		return error_prefix(error, "%s: ", request->address);
+	if (!exported && (!answer.type || strcmp(answer.type, "matrix") != 0))
+		return error_set(error, ERROR_DATA,
 			"%s: the query returns a %s instead of series over time", request->address,
 			answer.type ? http_error_line(query->arena, reply, answer.type)
 				    : "nothing");
-		return STEP_FAILED;
-	}
-	if (!take_warnings(query, request, reply, &answer, error) ||
-		!prometheus_set_check(request->set, error))
-		return STEP_FAILED;
-	return check_builds(request, error) ? STEP_DONE : STEP_FAILED;
+	return take_warnings(query, request, reply, &answer, error) &&
+	       prometheus_set_check(&request->set, error) && check_builds(request, error);
 }
 
 static void notice_labels(struct query *query, const struct prometheus_request *request)
@@ -527,7 +516,7 @@ static void notice_labels(struct query *query, const struct prometheus_request *
 		return;
 	}
 	for (size_t i = 0; i < request->point_labels.count; i++)
-		if (!prometheus_set_has_label(request->set, i))
+		if (!request->set.label_seen[i])
 			query_notice(query, "no series has the label \"%s\"",
 				request->point_labels.items[i].key);
 }
@@ -567,10 +556,10 @@ static void set_windows(struct query *query, const struct prometheus_request *re
 }
 
 static enum step finish(
-	struct query *query, const struct prometheus_request *request, struct error *error)
+	struct query *query, struct prometheus_request *request, struct error *error)
 {
-	size_t histograms = prometheus_set_histograms(request->set);
-	query->data = prometheus_set_dataset(request->set, request->builds);
+	size_t histograms = request->set.histograms;
+	query->data = prometheus_set_dataset(&request->set, request->builds);
 	set_windows(query, request);
 	if (!check_builds(request, error))
 		return STEP_FAILED;
@@ -633,7 +622,7 @@ static bool advance(const struct query *query, struct prometheus_request *reques
 	case AT_BUILDS: /* the builds at each point are known */
 		if (options->step == 0 || options->deployments)
 			return false;
-		prometheus_set_expect_builds(request->set, request->builds);
+		prometheus_set_expect_builds(&request->set, request->builds);
 		request->query = builds_seen_query(request->builds, request->builds_query);
 		request->stage = AT_SEEN;
 		return request->query || search_starts(request, false);
@@ -676,9 +665,13 @@ static bool start(struct query *query, struct error *error)
 			error, ERROR_USAGE, "no server: set url in the prometheus section");
 	request->point_labels = point_labels(query);
 	bool builds = builds_query(options) != NULL;
-	request->set =
-		prometheus_set_new(query->arena, builds ? (struct pairs){0} : request->point_labels,
-			options->step > 0, endpoint->max_points);
+	request->set = (struct prometheus_set){.arena = query->arena,
+		.point_labels = builds ? (struct pairs){0} : request->point_labels,
+		.label_seen = arena_array(query->arena, request->point_labels.count, sizeof(bool)),
+		.grid = options->step > 0,
+		.max_points = endpoint->max_points > 0 ? (size_t)endpoint->max_points : SIZE_MAX,
+		.by_identity.arena = query->arena,
+		.families.arena = query->arena};
 	if (builds && !query->listing)
 		request->builds = builds_new(query->arena, request->point_labels, options->step,
 			options->deployments != NULL);
@@ -699,14 +692,12 @@ static bool is_victoria(const char *text, size_t length)
 
 /* Old servers and proxies do not support this request. Any other failure is no evidence about the
  * server, and a wrong guess would misread expressions of VictoriaMetrics. */
-static enum step learn_flavor(struct query *query, struct prometheus_request *request,
+static bool learn_flavor(struct query *query, struct prometheus_request *request,
 	const struct reply *reply, struct error *error)
 {
 	int status = reply->status;
-	if (reply->kind != REPLY_ANSWER) {
-		error_set(error, ERROR_DATA, "%s", reply->problem);
-		return STEP_FAILED;
-	}
+	if (reply->kind != REPLY_ANSWER)
+		return error_set(error, ERROR_DATA, "%s", reply->problem);
 	if (status != 200 && status != 400 && status != 404 && status != 405 && status != 501)
 		return http_error_answer(request->address, reply,
 			http_error_line(query->arena, reply, refusal_words(reply->body)),
@@ -721,7 +712,7 @@ static enum step learn_flavor(struct query *query, struct prometheus_request *re
 		atomic_store(query->server_flavor,
 			victoria ? FLAVOR_VICTORIAMETRICS : FLAVOR_PROMETHEUS);
 	request->stage = AT_METRICS;
-	return STEP_DONE;
+	return true;
 }
 
 static enum step first_request(struct query *query, struct transfer *next, struct error *error)
@@ -752,12 +743,11 @@ static enum step prometheus_step(
 	struct prometheus_request *request = query->state;
 	if (!last)
 		return first_request(query, next, error);
-	if (request->stage == AT_FLAVOR) {
-		if (learn_flavor(query, request, last, error) == STEP_FAILED)
-			return STEP_FAILED;
-		return ask(query, request, next, error) ? STEP_TRANSFER : STEP_FAILED;
-	}
-	bool taken = take_answer(query, last, error) == STEP_DONE;
+	if (request->stage == AT_FLAVOR)
+		return learn_flavor(query, request, last, error) && ask(query, request, next, error)
+			       ? STEP_TRANSFER
+			       : STEP_FAILED;
+	bool taken = take_answer(query, last, error);
 	if (!taken && request->stage <= AT_BUILDS)
 		return STEP_FAILED;
 	bool more = taken ? advance(query, request)

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "agent/base/buf.h"
-#include "agent/base/dict.h"
 #include "agent/base/order.h"
 
 enum { SERIES_MAX = 100000, POINTS_MAX = 20000000, RECENT_AXES = 8 };
@@ -43,56 +42,6 @@ struct collected_series {
 	size_t n;
 	struct piece *pieces, **last;
 };
-
-struct prometheus_set {
-	struct arena *arena;
-	struct pairs point_labels;
-	bool *label_seen; /* for each point label: some series had it */
-	bool grid;        /* keep one of several points with the same time */
-	int64_t from, to;
-	const struct metric *metric; /* NULL: by name */
-	struct collected_series *found, **last;
-	size_t count;
-	struct dict by_identity;    /* -> struct collected_series */
-	const struct piece *before; /* the previous piece */
-	struct dict families;       /* -> struct family, by the metric's name */
-	size_t histograms, points;
-	size_t max_points; /* of one series */
-	const struct collected_series *too_long;
-	bool too_many;
-};
-
-struct prometheus_set *prometheus_set_new(
-	struct arena *arena, struct pairs point_labels, bool grid, int64_t max_points)
-{
-	struct prometheus_set *set = arena_alloc(arena, sizeof *set);
-	set->arena = arena;
-	set->point_labels = point_labels;
-	set->grid = grid;
-	set->max_points = max_points > 0 ? (size_t)max_points : SIZE_MAX;
-	set->label_seen = arena_array(arena, point_labels.count, sizeof(bool));
-	set->last = &set->found;
-	set->by_identity.arena = set->families.arena = arena;
-	return set;
-}
-
-void prometheus_set_expect(
-	struct prometheus_set *set, const struct metric *metric, int64_t from, int64_t to)
-{
-	set->metric = metric;
-	set->from = from;
-	set->to = to;
-}
-
-size_t prometheus_set_histograms(const struct prometheus_set *set)
-{
-	return set->histograms;
-}
-
-bool prometheus_set_has_label(const struct prometheus_set *set, size_t label)
-{
-	return set->label_seen[label];
-}
 
 bool prometheus_set_check(const struct prometheus_set *set, struct error *error)
 {
@@ -215,7 +164,8 @@ static struct collected_series *found_add(struct prometheus_set *set, struct fam
 	struct arena *arena = set->arena;
 	struct collected_series *found = arena_alloc(arena, sizeof *found);
 	const char *copy = arena_strndup(arena, key->data, key->length);
-	*found = (struct collected_series){.family = family,
+	*found = (struct collected_series){.next = set->found,
+		.family = family,
 		.identity = strchr(copy, ' ') + 1,
 		.labels = arena_array(arena, count, sizeof *labels),
 		.label_count = count,
@@ -223,8 +173,7 @@ static struct collected_series *found_add(struct prometheus_set *set, struct fam
 	memcpy(found->labels, labels, count * sizeof *labels);
 	family_join(arena, family, found);
 	*dict_place(&set->by_identity, copy) = found;
-	*set->last = found;
-	set->last = &found->next;
+	set->found = found;
 	set->count++;
 	return found;
 }

@@ -63,7 +63,8 @@ static enum step timed_step(
 	if (!last)
 		return STEP_TRANSFER;
 	if (last->kind != REPLY_ANSWER || last->status != 200)
-		return http_error_answer(server->url, last, NULL, NULL, error);
+		return http_error_answer(server->url, last, NULL, NULL, error) ? STEP_DONE
+									       : STEP_FAILED;
 	timed_read(query, last->body);
 	return STEP_DONE;
 }
