@@ -288,12 +288,11 @@ static bool render(const struct draft *draft)
 {
 	struct buf *out = draft->payload;
 	const struct message *message = draft->message;
-	const struct announcement **items = memory_new(message->count, sizeof *items);
-	size_t count = message->count < ALERTS_MAX ? message->count : ALERTS_MAX;
+	size_t count;
+	const struct announcement **items = message_select(message, ALERTS_MAX, &count);
 
 	if (message->kind == MESSAGE_TEST)
 		render_test(out, message, draft->options);
-	message_select(message, count, items);
 	for (size_t i = 0; i < count; i++) {
 		struct message alone = {.kind = MESSAGE_NEW, .items = items[i], .count = 1};
 
@@ -457,12 +456,6 @@ static const char *new_receipt(const struct attempt *attempt)
 	return buf_keep(&out, attempt->arena);
 }
 
-struct state {
-	struct strings urls; /* of this attempt */
-	size_t at;
-	const char *body;
-};
-
 /* The address of the destination; where the configuration has it no more, all that it has. */
 static struct strings addresses(const struct attempt *attempt)
 {
@@ -476,36 +469,27 @@ static struct strings addresses(const struct attempt *attempt)
 	return (struct strings){&options->endpoint.url, 1};
 }
 
-static struct transfer post(struct attempt *attempt)
-{
-	const struct alertmanager_options *options = attempt->options;
-	const struct state *state = attempt->state;
-	const char *url =
-		transfer_join_url(attempt->arena, state->urls.items[state->at], "api/v2/alerts");
-
-	return http_json_request(
-		attempt, &options->endpoint, "POST", url, state->body, (struct pairs){0});
-}
-
 static bool request(struct attempt *attempt)
 {
-	struct state *state = arena_alloc(attempt->arena, sizeof *state);
+	const struct alertmanager_options *options = attempt->options;
+	struct strings urls = addresses(attempt);
+	struct transfer *posts = arena_array(attempt->arena, urls.count, sizeof *posts);
+	const char *body = alerts(attempt);
 
-	*state = (struct state){.urls = addresses(attempt), .body = alerts(attempt)};
-	attempt->state = state;
-	*attempt->next = post(attempt);
-	return true;
+	for (size_t i = 0; i < urls.count; i++)
+		posts[i] = http_json_request(attempt, &options->endpoint, "POST",
+			transfer_join_url(attempt->arena, urls.items[i], "api/v2/alerts"), body,
+			(struct pairs){0});
+	attempt->queue = posts;
+	attempt->queued = urls.count;
+	return http_json_next(attempt);
 }
 
 static enum step answer(struct attempt *attempt, const struct reply *reply)
 {
-	struct state *state = attempt->state;
-
 	(void)reply;
-	if (++state->at < state->urls.count) {
-		*attempt->next = post(attempt);
+	if (http_json_next(attempt))
 		return STEP_TRANSFER;
-	}
 	attempt->receipt = new_receipt(attempt);
 	return STEP_DONE;
 }

@@ -258,11 +258,10 @@ static void write_items(struct writer *writer, const struct message *message)
 {
 	struct digest digest = digest_of(message);
 	size_t lines = digest.message.count, count = lines < writer->most ? lines : writer->most;
-	const struct announcement **items = memory_new(lines, sizeof *items);
+	const struct announcement **items = message_by_weight(&digest.message);
 	const struct announcement *last = NULL;
 	size_t first = 0;
 
-	message_by_weight(&digest.message, items);
 	message_arrange(items, count, message->first_look);
 	writer->first_look = message->first_look;
 	for (size_t i = 0; i < count; i++) {

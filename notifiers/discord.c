@@ -19,13 +19,10 @@ static bool render(const struct draft *draft)
 	struct buf body = {0};
 
 	body_fit(&body, draft->message, &body_markdown, DESCRIPTION);
-	buf_printf(draft->payload,
-		"{\"allowed_mentions\":{\"parse\":[]},\"embeds\":[{\"color\":%u,"
-		"\"description\":",
+	buf_printf(draft->payload, "{\"allowed_mentions\":{\"parse\":[]},\"embeds\":[{\"color\":%u",
 		body_color(draft->message));
-	buf_json_string(draft->payload, body.data, body.length);
+	http_json_whole(draft->payload, "description", &body);
 	buf_text(draft->payload, "}]}");
-	buf_free(&body);
 	return true;
 }
 

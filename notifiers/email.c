@@ -185,17 +185,12 @@ static bool render(const struct draft *draft)
 			"<body style=\"font-family: sans-serif; line-height: 1.4\">\n");
 	body_fit(&html, message, &body_html, BODY);
 	buf_text(&html, "</body>\n</html>\n");
-	buf_printf(out, "{\"event\":\"%s\",\"subject\":", message_kind_names[message->kind]);
-	buf_json_string(out, subject.data, subject.length);
-	buf_text(out, ",\"text\":");
-	buf_json_string(out, text.data, text.length);
-	buf_text(out, ",\"html\":");
-	buf_json_string(out, html.data, html.length);
+	buf_printf(out, "{\"event\":\"%s\"", message_kind_names[message->kind]);
+	http_json_whole(out, "subject", &subject);
+	http_json_whole(out, "text", &text);
+	http_json_whole(out, "html", &html);
 	buf_char(out, '}');
 	buf_free(&title);
-	buf_free(&subject);
-	buf_free(&text);
-	buf_free(&html);
 	return true;
 }
 

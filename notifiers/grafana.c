@@ -104,9 +104,7 @@ static void put_text(struct buf *out, const struct message *message)
 	struct buf text = {0};
 
 	body_fit(&text, message, &body_html, TEXT_BYTES);
-	buf_text(out, ",\"text\":");
-	buf_json_string(out, text.data ? text.data : "", text.length);
-	buf_free(&text);
+	http_json_whole(out, "text", &text);
 }
 
 /* `key`: of the message, or NULL. */
@@ -134,10 +132,9 @@ static void put_item(struct buf *out, const struct grafana_options *options,
 static void put_message(struct buf *out, const struct grafana_options *options,
 	const struct message *message, const struct announced_change *announced)
 {
-	size_t count = message->count < ITEMS_MAX ? message->count : ITEMS_MAX;
-	const struct announcement **items = memory_new(message->count, sizeof *items);
+	size_t count;
+	const struct announcement **items = message_select(message, ITEMS_MAX, &count);
 
-	message_select(message, count, items);
 	buf_char(out, '{');
 	put_key_tags(out, message->key);
 	buf_text(out, ",\"annotations\":[");

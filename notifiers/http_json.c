@@ -112,6 +112,7 @@ enum step http_json_step(struct attempt *attempt, const struct reply *last)
 		attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 		return read_answer(attempt, last);
 	}
+	attempt->queued = 0;
 	/* `request` may read the state that an earlier attempt left in doubt. */
 	good = shape->request(attempt);
 	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
@@ -150,11 +151,25 @@ void http_json_lines(struct buf *out, const char *name, struct buf *text)
 {
 	while (text->length > 0 && text->data[text->length - 1] == '\n')
 		text->data[--text->length] = '\0';
-	if (text->length > 0) {
-		buf_printf(out, "%s\"%s\":", out->data[out->length - 1] == '{' ? "" : ",", name);
-		buf_json_string(out, text->data, text->length);
-	}
+	if (text->length > 0)
+		http_json_whole(out, name, text);
 	buf_free(text);
+}
+
+void http_json_whole(struct buf *out, const char *name, struct buf *text)
+{
+	buf_printf(out, "%s\"%s\":", out->data[out->length - 1] == '{' ? "" : ",", name);
+	buf_json_string(out, text->data ? text->data : "", text->length);
+	buf_free(text);
+}
+
+bool http_json_next(struct attempt *attempt)
+{
+	if (attempt->queued == 0)
+		return false;
+	*attempt->next = *attempt->queue++;
+	attempt->queued--;
+	return true;
 }
 
 bool http_json_check_url(const struct endpoint *endpoint, struct error *error)

@@ -43,14 +43,18 @@ enum step http_json_step(struct attempt *attempt, const struct reply *last);
 struct transfer http_json_request(struct attempt *attempt, const struct endpoint *endpoint,
 	const char *method, const char *url, const char *body, struct pairs headers);
 
+/* Sets `next` to the first request of attempt->queue and takes it from there; false at its end. */
+bool http_json_next(struct attempt *attempt);
+
 /* The text of an object's member, or NULL; and a copy in the arena. */
 const char *json_text(const json_t *object, const char *name);
 const char *json_keep(struct arena *arena, const json_t *object, const char *name);
 
 /* Members of a payload, unless they are empty: text from outside, cleaned and cut; and text of our
- * own, which may have several lines, and is freed. */
+ * own, which may have several lines, and is freed; and any text, as it is, which is freed, too. */
 void http_json_text(struct buf *out, const char *name, const char *text, size_t most);
 void http_json_lines(struct buf *out, const char *name, struct buf *text);
+void http_json_whole(struct buf *out, const char *name, struct buf *text);
 
 /* STEP_FAILED: by the status; an invalid answer is temporary. */
 enum step http_json_refused(struct attempt *attempt, const struct reply *reply);

@@ -36,20 +36,16 @@ static bool render(const struct draft *draft)
 	const struct mattermost_options *options = draft->options;
 	struct buf text = {0};
 
-	buf_printf(out,
-		"{\"attachments\":[{\"color\":\"#%06x\",\"fallback\":", body_color(draft->message));
+	buf_printf(out, "{\"attachments\":[{\"color\":\"#%06x\"", body_color(draft->message));
 	body_title(&text, draft->message);
-	buf_json_string(out, text.data, text.length);
-	buf_clear(&text);
+	http_json_whole(out, "fallback", &text);
 	body_fit(&text, draft->message, &body_markdown, TEXT);
-	buf_text(out, ",\"text\":");
-	buf_json_string(out, text.data, text.length);
+	http_json_whole(out, "text", &text);
 	buf_text(out, "}]");
 	http_json_text(out, "channel", options->channel, OPTION_MOST);
 	http_json_text(out, "username", options->username, OPTION_MOST);
 	http_json_text(out, "icon_url", options->icon_url, OPTION_MOST);
 	buf_char(out, '}');
-	buf_free(&text);
 	return true;
 }
 

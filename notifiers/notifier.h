@@ -82,6 +82,8 @@ struct attempt {
 	const char *receipt; /* in: the stored receipt or NULL; out: a new one, in the arena */
 	const char *thread;  /* receipt of the message that it continues, or NULL */
 	void *state;         /* the notifier's own, between steps */
+	const struct transfer *queue; /* its requests that follow, where they are known before */
+	size_t queued;
 	/*
 	 * In: draws the worst change of the message, by `drawn`; NULL: no picture, or no time for
 	 * one. For a step; takes a moment, and may fail. The picture is in the arena. A message

@@ -135,12 +135,11 @@ static void put_event(struct buf *out, const struct message *message, const char
 {
 	static const char *const classes[] = {
 		"performance improvement", "performance change", "performance regression"};
-	const struct announcement **items = memory_new(message->count, sizeof *items);
+	const struct announcement **items = message_by_weight(message);
 	const struct announcement *worst = message->count > 0 ? message->items : NULL;
 	int verdict = 0;
 	struct buf text = {0};
 
-	message_by_weight(message, items);
 	buf_text(out, "{\"event_action\":\"trigger\",\"client\":\"hunter-c\"");
 	if (worst) {
 		worst = items[0];
@@ -187,11 +186,26 @@ static bool render(const struct draft *draft)
 struct state {
 	const char *key; /* dedup_key */
 	const char *routing_key;
-	const char *events[2]; /* without routing key */
-	size_t count, at;
+	struct transfer posts[2];
 };
 
-static const char *action(struct attempt *attempt, const char *name)
+/* `event`: without its routing key. */
+static void enqueue(struct attempt *attempt, const char *event)
+{
+	const struct pagerduty_options *options = attempt->options;
+	struct state *state = attempt->state;
+	struct buf body = {0};
+
+	buf_text(&body, "{\"routing_key\":");
+	buf_json_string(&body, state->routing_key, secret_length(state->routing_key));
+	buf_printf(&body, ",%s", event + 1);
+	attempt->queue = state->posts;
+	state->posts[attempt->queued++] = http_json_request(attempt, &options->endpoint, "POST",
+		options->endpoint.url ? options->endpoint.url : events_api,
+		buf_keep(&body, attempt->arena), (struct pairs){0});
+}
+
+static void enqueue_action(struct attempt *attempt, const char *name)
 {
 	const struct state *state = attempt->state;
 	struct buf out = {0};
@@ -199,7 +213,8 @@ static const char *action(struct attempt *attempt, const char *name)
 	buf_printf(&out, "{\"event_action\":\"%s\"", name);
 	http_json_text(&out, "dedup_key", state->key, NAME_MOST);
 	buf_char(&out, '}');
-	return buf_keep(&out, attempt->arena);
+	enqueue(attempt, out.data);
+	buf_free(&out);
 }
 
 /* The last state sent for an incident, from the receipt: "open 7 8", "acknowledged 7", "over"; with
@@ -258,8 +273,9 @@ static const char *receipt_of(const struct attempt *attempt)
 	return buf_keep(&out, attempt->arena);
 }
 
-static void set_follow_up(struct attempt *attempt, struct state *state)
+static void enqueue_follow_up(struct attempt *attempt)
 {
+	const struct state *state = attempt->state;
 	const struct follow_up *follow_up = attempt->follow_up;
 	enum outside now = wanted(follow_up);
 	struct message message =
@@ -269,25 +285,11 @@ static void set_follow_up(struct attempt *attempt, struct state *state)
 	/* An open change triggers an acknowledged incident again. */
 	if (now == OUTSIDE_OPEN || (now == OUTSIDE_ACKNOWLEDGED && opens(attempt))) {
 		put_event(&event, &message, state->key, attempt->options);
-		state->events[state->count++] = buf_keep(&event, attempt->arena);
+		enqueue(attempt, event.data);
+		buf_free(&event);
 	}
 	if (now != OUTSIDE_OPEN)
-		state->events[state->count++] =
-			action(attempt, now == OUTSIDE_OVER ? "resolve" : "acknowledge");
-}
-
-static struct transfer post(struct attempt *attempt)
-{
-	const struct pagerduty_options *options = attempt->options;
-	const struct state *state = attempt->state;
-	const char *url = options->endpoint.url ? options->endpoint.url : events_api;
-	struct buf body = {0};
-
-	buf_text(&body, "{\"routing_key\":");
-	buf_json_string(&body, state->routing_key, secret_length(state->routing_key));
-	buf_printf(&body, ",%s", state->events[state->at] + 1);
-	return http_json_request(attempt, &options->endpoint, "POST", url,
-		buf_keep(&body, attempt->arena), (struct pairs){0});
+		enqueue_action(attempt, now == OUTSIDE_OVER ? "resolve" : "acknowledge");
 }
 
 static bool request(struct attempt *attempt)
@@ -304,29 +306,24 @@ static bool request(struct attempt *attempt)
 		    options->routing_key_file, &state->routing_key, attempt->error))
 		return false;
 	if (attempt->follow_up) {
-		set_follow_up(attempt, state);
+		enqueue_follow_up(attempt);
 	} else {
-		state->events[state->count++] = attempt->payload;
+		enqueue(attempt, attempt->payload);
 		if (strcmp(state->key, test_key) == 0)
-			state->events[state->count++] = action(attempt, "resolve");
+			enqueue_action(attempt, "resolve");
 	}
-	*attempt->next = post(attempt);
-	return true;
+	return http_json_next(attempt);
 }
 
 /* A page of a proxy would be another success. */
 static enum step answer(struct attempt *attempt, const struct reply *reply)
 {
-	struct state *state = attempt->state;
-
 	if (reply->status != 202) {
 		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
 		return notifier_fail(attempt, true, ERROR_DATA, "the answer is not PagerDuty's");
 	}
-	if (++state->at < state->count) {
-		*attempt->next = post(attempt);
+	if (http_json_next(attempt))
 		return STEP_TRANSFER;
-	}
 	attempt->receipt = attempt->follow_up ? receipt_of(attempt) : all_open;
 	return STEP_DONE;
 }

@@ -64,12 +64,11 @@ void text_tally(struct buf *out, const struct tally *tally)
 /* Names the first tests by weight, each once. */
 void text_what(struct buf *out, const struct message *message, const struct text_style *style)
 {
-	const struct announcement **items = memory_new(message->count, sizeof *items);
+	const struct announcement **items = message_by_weight(message);
 	struct tally tally = message_tally(message);
 	const char *tests[TESTS_NAMED];
 	size_t named = 0;
 
-	message_by_weight(message, items);
 	buf_text(out, message->first_look ? "first look: " : "");
 	put_counts(out, &tally);
 	for (size_t i = 0; i < message->count && named < TESTS_NAMED; i++) {

@@ -677,19 +677,17 @@ bool tracker_render(const struct draft *draft)
 		if (strchr("@#!&~%$", *at) || strncmp(at, ":/", 2) == 0)
 			buf_text(&title, "\xe2\x80\x8b");
 	}
-	buf_text(payload, "{\"title\":");
-	buf_json_string(payload, title.data, utf8_cut(title.data, tracker->title));
+	title.length = utf8_cut(title.data, tracker->title);
+	buf_char(payload, '{');
+	http_json_whole(payload, "title", &title);
 	buf_clear(&text);
 	body_fit(&text, message, tracker->style, tracker->text - MARK_BYTES);
-	buf_text(payload, ",\"text\":");
-	buf_json_string(payload, text.data, text.length);
+	http_json_whole(payload, "text", &text);
 	buf_text(payload, ",\"commit\":");
 	buf_json_text(payload, commit_of(message));
 	if ((MESSAGES_OF_CHANGES & 1u << message->kind) == 0)
 		buf_text(payload, ",\"note\":true");
 	buf_char(payload, '}');
-	buf_free(&title);
-	buf_free(&text);
 	return true;
 }
 

@@ -90,10 +90,9 @@ static void render_item(struct buf *out, const struct announcement *item)
 /* The worst of the message's changes. */
 static void render_list(struct buf *out, const struct message *message)
 {
-	const struct announcement **items = memory_new(message->count, sizeof *items);
-	size_t count = message->count < ITEMS_MAX ? message->count : ITEMS_MAX;
+	size_t count;
+	const struct announcement **items = message_select(message, ITEMS_MAX, &count);
 
-	message_select(message, count, items);
 	json_put_count(out, "left_out", message->count - count);
 	json_key(out, "changes");
 	buf_char(out, '[');

@@ -41,17 +41,24 @@ void message_rank(const struct announcement **items, size_t count)
 	qsort(items, count, sizeof *items, compare_weight);
 }
 
-void message_by_weight(const struct message *message, const struct announcement **out)
+const struct announcement **message_by_weight(const struct message *message)
 {
+	const struct announcement **items = memory_new(message->count, sizeof *items);
+
 	for (size_t i = 0; i < message->count; i++)
-		out[i] = &message->items[i];
-	message_rank(out, message->count);
+		items[i] = &message->items[i];
+	message_rank(items, message->count);
+	return items;
 }
 
-void message_select(const struct message *message, size_t count, const struct announcement **out)
+const struct announcement **message_select(
+	const struct message *message, size_t most, size_t *count)
 {
-	message_by_weight(message, out);
-	qsort(out, count < message->count ? count : message->count, sizeof *out, compare_place);
+	const struct announcement **items = message_by_weight(message);
+
+	*count = message->count < most ? message->count : most;
+	qsort(items, *count, sizeof *items, compare_place);
+	return items;
 }
 
 /* An item with the best ranks by weight of its time and of its test at that time, and its own. */

@@ -99,16 +99,17 @@ struct tally message_tally(const struct message *message);
 /* Sorts items, most important first: regressions, then by relative difference of the levels. */
 void message_rank(const struct announcement **items, size_t count);
 
-/* Writes all items to `out`, ranked. */
-void message_by_weight(const struct message *message, const struct announcement **out);
+/* All items, ranked. The caller frees the list. */
+const struct announcement **message_by_weight(const struct message *message);
 
 /* Sorts items into reading order: blocks of the same time (not in a first look), in them blocks of
  * the same test; blocks and items are ordered by importance. */
 void message_arrange(const struct announcement **items, size_t count, bool first_look);
 
-/* Writes the `count` most important items to `out`, in the message's order; `out` has room for
- * all. */
-void message_select(const struct message *message, size_t count, const struct announcement **out);
+/* The `most` most important items, in the message's order; *count: how many they are. The caller
+ * frees the list. */
+const struct announcement **message_select(
+	const struct message *message, size_t most, size_t *count);
 
 /* The incident that all of the message's changes are in; 0: there is none. */
 int64_t message_incident(const struct message *message);

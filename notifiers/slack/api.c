@@ -4,6 +4,7 @@
  */
 #include "notifiers/slack/api.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/secret.h"
@@ -163,4 +164,35 @@ enum step slack_call(struct attempt *attempt, const char *method, const char *bo
 		    options->bot_token_file, &attempt->next->bearer, &problem))
 		return slack_fail(attempt, false, ERROR_USAGE, problem.text);
 	return STEP_TRANSFER;
+}
+
+enum { WORDS = 4 };
+
+struct slack_receipt slack_receipt_read(struct arena *arena, const char *text)
+{
+	char *rest = arena_strdup(arena, text ? text : "");
+	const char *words[WORDS];
+
+	for (size_t i = 0; i < WORDS; i++)
+		words[i] = strtok_r(rest, " ", &rest);
+	if (!words[0])
+		return (struct slack_receipt){0};
+	return (struct slack_receipt){.thread = words[0],
+		.posts = words[1] ? strtoul(words[1], NULL, 10) : 1,
+		.stamp = words[2],
+		.channel = words[3]};
+}
+
+/* Words of a server: a blank within would split them. */
+static bool is_word(const char *text)
+{
+	return text && *text && !strchr(text, ' ');
+}
+
+const char *slack_receipt(struct arena *arena, const struct slack_receipt *receipt)
+{
+	if (!is_word(receipt->stamp) || !is_word(receipt->channel))
+		return arena_printf(arena, "%s %zu", receipt->thread, receipt->posts);
+	return arena_printf(arena, "%s %zu %s %s", receipt->thread, receipt->posts, receipt->stamp,
+		receipt->channel);
 }

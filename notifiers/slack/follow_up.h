@@ -2,7 +2,7 @@
  * Follow-ups of a Slack message: reactions.get reads the triagers' reactions to it, chat.update
  * edits it.
  *
- * Both need the message's own `ts` and its channel's id, which are in its receipt (receipt.h); a
+ * Both need the message's own `ts` and its channel's id, which are in its receipt (api.h); a
  * message without them, as by a webhook, is left alone. The edited message is the first post as
  * it was rendered and stored, with one block at the end that has the triage of its changes.
  */

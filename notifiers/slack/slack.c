@@ -8,11 +8,18 @@
  * not known for long, and then as plain text; if it rejects a reply, as a message of its own.
  *
  * If an earlier attempt may have arrived, a bot first checks the channel for the message, and
- * retries that as it would a post. A webhook cannot check, nor can a bot without the scope for it:
- * then the message is posted again.
+ * retries that as it would a post: Slack has no idempotency key, but each message carries the
+ * delivery's key in its metadata, and the channel's history since the delivery was created is read,
+ * page by page, until the key is found. Thread replies are not part of that history, unless the
+ * channel shows them, too, so for a reply the thread is read first; it may still have been posted
+ * outside of the thread, if that was gone or not yet known, or have become visible meanwhile. The
+ * history needs the channel's id; for a name, the id is looked up in the bot's channels. Without
+ * the scope for private channels Slack rejects a request for both kinds, so only the public ones
+ * are requested then. A webhook cannot check, nor can a bot without the scope for it: then the
+ * message is posted again, since a second one is better than none.
  *
  * A payload holds one body per line; each is sent in a round of its own. The receipt is described
- * in receipt.h.
+ * in api.h.
  *
  * With `picture: png` one more round uploads a picture into the thread. By then the message is
  * there and its receipt stored: whatever fails, it counts as sent.
@@ -32,12 +39,12 @@
 #include "notifiers/slack/api.h"
 #include "notifiers/slack/follow_up.h"
 #include "notifiers/slack/options.h"
-#include "notifiers/slack/receipt.h"
 #include "notifiers/slack/render.h"
-#include "notifiers/slack/search.h"
 
 /* REQUEST_MS: of each of the three of a picture, so that later messages hardly wait. */
-enum { SPACING_MS = 1100, REQUEST_MS = 5000, TITLE = 200 };
+enum { SPACING_MS = 1100, REQUEST_MS = 5000, TITLE = 200, MOST_PAGES = 50 };
+
+#define CLOCKS_APART INT64_C(3600000) /* ms, how far our clock may be ahead of Slack's */
 
 struct state {
 	const char *body;             /* of this round */
@@ -48,7 +55,11 @@ struct state {
 	bool plain;                   /* these were, too; sending the text alone */
 	bool looking;                 /* a search is in progress */
 	bool unresolved; /* the search was denied: an earlier attempt may have arrived */
-	struct slack_search search;
+	/* Of the search: the channel's id, once known; whether the scope for private channels is
+	 * missing, and the thread was searched without a result. */
+	const char *id;
+	bool public_only, thread_read;
+	unsigned pages;
 	/*
 	 * The upload of the picture once all is posted: Slack returns an address, receives the
 	 * bytes there, and is given the thread.
@@ -244,12 +255,42 @@ static enum step uploaded(struct attempt *attempt, const struct reply *reply)
 	return state->upload == UPLOAD_ASK ? send_picture(attempt, url, file) : STEP_DONE;
 }
 
+/* The next request of the search: for channels, for the thread, or for the channel's history. */
+static enum step look(struct attempt *attempt, const char *cursor)
+{
+	const struct state *state = attempt->state;
+	bool in_thread = state->thread && !state->thread_read;
+	int64_t since = attempt->made;
+	struct buf out = {0};
+
+	if (state->id) {
+		buf_printf(&out, "conversations.%s?channel=", in_thread ? "replies" : "history");
+		transfer_encode(&out, state->id);
+		if (in_thread) {
+			buf_text(&out, "&ts=");
+			transfer_encode(&out, state->thread);
+		}
+		buf_printf(&out, "&include_all_metadata=true&limit=200&oldest=%lld",
+			(long long)(since > CLOCKS_APART ? (since - CLOCKS_APART) / 1000 : 0));
+	} else {
+		buf_printf(&out, "users.conversations?exclude_archived=true&limit=999&types=%s",
+			state->public_only ? "public_channel" : "public_channel%2Cprivate_channel");
+	}
+	if (cursor) {
+		buf_text(&out, "&cursor=");
+		transfer_encode(&out, cursor);
+	}
+	return slack_call(attempt, buf_keep(&out, attempt->arena), NULL);
+}
+
+/* Channels are given by name, in lower case, or by id. */
 static enum step first_step(struct attempt *attempt)
 {
 	struct arena *arena = attempt->arena;
 	struct state *state = arena_alloc(arena, sizeof *state);
 	bool bot = slack_by_bot(attempt->options);
 	const char *thread = slack_receipt_read(arena, attempt->thread).thread;
+	const char *channel = attempt->destination;
 
 	attempt->state = state;
 	state->receipt = slack_receipt_read(arena, attempt->receipt);
@@ -262,14 +303,10 @@ static enum step first_step(struct attempt *attempt)
 	if (attempt->maybe_delivered == MAYBE_DELIVERED_NO || !bot)
 		return post(attempt);
 	state->looking = true;
-	state->search = (struct slack_search){.arena = arena,
-		.channel = attempt->destination,
-		.key = attempt->key,
-		.part = state->part,
-		.thread = state->thread,
-		.since = attempt->made};
-	slack_search_begin(&state->search);
-	return slack_call(attempt, state->search.question, NULL);
+	if (*channel && strchr("CDG", *channel) && channel[1] &&
+		!channel[strspn(channel, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")])
+		state->id = channel;
+	return look(attempt, NULL);
 }
 
 /* The body of this round has arrived, with that ts, in the channel of that id; NULL if Slack did
@@ -289,28 +326,107 @@ static enum step posted(struct attempt *attempt, const char *stamp, const char *
 	return STEP_DONE;
 }
 
+static enum step denied(struct attempt *attempt, const char *reason)
+{
+	struct state *state = attempt->state;
+
+	state->unresolved = true;
+	attempt->notice = arena_printf(attempt->arena,
+		"slack %s: cannot check whether a message has arrived (%s): posting it again, "
+		"possibly twice",
+		attempt->destination, reason);
+	state->looking = false;
+	return post(attempt);
+}
+
+/* Not in the thread: continues with the channel. */
+static enum step absent(struct attempt *attempt)
+{
+	struct state *state = attempt->state;
+
+	if (!state->thread || state->thread_read) {
+		state->looking = false;
+		return post(attempt);
+	}
+	state->thread_read = true;
+	state->pages = 0;
+	return look(attempt, NULL);
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+	const char *text = json_text(object, name);
+
+	return text ? text : "";
+}
+
+static bool is_channel(const struct attempt *attempt, const json_t *channel)
+{
+	const char *name = attempt->destination + (*attempt->destination == '#');
+
+	return strcmp(text_of(channel, "name"), name) == 0 && *text_of(channel, "id");
+}
+
+/* The part is optional for messages of one. */
+static bool is_message(const struct attempt *attempt, const json_t *message)
+{
+	const struct state *state = attempt->state;
+	const json_t *metadata = json_object_get(message, "metadata");
+	const json_t *payload = json_object_get(metadata, "event_payload");
+	const json_t *part = json_object_get(payload, "part");
+
+	return strcmp(text_of(payload, "key"), attempt->key) == 0 &&
+	       (part ? json_integer_value(part) : 1) == (json_int_t)state->part;
+}
+
+/* A page of channels or messages. */
+static enum step take_page(struct attempt *attempt, const json_t *answer)
+{
+	struct state *state = attempt->state;
+	const json_t *list = json_object_get(answer, state->id ? "messages" : "channels");
+	const char *cursor = text_of(json_object_get(answer, "response_metadata"), "next_cursor");
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *item = json_array_get(list, i);
+
+		if (!(state->id ? is_message : is_channel)(attempt, item))
+			continue;
+		if (state->id) {
+			if (state->thread_read)
+				state->thread = json_keep(attempt->arena, item, "thread_ts");
+			return posted(attempt, json_keep(attempt->arena, item, "ts"), state->id);
+		}
+		state->id = json_keep(attempt->arena, item, "id");
+		state->pages = 0;
+		return look(attempt, NULL);
+	}
+	if (!*cursor)
+		return state->id ? absent(attempt)
+				 : denied(attempt, "the bot is not in the channel");
+	return ++state->pages >= MOST_PAGES ? denied(attempt, "the channel's history is too long")
+					    : look(attempt, cursor);
+}
+
 static enum step looked(struct attempt *attempt, const struct reply *reply)
 {
 	struct state *state = attempt->state;
-	struct slack_search *search = &state->search;
+	struct slack_answer answer = slack_read(attempt->arena, reply, false);
+	enum step step;
 
-	switch (slack_search_take(search, reply)) {
-	case SEARCH_ON: return slack_call(attempt, state->search.question, NULL);
-	case SEARCH_FOUND:
-		state->thread = search->thread;
-		return posted(attempt, search->stamp, search->id);
-	case SEARCH_LATER: return fail_in_doubt(attempt, search->reason);
-	case SEARCH_DENIED:
-		state->unresolved = true;
-		attempt->notice = arena_printf(attempt->arena,
-			"slack %s: cannot check whether a message has arrived (%s): posting it "
-			"again, possibly twice",
-			attempt->destination, search->reason);
-		break;
-	case SEARCH_ABSENT: break;
+	if (answer.reason == SLACK_DONE) {
+		step = take_page(attempt, answer.json);
+		json_decref(answer.json);
+		return step;
 	}
-	state->looking = false;
-	return post(attempt);
+	if (answer.reason == SLACK_TEMPORARY ||
+		(answer.reason == SLACK_UNKNOWN && reply->status != 400))
+		return fail_in_doubt(attempt, answer.words);
+	if (answer.reason == SLACK_THREAD)
+		return absent(attempt);
+	if (strcmp(answer.error, "missing_scope") != 0 || state->id || state->public_only)
+		return denied(attempt, answer.words);
+	state->public_only = true;
+	return look(attempt, NULL);
 }
 
 /* Posts the message again in a simpler form; false if that was tried already. */

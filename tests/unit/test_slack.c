@@ -234,10 +234,9 @@ static void test_place_size_and_trend(void **state)
 	/* By the means the improvement is the largest, and the one below it no regression. */
 	assert_string_equal(field_text(fields, 0) + strlen("*db.read*\n:red_circle: "),
 		strstr(field_text(fields, 0), "rss: +100%"));
-	const struct announcement *ordered[8];
-	assert_in_range(description.count, 2, 8);
-	message_by_weight(&description, ordered);
+	const struct announcement **ordered = message_by_weight(&description);
 	assert_ptr_equal(ordered[0], &described[1]);
+	free(ordered);
 	json_decref(body);
 }
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "delivery_talk.h"
+#include "notifiers/slack/api.h"
 #include "notifiers/slack/options.h"
-#include "notifiers/slack/receipt.h"
 #include "notifiers/slack/render.h"
 #include "slack_payload.h"
 #include "tests/unit/levels.h"
