@@ -138,8 +138,8 @@ static void check(const struct yaml_node *map, const struct scope *scope,
 		loader_error(map, scope, "the test has no `repository` to bisect");
 }
 
-const struct bisect_settings *bisect_read(const struct yaml_node *map, const struct scope *context,
-	const struct test *test, struct unset *unset)
+const struct bisect_settings *bisect_read(
+	const struct yaml_node *map, const struct scope *context, const struct test *test)
 {
 	struct loader *loader = context->loader;
 	struct bisect_settings *settings = arena_alloc(loader->arena, sizeof *settings);
@@ -148,9 +148,11 @@ const struct bisect_settings *bisect_read(const struct yaml_node *map, const str
 	const struct plugin *lab = plugin_find(loader->source->schema->notifiers, "webhook");
 	const struct field *shared = loader->source->schema->endpoint_fields;
 	size_t errors = loader->problems->errors;
+	struct unset unset = {0};
 	void *webhook = NULL;
 
 	scope.part = "bisect";
+	scope.unset = &unset;
 	if (!map || yaml_is_null(map) ||
 		!loader_is_kind(
 			map, YAML_MAP, &scope, "a map such as {run: \"make -s && ./bench\"}"))
@@ -164,14 +166,16 @@ const struct bisect_settings *bisect_read(const struct yaml_node *map, const str
 	}
 	for (size_t i = 0; i < READING_TABLES; i++)
 		field_defaults(reading.tables[i].fields, reading.tables[i].options);
-	*unset = options_read(map, map, &reading);
+	options_read(map, map, &reading);
 	if (yaml_get(map, "url"))
 		settings->webhook = webhook;
 	fingerprint_fields(loader, NULL, test_bisect_fields, settings);
 	if (settings->webhook)
 		fingerprint_fields(loader, NULL, shared, webhook);
-	if (unset->variable)
+	if (unset.variable) {
+		loader_unset(unset.where, context, unset.variable);
 		return NULL;
+	}
 	if (settings->webhook)
 		services_check_endpoint(map, &scope, lab, webhook);
 	if (errors == loader->problems->errors)

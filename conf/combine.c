@@ -126,8 +126,8 @@ bool combine_parse(const struct schema *schema, const struct plugin *detector, c
 }
 
 /* Reads a list's member: a name, or a map of `detector` and its options. */
-static bool read_member(const struct yaml_node *node, const struct scope *scope,
-	struct unset *unset, struct combine_member *member)
+static bool read_member(
+	const struct yaml_node *node, const struct scope *scope, struct combine_member *member)
 {
 	const struct detection none = {0};
 	struct yaml_node name = {.kind = YAML_SCALAR, .text = "detector"};
@@ -152,12 +152,12 @@ static bool read_member(const struct yaml_node *node, const struct scope *scope,
 		if (yaml_get(map, *key))
 			loader_error(yaml_get(map, *key), scope,
 				"%s: option of the whole detection: move it next to combine", *key);
-	struct detection detection = detection_layer(map, scope, &none, unset);
+	struct detection detection = detection_layer(map, scope, &none);
 	if (is_combine(detection.detector))
 		loader_error(node, scope, "cannot be nested");
 	if (!detection.detector || is_combine(detection.detector))
 		return false;
-	detection_check(map, scope, &detection, unset);
+	detection_check(map, scope, &detection);
 	*member = (struct combine_member){detection.detector->name, detection.options};
 	return true;
 }
@@ -182,8 +182,8 @@ static const struct yaml_entry *find_list(const struct yaml_node *map, const str
 	return found;
 }
 
-static void read_members(const struct yaml_entry *entry, const struct scope *scope,
-	struct combine_options *out, struct unset *unset)
+static void read_members(
+	const struct yaml_entry *entry, const struct scope *scope, struct combine_options *out)
 {
 	struct error error;
 	const struct yaml_node *list = entry->value;
@@ -195,7 +195,7 @@ static void read_members(const struct yaml_entry *entry, const struct scope *sco
 		arena_array(scope->loader->arena, list->count, sizeof *members);
 	bool whole = true;
 	for (size_t i = 0; i < list->count; i++)
-		whole &= read_member(list->items[i], scope, unset, &members[i]);
+		whole &= read_member(list->items[i], scope, &members[i]);
 	if (!whole)
 		return;
 	out->members = members;
@@ -206,14 +206,13 @@ static void read_members(const struct yaml_entry *entry, const struct scope *sco
  * Reads the text form within YAML. A value from the environment may be a secret and is not shown.
  */
 static void read_text(const struct yaml_node *value, const struct scope *scope,
-	const struct plugin *detector, void *options, struct unset *unset)
+	const struct plugin *detector, void *options)
 {
 	struct error error;
 	const char *missing = NULL;
 	const char *text = loader_expand(scope->loader, value, false, &missing);
 	if (missing) {
-		if (!unset->variable)
-			*unset = (struct unset){missing, value};
+		loader_unset(value, scope, missing);
 		return;
 	}
 	if (combine_parse(scope->loader->source->schema, detector, text, scope->loader->arena,
@@ -226,12 +225,12 @@ static void read_text(const struct yaml_node *value, const struct scope *scope,
 }
 
 void combine_read(const struct yaml_node *value, const struct scope *scope,
-	const struct plugin *detector, void *options, struct unset *unset)
+	const struct plugin *detector, void *options)
 {
 	struct scope part = *scope;
 	part.part = "detection: combine";
 	if (value->kind == YAML_SCALAR) {
-		read_text(value, &part, detector, options, unset);
+		read_text(value, &part, detector, options);
 		return;
 	}
 	if (!loader_is_kind(value, YAML_MAP, &part, "a map"))
@@ -241,11 +240,9 @@ void combine_read(const struct yaml_node *value, const struct scope *scope,
 		entry ? entry->key->text : "any", entry ? NULL : "all", NULL};
 	struct reading reading = {
 		.scope = part, .tables = {{detector->fields, options}}, .other_keys = other_keys};
-	struct unset own = options_read(value, value, &reading);
-	if (own.variable && !unset->variable)
-		*unset = own;
+	options_read(value, value, &reading);
 	if (entry)
-		read_members(entry, &part, options, unset);
+		read_members(entry, &part, options);
 }
 
 size_t combine_members(

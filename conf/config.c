@@ -322,11 +322,12 @@ static void check_external(const struct yaml_node *map, const struct scope *scop
 static void read_agent(struct loader *loader, const struct yaml_node *map)
 {
 	struct agent_settings *agent = &loader->config->agent;
-	struct reading reading = {
-		.scope = {.loader = loader, .kind = "agent"}, .tables = {{agent_fields, agent}}};
+	struct unset unset = {0};
+	struct reading reading = {.scope = {.loader = loader, .kind = "agent", .unset = &unset},
+		.tables = {{agent_fields, agent}}};
 	if (yaml_is_null(map) || !loader_is_kind(map, YAML_MAP, &reading.scope, "a map"))
 		return;
-	struct unset unset = options_read(map, map, &reading);
+	options_read(map, map, &reading);
 	if (unset.variable) {
 		const struct yaml_node *state = yaml_get(map, "state");
 		const char *missing = NULL;
@@ -371,11 +372,7 @@ static bool one_slip(const char *a, const char *b)
 
 static void read_detection(struct loader *loader, const struct yaml_node *node)
 {
-	struct unset unset = {0};
-
-	loader->config->detection =
-		detection_read(node, &loader->root, &loader->config->detection, &unset);
-	loader_is_set(&(struct scope){.loader = loader, .part = "detection"}, &unset);
+	loader->config->detection = detection_read(node, &loader->root, &loader->config->detection);
 }
 
 static void note_routes(struct loader *loader, const struct yaml_node *node)

@@ -4,9 +4,15 @@
  * below starts from that detector's defaults. `confirm`, `fdr`, `kind`, `season`, `zone` and
  * `holidays` belong to no detector and are kept.
  */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/buf.h"
+#include "agent/base/order.h"
+#include "agent/base/when.h"
 #include "agent/base/zone.h"
 #include "conf/load.h"
 #include "detectors/combine.h"
@@ -75,6 +81,123 @@ static bool settings_detector(const struct schema *schema, const struct setting 
 	return true;
 }
 
+enum { MOST_DAYS = 10000 }; /* of `holidays` */
+
+/* The days read so far: given, or in files with a day a line, which may have empty lines and
+ * comments after a #. */
+struct list {
+	int64_t *days;
+	size_t count;
+};
+
+static struct list list_new(struct arena *arena)
+{
+	return (struct list){arena_array(arena, MOST_DAYS, sizeof(int64_t)), 0};
+}
+
+static bool read_day(const char *text, int64_t *out)
+{
+	struct date date;
+	long long year;
+	int length = 0;
+
+	if (sscanf(text, "%4lld-%2d-%2d%n", &year, &date.month, &date.day, &length) != 3 ||
+		length != 10 || text[length] != '\0')
+		return false;
+	date.year = year;
+	return when_from_date(date, out);
+}
+
+/* A day, with space around it and a comment behind it, or nothing. */
+static bool read_line(struct list *list, char *line, struct error *error)
+{
+	size_t length = strcspn(line, "#\r\n");
+	const char *text;
+
+	while (length > 0 && isspace((unsigned char)line[length - 1]))
+		length--;
+	line[length] = '\0';
+	text = line + strspn(line, " \t");
+	if (!*text)
+		return true;
+	if (list->count == MOST_DAYS)
+		return error_set(error, ERROR_USAGE, "more than %d days", MOST_DAYS);
+	return read_day(text, &list->days[list->count++]) ||
+	       error_set(error, ERROR_USAGE, "\"%.40s\" is not a date like 2026-12-25", text);
+}
+
+static bool read_file(struct list *list, const char *path, struct error *error)
+{
+	char line[256];
+	size_t number = 0;
+	FILE *file = fopen(path, "re");
+	bool good = true;
+
+	if (!file)
+		return error_set(error, ERROR_USAGE,
+			"%.200s is neither a date (2026-12-25) nor a file with a date a line: %s",
+			path, strerror(errno));
+	while (good && fgets(line, sizeof line, file)) {
+		number++;
+		good = read_line(list, line, error) ||
+		       error_prefix(error, "%.200s:%zu: ", path, number);
+	}
+	if (good && ferror(file))
+		good = error_set(error, ERROR_USAGE, "cannot read %.200s", path);
+	fclose(file);
+	return good;
+}
+
+/* A text that begins with a digit and is not a path is meant as a date; else the file at `path`. */
+static bool read_text(struct list *list, char *text, const char *path, struct error *error)
+{
+	return isdigit((unsigned char)*text) && !strchr(text, '/') ? read_line(list, text, error)
+								   : read_file(list, path, error);
+}
+
+static struct holidays in_order(struct list list)
+{
+	qsort(list.days, list.count, sizeof *list.days, order_times);
+	return (struct holidays){list.days, list.count};
+}
+
+bool holidays_parse(
+	struct arena *arena, const char *texts, struct holidays *out, struct error *error)
+{
+	struct list list = list_new(arena);
+	char *copy = arena_strdup(arena, texts), *rest;
+	bool good = true;
+
+	for (char *text = strtok_r(copy, ",", &rest); text && good;
+		text = strtok_r(NULL, ",", &rest))
+		good = read_text(&list, text, text, error);
+	*out = in_order(list);
+	return good || error_prefix(error, "holidays: ");
+}
+
+static struct holidays read_holidays(
+	const struct yaml_node *node, const struct scope *scope, struct strings texts)
+{
+	struct list list = list_new(scope->loader->arena);
+
+	for (size_t i = 0; i < texts.count; i++) {
+		const struct yaml_node *where =
+			node->kind == YAML_LIST && node->count == texts.count ? node->items[i]
+									      : node;
+		const char *text = texts.items[i];
+		size_t before = list.count;
+		struct error error;
+		bool good = read_text(&list, arena_strdup(scope->loader->arena, text),
+			loader_beside(scope->loader, where, text), &error);
+
+		if (!good)
+			loader_error(where, scope, "holidays: %s", error.text);
+		else if (list.count == before)
+			loader_warn(where, scope, "holidays: %.200s has no dates", text);
+	}
+	return in_order(list);
+}
+
 /* Applies an option that belongs to no detector. */
 static bool set_belief(const char *name, const char *text, struct arena *arena,
 	struct detection *out, struct error *error)
@@ -128,17 +251,10 @@ bool detection_overlay(const struct schema *schema, const struct detection *base
 	return !detector->check || detector->check(options, error);
 }
 
-/* Notes the first variable that is not set. */
-static void note_unset(struct unset *unset, const char *variable, const struct yaml_node *where)
-{
-	if (!unset->variable)
-		*unset = (struct unset){variable, where};
-}
-
 /* The layer's detector, by default the one below; NULL if that is unusable, which has been reported
  * or noted. */
-static const struct plugin *layer_detector(const struct yaml_node *map, const struct scope *scope,
-	const struct plugin *below, struct unset *unset)
+static const struct plugin *layer_detector(
+	const struct yaml_node *map, const struct scope *scope, const struct plugin *below)
 {
 	struct loader *loader = scope->loader;
 	const struct yaml_node *value = yaml_get(map, "detector");
@@ -158,7 +274,7 @@ static const struct plugin *layer_detector(const struct yaml_node *map, const st
 	const char *missing = NULL;
 	const char *name = loader_expand(loader, value, false, &missing);
 	if (missing) {
-		note_unset(unset, missing, value);
+		loader_unset(value, scope, missing);
 		return NULL;
 	}
 	const struct plugin *detector = plugin_find(loader->source->schema->detectors, name);
@@ -185,13 +301,13 @@ static void layer_belief(const struct yaml_node *map, const struct scope *scope,
 		loader_complain(map, scope, &error);
 }
 
-struct detection detection_layer(const struct yaml_node *map, const struct scope *scope,
-	const struct detection *base, struct unset *unset)
+struct detection detection_layer(
+	const struct yaml_node *map, const struct scope *scope, const struct detection *base)
 {
 	static const char *const other_keys[] = {"detector", DETECTION_COMBINE, NULL};
 	if (yaml_is_null(map) || !loader_is_kind(map, YAML_MAP, scope, "a map"))
 		return *base;
-	const struct plugin *detector = layer_detector(map, scope, base->detector, unset);
+	const struct plugin *detector = layer_detector(map, scope, base->detector);
 	if (!detector)
 		return *base;
 	struct confirm_options confirm = {0};
@@ -202,11 +318,10 @@ struct detection detection_layer(const struct yaml_node *map, const struct scope
 		.tables = {{detector->fields, options}, {confirm_fields, &confirm},
 			{fdr_fields, &fdr}, {season_fields, &season}},
 		.other_keys = other_keys};
-	struct unset own = options_read(map, map, &reading);
-	note_unset(unset, own.variable, own.where);
+	options_read(map, map, &reading);
 	const struct yaml_node *combine = yaml_get(map, DETECTION_COMBINE);
 	if (combine && !yaml_is_null(combine))
-		combine_read(combine, scope, detector, options, unset);
+		combine_read(combine, scope, detector, options);
 	struct detection out = *base;
 	out.detector = detector;
 	out.options = options;
@@ -216,16 +331,17 @@ struct detection detection_layer(const struct yaml_node *map, const struct scope
 		layer_belief(map, scope, detection_belief_keys[i], texts[i], &out);
 	const struct yaml_node *holidays = yaml_get(map, "holidays");
 	if (holidays && !yaml_is_null(holidays))
-		out.holidays = holidays_read(holidays, scope, season.holidays);
+		out.holidays = read_holidays(holidays, scope, season.holidays);
 	return out;
 }
 
-void detection_check(const struct yaml_node *last, const struct scope *scope,
-	const struct detection *detection, const struct unset *unset)
+void detection_check(
+	const struct yaml_node *last, const struct scope *scope, const struct detection *detection)
 {
 	struct error error;
 	const struct plugin *detector = detection->detector;
-	if (!detector || !detector->check || unset->variable || last->kind != YAML_MAP)
+	if (!detector || !detector->check || (scope->unset && scope->unset->variable) ||
+		last->kind != YAML_MAP)
 		return;
 	if (!detector->check(detection->options, &error))
 		loader_complain(last, scope, &error);
@@ -242,8 +358,8 @@ static size_t layers_of(const struct yaml_node *const *node, const struct yaml_n
 	return detection_is_layers(*node) ? (*node)->count : 1;
 }
 
-struct detection detection_read(const struct yaml_node *node, const struct scope *scope,
-	const struct detection *base, struct unset *unset)
+struct detection detection_read(
+	const struct yaml_node *node, const struct scope *scope, const struct detection *base)
 {
 	struct detection out = *base;
 	struct scope part = *scope;
@@ -254,9 +370,9 @@ struct detection detection_read(const struct yaml_node *node, const struct scope
 	size_t count = layers_of(&node, &layers);
 	size_t errors = scope->loader->problems->errors;
 	for (size_t i = 0; i < count; i++)
-		out = detection_layer(layers[i], &part, &out, unset);
+		out = detection_layer(layers[i], &part, &out);
 	if (count > 0 && scope->loader->problems->errors == errors)
-		detection_check(layers[count - 1], &part, &out, unset);
+		detection_check(layers[count - 1], &part, &out);
 	return out;
 }
 

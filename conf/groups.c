@@ -1,7 +1,7 @@
 /*
  * Groups of tests. Unlike Hunter's, a group may contain groups; each test is in a group once, at
- * its first place. A group that is a map has its tests under `tests`; with a `type` it is a cluster
- * (cluster.c).
+ * its first place. A group that is a map has its tests under `tests`; with a `type` it is a
+ * cluster.
  */
 #include <string.h>
 
@@ -100,6 +100,71 @@ static void resolve(struct groups *groups, struct group_state *group, int depth)
 	group->done = true;
 }
 
+static const char *const tests_key[] = {"tests", NULL};
+
+/* Of `type: cluster`: the series of its tests are clustered (agent/analysis). The schema declares
+ * the options other than these. */
+struct cluster_options {
+	const char *type;
+	int64_t interval;
+	struct strings notify, mute;
+};
+
+const struct field group_fields[] = {
+	OPTION_STRING(struct cluster_options, type, NULL, "cluster"),
+	OPTION_DURATION(struct cluster_options, interval, NULL, 1000, (double)INT64_MAX,
+		"clustering interval; default: agent.interval"),
+	OPTION_LIST(struct cluster_options, notify,
+		"receivers to notify, overriding `routes`; default: the receivers of the matching "
+		"route, or all"),
+	OPTION_LIST(struct cluster_options, mute,
+		"mute times during which the group and its tests are not announced"),
+	{0},
+};
+
+static const struct yaml_node *find_tests(const struct yaml_node *map, const struct scope *scope)
+{
+	const struct yaml_node *tests = yaml_get(map, "tests");
+
+	if (tests && tests->kind == YAML_LIST && tests->count > 0)
+		return tests;
+	loader_error(tests ? tests : map, scope,
+		tests ? "tests: expected a list of tests" : "\"tests\" is missing");
+	return NULL;
+}
+
+static struct cluster_settings *read_cluster(
+	const struct yaml_node *map, const struct scope *scope, const struct yaml_node **tests)
+{
+	struct loader *loader = scope->loader;
+	const struct plugin *plugin = loader->source->schema->cluster;
+	struct cluster_settings *settings = arena_alloc(loader->arena, sizeof *settings);
+	void *options = arena_alloc(loader->arena, plugin ? plugin->options_size : 0);
+	struct cluster_options common = {.interval = loader->config->agent.interval};
+	struct reading reading = {.scope = *scope,
+		.tables = {{group_fields, &common}, {plugin ? plugin->fields : NULL, options}},
+		.other_keys = tests_key};
+
+	if (plugin)
+		field_defaults(plugin->fields, options);
+	if (options_read_all(map, &reading) && common.type &&
+		(!plugin || strcmp(common.type, plugin->name) != 0))
+		loader_error(yaml_get(map, "type"), scope,
+			"type: unknown type of group \"%.80s\"; the only one is cluster",
+			common.type);
+	*tests = find_tests(map, scope);
+	*settings = (struct cluster_settings){.options = options,
+		.interval = loader->source->interval ? loader->source->interval : common.interval,
+		.mute = mutes_read(map, scope, &common.mute),
+		.fingerprint = HASH_START};
+	settings->notify = notify_read(map, scope, &common.notify, &settings->routed);
+	fingerprint_fields(loader, &settings->fingerprint, group_fields, &common);
+	fingerprint_list(loader, &settings->fingerprint, &settings->notify);
+	if (plugin)
+		fingerprint_fields(loader, &settings->fingerprint, plugin->fields, options);
+	return settings;
+}
+
 struct plain_options {
 	struct strings mute;
 };
@@ -110,15 +175,13 @@ static const struct field plain_fields[] = {
 	{0},
 };
 
-static const char *const plain_keys[] = {"tests", NULL};
-
 /* A list of tests with settings; without a type. */
 static void read_plain(
 	const struct yaml_node *map, const struct scope *scope, struct group_state *group)
 {
 	struct plain_options options = {0};
 	struct reading reading = {
-		.scope = *scope, .tables = {{plain_fields, &options}}, .other_keys = plain_keys};
+		.scope = *scope, .tables = {{plain_fields, &options}}, .other_keys = tests_key};
 
 	options_read_all(map, &reading);
 	group->mute = mutes_read(map, scope, &options.mute);
@@ -137,7 +200,7 @@ static void read_group(struct groups *groups, const struct yaml_entry *entry)
 	struct scope scope = {.loader = loader, .kind = "group", .name = group->name};
 	if (entry->value->kind == YAML_MAP && yaml_get(entry->value, "type")) {
 		loader_check_name(entry->key, &scope, group->name);
-		group->cluster = cluster_read(entry->value, &scope, &group->node);
+		group->cluster = read_cluster(entry->value, &scope, &group->node);
 		group->mute = group->cluster->mute;
 	} else if (yaml_get(entry->value, "tests")) {
 		read_plain(entry->value, &scope, group);

@@ -36,8 +36,9 @@ const char *const kind_all_keys[] = {"file", "time_column", "attributes", "csv_o
 	NULL};
 
 static const char *const graphite_section[] = {"url", "suffixes", "timeout", NULL};
-static const char *const grafana_section[] = {"url", "user", "password", NULL};
-static const char *const slack_section[] = {"token", "bot_token", "channel", "channels", NULL};
+static const char *const grafana_section[] = {"url", "user", "password", "digest", NULL};
+static const char *const slack_section[] = {
+	"token", "bot_token", "channel", "channels", "digest", NULL};
 static const char *const postgres_section[] = {
 	"hostname", "port", "username", "password", "database", NULL};
 static const char *const bigquery_section[] = {"project_id", "dataset", "credentials", NULL};

@@ -31,6 +31,10 @@ struct scope {
 	struct loader *loader;
 	const char *kind, *name, *metric;
 	const char *part; /* part of it: `detection`, or NULL */
+	/* Notes the first variable that its values need and that is not set; NULL: each is an
+	 * error.
+	 */
+	struct unset *unset;
 };
 
 /* A configured server or receiver. */
@@ -118,6 +122,9 @@ void loader_note_blocker(
 /* Notes the first secret's file that is unreadable or empty, in config->unreadable. */
 void loader_unreadable(const struct yaml_node *where, const struct scope *scope, const char *text);
 
+/* Notes the unset variable as the scope asks. */
+void loader_unset(const struct yaml_node *where, const struct scope *scope, const char *variable);
+
 /* Notes the first unset variable that prevents the start, in config->missing. */
 void loader_missing(const struct scope *scope, const struct unset *unset);
 
@@ -174,16 +181,13 @@ struct reading {
 /*
  * Reads the values of `map` (or NULL) into the tables' options. Reports unknown keys, invalid
  * values and missing required keys (at `where`). Values with unset variables stay at their
- * defaults; the first of them is returned.
+ * defaults; see loader_unset.
  */
-struct unset options_read(
+void options_read(
 	const struct yaml_node *map, const struct yaml_node *where, const struct reading *reading);
 
 /* The same where a variable that is not set is an error; false if one is not. */
 bool options_read_all(const struct yaml_node *map, const struct reading *reading);
-
-/* Whether no variable is unset, which is an error. */
-bool loader_is_set(const struct scope *scope, const struct unset *unset);
 
 /* ` (did you mean "x"?)` among `count` names, or "". Limited to a number of calls where there are
  * many names. loader_hint_in: among the names of structs of `size` bytes, each its first member. */
@@ -217,9 +221,9 @@ void services_check_endpoint(const struct yaml_node *map, const struct scope *sc
 void services_check_secret(const struct yaml_node *where, const struct scope *scope,
 	const char *option, const char *path);
 
-/* bisect.c: the `bisect` of a test, or NULL; the first unset variable is noted. */
-const struct bisect_settings *bisect_read(const struct yaml_node *map, const struct scope *scope,
-	const struct test *test, struct unset *unset);
+/* bisect.c: the `bisect` of a test, or NULL. */
+const struct bisect_settings *bisect_read(
+	const struct yaml_node *map, const struct scope *scope, const struct test *test);
 
 /* receivers.c: the options of all receivers, and their effect on this one; `digest` is the key of
  * `map` that is read there. */
@@ -231,6 +235,10 @@ struct receiver_options {
 
 void receiver_settle(const struct yaml_node *map, const struct scope *scope,
 	const struct receiver_options *options, struct receiver *receiver);
+
+/* The item of a list with that value, for messages; or the list. */
+const struct yaml_node *loader_item(
+	const struct loader *loader, const struct yaml_node *list, const char *value);
 
 /* The events in `events` of `map`, which must be among `able`, as bits. */
 unsigned events_read(const struct yaml_node *map, const struct scope *scope,
@@ -255,10 +263,9 @@ void caution_options(const struct yaml_node *map, const struct scope *scope,
 	const struct field *fields, const void *options, const struct endpoint *endpoint);
 void services_caution(struct loader *loader);
 
-/* detection.c: lays a `detection:` value (a map, or the layers of templates) over `base`. The first
- * unset variable is noted in *unset, unless it already has one. */
-struct detection detection_read(const struct yaml_node *node, const struct scope *scope,
-	const struct detection *base, struct unset *unset);
+/* detection.c: lays a `detection:` value (a map, or the layers of templates) over `base`. */
+struct detection detection_read(
+	const struct yaml_node *node, const struct scope *scope, const struct detection *base);
 struct detection detection_default(const struct schema *schema, struct arena *arena);
 
 /* The keys that belong to no detector, NULL-terminated; and their values as texts, NULL for the
@@ -268,15 +275,11 @@ extern const char *const detection_belief_keys[DETECTION_BELIEFS + 1];
 void detection_beliefs(const struct detection *detection, struct arena *arena,
 	const char *texts[DETECTION_BELIEFS]);
 
-/* The days that the texts of `node`, a list or one text, name; problems are reported. */
-struct holidays holidays_read(
-	const struct yaml_node *node, const struct scope *scope, struct strings texts);
-
 /* Lays one map over `base`; an error of the detector's check is reported at the last map. */
-struct detection detection_layer(const struct yaml_node *map, const struct scope *scope,
-	const struct detection *base, struct unset *unset);
-void detection_check(const struct yaml_node *last, const struct scope *scope,
-	const struct detection *detection, const struct unset *unset);
+struct detection detection_layer(
+	const struct yaml_node *map, const struct scope *scope, const struct detection *base);
+void detection_check(
+	const struct yaml_node *last, const struct scope *scope, const struct detection *detection);
 
 /* controls.c: notes the control of a test or metric and returns its rule; `base` is the test's for
  * a metric, or NULL. Noted rules are resolved when all tests are known. */
@@ -304,7 +307,7 @@ void known_changes_read_file(struct loader *loader, const char *path);
  * that detector; errors of the text form begin with "combine: ". */
 #define DETECTION_COMBINE "combine"
 void combine_read(const struct yaml_node *value, const struct scope *scope,
-	const struct plugin *detector, void *options, struct unset *unset);
+	const struct plugin *detector, void *options);
 bool combine_parse(const struct schema *schema, const struct plugin *detector, const char *text,
 	struct arena *arena, void *options, struct error *error) MUST_USE;
 
@@ -329,16 +332,10 @@ void fingerprint_test(struct loader *loader, struct test *test);
 void fingerprint_list(struct loader *loader, uint64_t *fingerprint, const struct strings *list);
 void fingerprint_receiver(struct loader *loader, struct receiver *receiver);
 
-/* test_source.c: a test's type, given or its server's (NULL after a report); its server, named or
- * the only one, or why it has none. */
-const char *test_type_read(const struct yaml_node *map, const struct scope *scope);
-void test_server_find(const struct yaml_node *map, const struct scope *scope, const char *name,
-	struct test *test);
-
-/* tests.c, metrics.c, groups.c, cluster.c */
+/* tests.c, metrics.c, groups.c */
 void tests_read(struct loader *loader, const struct yaml_node *map);
-struct unset metrics_read(
-	struct loader *loader, const struct yaml_node *map, const char *type, struct test *test);
+void metrics_read(const struct yaml_node *map, const struct scope *scope, const char *type,
+	struct test *test);
 void groups_read(struct loader *loader, const struct yaml_node *map);
 
 /* tests.c, metrics.c: the options of a loaded test, or of one of its metrics, for test_fields and
@@ -370,10 +367,6 @@ struct mutes mutes_read(
 struct mutes mutes_add(struct loader *loader, const struct mutes *mutes, const struct mutes *more,
 	const struct yaml_node *where);
 void mute_times_check(struct loader *loader);
-
-/* Reads a group that is a map: its settings, and the list of its tests or NULL after a report. */
-struct cluster_settings *cluster_read(
-	const struct yaml_node *map, const struct scope *scope, const struct yaml_node **tests);
 
 /* kinds.c: types of tests and sections that Hunter and Otava have and this binary may have no
  * plugin for. */

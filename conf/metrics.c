@@ -57,13 +57,12 @@ struct own_options metric_options_of(
 
 /* How the test's metrics are read. */
 struct metrics_reading {
-	struct loader *loader;
+	const struct scope *scope; /* of the test */
 	struct test *test;
 	bool hunters; /* a type that Hunter has: unknown keys are warnings, higher is better by
 			 default */
 	bool suffix;  /* required where there is no query */
 	const struct yaml_node *where;
-	struct unset unset;
 };
 
 /* `map` is NULL for a bare name. */
@@ -72,7 +71,6 @@ static void read_options(struct metrics_reading *metrics, const struct yaml_node
 	const struct control_rule **control)
 {
 	static const char *const other_keys[] = {"detection", NULL};
-	struct loader *loader = metrics->loader;
 	struct metric_options options = {0};
 	struct reading reading = {.scope = *scope,
 		.tables = {{metric_fields, &options}},
@@ -80,16 +78,14 @@ static void read_options(struct metrics_reading *metrics, const struct yaml_node
 		.lenient = metrics->hunters};
 	field_defaults(metric_fields, &options);
 	options.direction = metrics->hunters ? 1 : 0;
-	struct unset unset = options_read(map, key, &reading);
-	if (!metrics->unset.variable)
-		metrics->unset = unset;
+	options_read(map, key, &reading);
 	if (options.direction != -1 && options.direction != 0 && options.direction != 1)
 		loader_error(key, scope, "direction: %g: expected 1, -1 or 0", options.direction);
 	if (options.metric.scale == 0)
 		loader_error(key, scope, "scale: 0 would make all values equal");
 	if (metrics->suffix && !options.metric.suffix && !options.metric.query)
 		loader_error(key, scope, "\"suffix\" is missing");
-	fingerprint_fields(loader, &metrics->test->fingerprint, metric_fields, &options);
+	fingerprint_fields(scope->loader, &metrics->test->fingerprint, metric_fields, &options);
 	options.metric.name = metric->name;
 	*metric = options.metric;
 	metric->direction = (options.direction > 0) - (options.direction < 0);
@@ -101,12 +97,8 @@ static void read_options(struct metrics_reading *metrics, const struct yaml_node
 static void read_metric(struct metrics_reading *metrics, const struct yaml_entry *entry,
 	struct metric *metric, struct detection *detection)
 {
-	struct loader *loader = metrics->loader;
-	metric->name = loader_name(loader, entry->key);
-	struct scope scope = {.loader = loader,
-		.kind = "test",
-		.name = metrics->test->name,
-		.metric = metric->name};
+	struct scope scope = *metrics->scope;
+	scope.metric = metric->name = loader_name(scope.loader, entry->key);
 	const struct yaml_node *map = entry->value;
 	loader_check_name(entry->key, &scope, metric->name);
 	if (map && map->kind != YAML_MAP) {
@@ -117,8 +109,7 @@ static void read_metric(struct metrics_reading *metrics, const struct yaml_entry
 	}
 	const struct control_rule *control;
 	read_options(metrics, entry->key, map, &scope, metric, &control);
-	*detection = detection_read(
-		yaml_get(map, "detection"), &scope, &metrics->test->detection, &metrics->unset);
+	*detection = detection_read(yaml_get(map, "detection"), &scope, &metrics->test->detection);
 	detection->control = control;
 }
 
@@ -126,15 +117,14 @@ static void read_metric(struct metrics_reading *metrics, const struct yaml_entry
 static struct yaml_entry *entries_of_list(
 	struct metrics_reading *metrics, const struct yaml_node *list, size_t *count)
 {
-	struct loader *loader = metrics->loader;
-	struct scope scope = {.loader = loader, .kind = "test", .name = metrics->test->name};
+	struct loader *loader = metrics->scope->loader;
 	struct yaml_entry *entries = arena_array(loader->arena, list->count, sizeof *entries);
 	struct dict seen = {.arena = loader->arena};
 	*count = 0;
 	for (size_t i = 0; i < list->count; i++) {
 		const struct yaml_node *item = list->items[i];
 		if (item->kind != YAML_SCALAR || yaml_is_null(item)) {
-			loader_error(item, &scope,
+			loader_error(item, metrics->scope,
 				"metrics: a list holds only names; for options use a map, like "
 				"{p99: {direction: -1}}");
 			continue;
@@ -150,8 +140,8 @@ static struct yaml_entry *entries_of_list(
 static void read_entries(
 	struct metrics_reading *metrics, const struct yaml_entry *entries, size_t count)
 {
-	struct arena *arena = metrics->loader->arena;
-	if (!loader_spend(metrics->loader, METRIC_VALUES * count, metrics->where))
+	struct arena *arena = metrics->scope->loader->arena;
+	if (!loader_spend(metrics->scope->loader, METRIC_VALUES * count, metrics->where))
 		return;
 	struct metric *metric = arena_array(arena, count, sizeof *metric);
 	struct detection *detection = arena_array(arena, count, sizeof *detection);
@@ -159,11 +149,9 @@ static void read_entries(
 	for (size_t i = 0; i < count; i++) {
 		read_metric(metrics, &entries[i], &metric[i], &detection[i]);
 		const void **place = dict_place(&names, metric[i].name);
-		struct scope scope = {
-			.loader = metrics->loader, .kind = "test", .name = metrics->test->name};
 		if (*place)
-			loader_error(entries[i].key, &scope, "metrics: duplicate name \"%.80s\"",
-				entries[i].key->text);
+			loader_error(entries[i].key, metrics->scope,
+				"metrics: duplicate name \"%.80s\"", entries[i].key->text);
 		*place = &metric[i];
 	}
 	metrics->test->metrics = metric;
@@ -171,18 +159,17 @@ static void read_entries(
 	metrics->test->metric_count = count;
 }
 
-struct unset metrics_read(
-	struct loader *loader, const struct yaml_node *map, const char *type, struct test *test)
+void metrics_read(
+	const struct yaml_node *map, const struct scope *scope, const char *type, struct test *test)
 {
 	const struct yaml_node *node = yaml_get(map, "metrics");
-	struct metrics_reading metrics = {.loader = loader,
+	struct metrics_reading metrics = {.scope = scope,
 		.test = test,
 		.where = node,
 		.hunters = kind_find(type) != NULL,
 		.suffix = strcmp(type, "graphite") == 0 && !yaml_get(map, "target")};
-	struct scope scope = {.loader = loader, .kind = "test", .name = test->name};
-	if (!node || loader_is_null(node, &scope, "metrics"))
-		return metrics.unset;
+	if (!node || loader_is_null(node, scope, "metrics"))
+		return;
 	if (node->kind == YAML_MAP) {
 		read_entries(&metrics, node->entries, node->count);
 	} else if (node->kind == YAML_LIST) {
@@ -190,7 +177,6 @@ struct unset metrics_read(
 		const struct yaml_entry *entries = entries_of_list(&metrics, node, &count);
 		read_entries(&metrics, entries, count);
 	} else {
-		loader_error(node, &scope, "metrics: expected a list or a map");
+		loader_error(node, scope, "metrics: expected a list or a map");
 	}
-	return metrics.unset;
 }

@@ -330,8 +330,7 @@ static void read_time(
 	*out = (struct mute_range){0, DAY - 1};
 	if (!loader_is_kind(
 		    map, YAML_MAP, &scope, "{start_time: \"22:00\", end_time: \"24:00\"}") ||
-		options_read(map, map, &reading).variable ||
-		errors != context->loader->problems->errors)
+		!options_read_all(map, &reading) || errors != context->loader->problems->errors)
 		return;
 	if (!mute_clock(options.start_time, &out->from))
 		loader_error(yaml_get(map, "start_time"), &scope,
@@ -437,26 +436,19 @@ struct mutes mutes_read(
 {
 	struct loader *loader = scope->loader;
 	const struct mute_time **found = arena_array(loader->arena, given->count, sizeof *found);
-	const struct yaml_node *node = yaml_get(map, "mute"), *const *items = NULL;
-	size_t count = 0, nodes = node ? yaml_items(&node, &items) : 0;
+	size_t count = 0;
 
-	for (size_t i = 0; i < nodes; i++) {
-		const char *missing = NULL;
-		const char *name = items[i]->kind == YAML_SCALAR
-					   ? loader_expand(loader, items[i], false, &missing)
-					   : NULL;
+	for (size_t i = 0; i < given->count; i++) {
+		const char *name = given->items[i];
+		const struct mute_time *mute = dict_get(&loader->mute_times, name);
 
-		if (name && !missing && !yaml_is_null(items[i]) &&
-			!dict_get(&loader->mute_times, name))
-			loader_error(items[i], scope, "mute: no mute time \"%.80s\"%s", name,
+		if (!mute) {
+			loader_error(loader_item(loader, yaml_get(map, "mute"), name), scope,
+				"mute: no mute time \"%.80s\"%s", name,
 				loader_hint_in(loader, name, loader->mute_list, loader->mute_count,
 					sizeof *loader->mute_list));
-	}
-	for (size_t i = 0; i < given->count; i++) {
-		const struct mute_time *mute = dict_get(&loader->mute_times, given->items[i]);
-
-		if (!mute)
 			continue;
+		}
 		loader->mute_list[mute - loader->mute_list].used = true;
 		found[count++] = mute;
 	}

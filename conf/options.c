@@ -212,8 +212,7 @@ static void read_scalar(struct loader *loader, const struct field *field,
 }
 
 static void read_value(struct loader *loader, const struct field *field,
-	const struct yaml_node *value, const struct reading *reading, void *options,
-	struct unset *unset)
+	const struct yaml_node *value, const struct reading *reading, void *options)
 {
 	const char *missing = NULL;
 	if (field->type == FIELD_LIST)
@@ -222,8 +221,8 @@ static void read_value(struct loader *loader, const struct field *field,
 		read_pairs(loader, field, value, reading, member(field, options), &missing);
 	else
 		read_scalar(loader, field, value, reading, options, &missing);
-	if (missing && !unset->variable)
-		*unset = (struct unset){missing, value};
+	if (missing)
+		loader_unset(value, &reading->scope, missing);
 }
 
 static void report_unknown(
@@ -253,14 +252,13 @@ static void check_required(
 					where, &reading->scope, "\"%s\" is missing", field->name);
 }
 
-struct unset options_read(
+void options_read(
 	const struct yaml_node *map, const struct yaml_node *where, const struct reading *reading)
 {
 	struct loader *loader = reading->scope.loader;
-	struct unset unset = {0};
 	struct dict given = {.arena = loader->arena};
 	if (map && !loader_spend(loader, map->count, map))
-		return unset;
+		return;
 	for (size_t i = 0; map && i < map->count; i++) {
 		const struct yaml_node *key = map->entries[i].key;
 		const struct yaml_node *value = map->entries[i].value;
@@ -281,21 +279,19 @@ struct unset options_read(
 			loader_error(key, &reading->scope, "\"%.80s\" repeats \"%.80s\"", key->text,
 				before->text);
 		else
-			read_value(loader, field, value, reading, options, &unset);
+			read_value(loader, field, value, reading, options);
 	}
 	check_required(where, reading, &given);
-	return unset;
 }
 
 bool options_read_all(const struct yaml_node *map, const struct reading *reading)
 {
-	struct unset unset = options_read(map, map, reading);
-	return loader_is_set(&reading->scope, &unset);
-}
-
-bool loader_is_set(const struct scope *scope, const struct unset *unset)
-{
-	if (unset->variable)
-		loader_error(unset->where, scope, "${%s} is not set", unset->variable);
-	return !unset->variable;
+	struct unset unset = {0};
+	struct reading all = *reading;
+	all.scope.unset = &unset;
+	options_read(map, map, &all);
+	all.scope.unset = NULL;
+	if (unset.variable)
+		loader_unset(unset.where, &all.scope, unset.variable);
+	return !unset.variable;
 }

@@ -47,9 +47,11 @@ static unsigned event_bit(const struct schema *schema, const char *name)
 	return 0;
 }
 
-/* The item of a list, for messages; or the list. */
-static const struct yaml_node *find_item(const struct yaml_node *list, const char *text)
+const struct yaml_node *loader_item(
+	const struct loader *loader, const struct yaml_node *list, const char *value)
 {
+	const char *text = config_written(loader->config, value);
+
 	for (size_t i = 0; list->kind == YAML_LIST && i < list->count; i++)
 		if (list->items[i]->kind == YAML_SCALAR && strcmp(list->items[i]->text, text) == 0)
 			return list->items[i];
@@ -65,7 +67,7 @@ unsigned events_read(const struct yaml_node *map, const struct scope *scope,
 
 	for (size_t i = 0; list && i < given->count; i++) {
 		unsigned bit = event_bit(schema, given->items[i]);
-		const struct yaml_node *where = find_item(list, given->items[i]);
+		const struct yaml_node *where = loader_item(scope->loader, list, given->items[i]);
 
 		if (bit == 0)
 			loader_error(where, scope, "events: unknown event \"%.80s\"%s",
@@ -98,7 +100,7 @@ static const struct digest_times *read_digest(
 	field_defaults(digest_fields, &options);
 	if ((map && !loader_is_kind(
 			    map, YAML_MAP, &scope, "a map such as {at: \"09:00\", days: [mon]}")) ||
-		options_read(map, map, &reading).variable)
+		!options_read_all(map, &reading))
 		return NULL;
 	fingerprint_fields(context->loader, NULL, digest_fields, &options);
 	if (!mute_clock(options.at, &times->at) || times->at == INT64_C(1440))
@@ -109,8 +111,8 @@ static const struct digest_times *read_digest(
 	days = yaml_get(map, "days");
 	for (size_t i = 0; days && i < options.days.count; i++)
 		if (!mute_weekdays(options.days.items[i], &times->days))
-			loader_error(find_item(days, options.days.items[i]), &scope,
-				"days: expected days such as mon, or mon:fri");
+			loader_error(loader_item(context->loader, days, options.days.items[i]),
+				&scope, "days: expected days such as mon, or mon:fri");
 	if (times->days == 0)
 		times->days = ALL_DAYS;
 	return times;

@@ -178,6 +178,14 @@ void loader_unreadable(const struct yaml_node *where, const struct scope *scope,
 	note_first(&scope->loader->config->unreadable, where, scope, text);
 }
 
+void loader_unset(const struct yaml_node *where, const struct scope *scope, const char *variable)
+{
+	if (!scope->unset)
+		loader_error(where, scope, "${%s} is not set", variable);
+	else if (!scope->unset->variable)
+		*scope->unset = (struct unset){variable, where};
+}
+
 void loader_missing(const struct scope *scope, const struct unset *unset)
 {
 	if (scope->loader->config->missing)

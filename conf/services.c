@@ -137,7 +137,7 @@ static void check_options(const struct yaml_node *map, const struct scope *scope
 /* Reads the options of a server or receiver; `more` are fields of another struct. */
 static const void *read_options(struct loader *loader, const struct yaml_node *map,
 	const struct reading *like, const struct field *fields, size_t size, bool endpoint,
-	const struct option_table *more, struct unset *unset)
+	const struct option_table *more)
 {
 	void *options = arena_alloc(loader->arena, size);
 	struct reading reading = *like;
@@ -153,9 +153,9 @@ static const void *read_options(struct loader *loader, const struct yaml_node *m
 		field_defaults(reading.tables[i].fields, reading.tables[i].options);
 	if (!reading.scope.name)
 		set_variables(loader, map, &reading, fields, options);
-	*unset = options_read(map, map, &reading);
+	options_read(map, map, &reading);
 	check_options(map, &reading.scope, reading.tables, count, endpoint ? options : NULL,
-		!unset->variable);
+		!reading.scope.unset->variable);
 	return options;
 }
 
@@ -183,8 +183,8 @@ static void check_url(
 			where, &reading->scope, "url: %s", problem);
 }
 
-/* Takes a section; NULL after a report if there are too many. */
-static struct declared_section *declare(const struct yaml_node *map, const struct reading *reading,
+/* Takes a section, whose unset variable is noted; NULL after a report if there are too many. */
+static struct declared_section *declare(const struct yaml_node *map, struct reading *reading,
 	struct dict *all, size_t most, const char *name)
 {
 	struct declared_section *declared;
@@ -195,6 +195,7 @@ static struct declared_section *declare(const struct yaml_node *map, const struc
 		return NULL;
 	}
 	declared = arena_alloc(reading->scope.loader->arena, sizeof *declared);
+	reading->scope.unset = &declared->unset;
 	declared->scope = reading->scope;
 	declared->node = map;
 	*dict_place(all, name) = declared;
@@ -202,7 +203,7 @@ static struct declared_section *declare(const struct yaml_node *map, const struc
 }
 
 static void add_server(struct loader *loader, const struct yaml_node *map,
-	const struct plugin *plugin, const struct reading *reading, const char *name)
+	const struct plugin *plugin, struct reading *reading, const char *name)
 {
 	struct declared_section *declared =
 		declare(map, reading, &loader->servers, SERVERS_MAX, name);
@@ -211,9 +212,8 @@ static void add_server(struct loader *loader, const struct yaml_node *map,
 		return;
 	declared->server.name = name;
 	declared->server.source = plugin;
-	declared->server.options = endpoint =
-		read_options(loader, map, reading, plugin->server_fields, plugin->server_size,
-			plugin->endpoint, NULL, &declared->unset);
+	declared->server.options = endpoint = read_options(loader, map, reading,
+		plugin->server_fields, plugin->server_size, plugin->endpoint, NULL);
 	/* A server needs an address, except in Hunter's files. */
 	if (plugin->endpoint && !declared->unset.variable) {
 		if (endpoint->url && *endpoint->url)
@@ -237,7 +237,7 @@ static void check_unheeded(const struct yaml_node *map, const struct scope *scop
 }
 
 static void add_receiver(struct loader *loader, const struct yaml_node *map,
-	const struct plugin *plugin, const struct reading *reading, const char *name)
+	const struct plugin *plugin, struct reading *reading, const char *name)
 {
 	size_t errors = loader->problems->errors;
 	struct declared_section *declared =
@@ -249,9 +249,9 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 		return;
 	declared->receiver.name = name;
 	declared->receiver.notifier = plugin;
-	declared->receiver.options = endpoint = read_options(loader, map, reading, plugin->fields,
-		plugin->options_size, plugin->endpoint,
-		&(struct option_table){receiver_fields, &common}, &declared->unset);
+	declared->receiver.options = endpoint =
+		read_options(loader, map, reading, plugin->fields, plugin->options_size,
+			plugin->endpoint, &(struct option_table){receiver_fields, &common});
 	receiver_settle(map, &reading->scope, &common, &declared->receiver);
 	/* The notifier's own check decides whether an address is required. */
 	if (plugin->endpoint && !declared->unset.variable && endpoint->url && *endpoint->url)
@@ -289,18 +289,8 @@ static void check_keys(
 		loader_warn(url, &reading.scope, "url: %s", transfer_url_problem(text));
 }
 
-/* The keys and that of the digest, which is no option: its value is a map of its own. */
-static const char *const *with_digest(struct loader *loader, const char *const *keys)
-{
-	size_t count = 0;
-	while (keys && keys[count])
-		count++;
-	const char **all = arena_array(loader->arena, count + 2, sizeof *all);
-	for (size_t i = 0; i < count; i++)
-		all[i] = keys[i];
-	all[count] = "digest";
-	return all;
-}
+/* The digest is no option: its value is a map of its own. */
+static const char *const receiver_keys[] = {"digest", NULL};
 
 bool services_section(struct loader *loader, const struct yaml_entry *section)
 {
@@ -321,10 +311,10 @@ bool services_section(struct loader *loader, const struct yaml_entry *section)
 		return true;
 	if (server)
 		add_server(loader, section->value, source, &reading, name);
-	if (notifier) {
-		reading.other_keys = with_digest(loader, reading.other_keys);
+	if (notifier && !kind)
+		reading.other_keys = receiver_keys;
+	if (notifier)
 		add_receiver(loader, section->value, notifier, &reading, name);
-	}
 	if (strcmp(name, "csv") == 0)
 		loader->csv = section->value;
 	if (!server && !notifier)
@@ -415,7 +405,7 @@ static void read_receiver(struct loader *loader, const struct yaml_entry *entry)
 {
 	const char *name = loader_name(loader, entry->key);
 	struct reading reading = {.scope = {.loader = loader, .kind = "receiver", .name = name},
-		.other_keys = with_digest(loader, NULL)};
+		.other_keys = receiver_keys};
 	loader_check_name(entry->key, &reading.scope, name);
 	const struct yaml_entry *kind = find_kind(entry, &reading.scope, name);
 	if (!kind)

@@ -1,7 +1,7 @@
 /*
  * Turns the section `tests` into struct test. A test of a type that this binary has no source for,
  * or that lacks an environment variable or a server, is kept with the reason; the other tests are
- * not affected.
+ * not affected. A test need not name the only server of its type.
  */
 #include <string.h>
 
@@ -115,6 +115,131 @@ struct own_options test_options_of(
 	return (struct own_options){given, usual};
 }
 
+static void report_type(const struct yaml_node *where, const struct scope *scope, const char *type)
+{
+	static const char *const hunters[] = {"bigquery", "influxdb"};
+	const char *names[PLUGIN_NAMES + 2];
+	size_t count = plugin_names(scope->loader->source->schema->sources, false, names);
+	for (size_t i = 0; i < sizeof hunters / sizeof *hunters; i++)
+		names[count++] = hunters[i];
+	loader_error(where, scope, "type: unknown type \"%.80s\"%s", where->text,
+		loader_hint(scope->loader, type, names, count));
+}
+
+static void report_server(
+	const struct yaml_node *where, const struct scope *scope, const char *name)
+{
+	const struct config *config = scope->loader->config;
+	loader_error(where, scope, "source: unknown server \"%.80s\"%s", where->text,
+		loader_hint_in(scope->loader, name, config->servers, config->server_count,
+			sizeof *config->servers));
+}
+
+static const char *read_type(const struct yaml_node *map, const struct scope *scope)
+{
+	struct loader *loader = scope->loader;
+	const struct yaml_node *type = yaml_get(map, "type");
+	const struct yaml_node *source = yaml_get(map, "source");
+	const char *missing = NULL;
+	if (type && type->kind == YAML_SCALAR && !yaml_is_null(type)) {
+		const char *name = loader_expand(loader, type, false, &missing);
+		if (!missing &&
+			(plugin_find(loader->source->schema->sources, name) || kind_find(name)))
+			return name;
+		if (!missing) {
+			report_type(type, scope, name);
+			return NULL;
+		}
+	} else if (source && source->kind == YAML_SCALAR) {
+		const char *name = loader_expand(loader, source, false, &missing);
+		const struct declared_section *declared = dict_get(&loader->servers, name);
+		if (!missing && declared)
+			return declared->server.source->name;
+		if (!missing) {
+			report_server(source, scope, name);
+			return NULL;
+		}
+		type = source;
+	}
+	if (missing)
+		loader_error(type, scope, "${%s} is not set", missing);
+	else
+		loader_error(map, scope, "\"type\" is missing");
+	return NULL;
+}
+
+/* The server of that section or, if there is none, the only one of its type; *count: how many. */
+static const struct declared_section *only_server(
+	const struct loader *loader, const struct plugin *plugin, size_t *count)
+{
+	const struct declared_section *found = dict_get(&loader->servers, plugin->name),
+				      *last = NULL;
+	*count = 0;
+	for (const struct declared_section *d = loader->first_server; d; d = d->next)
+		if (d->server.source == plugin) {
+			last = d;
+			++*count;
+		}
+	return found || *count > 1 ? found : last;
+}
+
+/* The server that `source:` names, or NULL after a report. */
+static const struct declared_section *named_server(const struct yaml_node *map,
+	const struct scope *scope, const struct plugin *plugin, const char *name)
+{
+	const struct declared_section *declared = dict_get(&scope->loader->servers, name);
+	const struct yaml_node *where = yaml_get(map, "source");
+	if (declared && declared->server.source == plugin)
+		return declared;
+	if (declared)
+		loader_error(where, scope, "source: \"%.80s\" is of type %s, not %s", where->text,
+			declared->server.source->name, plugin->name);
+	else
+		report_server(where, scope, name);
+	return NULL;
+}
+
+/* A server that needs no configured address: the environment provides it (PGHOST). */
+static const struct server *default_server(
+	const struct plugin *plugin, const struct yaml_node *map, const struct scope *scope)
+{
+	struct server *server = arena_alloc(scope->loader->arena, sizeof *server);
+	void *options = arena_alloc(scope->loader->arena, plugin->server_size);
+	field_defaults(plugin->server_fields, options);
+	loader_set_variables(plugin->server_fields, options, map, scope);
+	*server = (struct server){plugin->name, plugin, options};
+	return server;
+}
+
+static void find_server(
+	const struct yaml_node *map, const struct scope *scope, const char *name, struct test *test)
+{
+	struct loader *loader = scope->loader;
+	const struct plugin *plugin = test->source;
+	size_t count;
+	const struct declared_section *declared = only_server(loader, plugin, &count);
+	if (name)
+		declared = named_server(map, scope, plugin, name);
+	if (declared) {
+		const struct scope server = {.loader = loader, .kind = declared->server.name};
+		test->server = &declared->server;
+		if (!declared->unset.variable)
+			return;
+		loader_missing(&server, &declared->unset);
+		loader_warn(declared->unset.where, &server,
+			"${%s} is not set: its tests cannot run", declared->unset.variable);
+		test->unsupported =
+			arena_printf(loader->arena, "${%s} is not set", declared->unset.variable);
+	} else if (!name && !plugin->endpoint && count == 0) {
+		test->server = default_server(plugin, map, scope);
+	} else if (!name && kind_find(plugin->name) && plugin->endpoint) {
+		test->unsupported = arena_printf(loader->arena, "no section \"%s\"", plugin->name);
+	} else if (!name) {
+		loader_error(map, scope, "no server: add a section \"%s\" or \"source: NAME\"",
+			plugin->name);
+	}
+}
+
 static const char *const other_keys[] = {"type", "inherit", "metrics", "detection", "bisect", NULL};
 
 static bool is_csv_option(const char *name)
@@ -150,8 +275,9 @@ static void complete_csv_options(const struct yaml_node *map, const struct scope
 }
 
 /* Notes an unset variable as a blocker if the test could run otherwise. */
-static void note_unset(const struct scope *scope, const struct unset *unset, struct test *test)
+static void note_unset(const struct scope *scope, struct test *test)
 {
+	const struct unset *unset = scope->unset;
 	if (!unset->variable || test->unsupported)
 		return;
 	loader_missing(scope, unset);
@@ -242,18 +368,18 @@ static bool read_options(struct loader *loader, const struct yaml_node *map,
 	field_defaults(plugin->fields, options);
 	test->options = options;
 	reading->tables[1] = (struct option_table){plugin->fields, options};
-	struct unset unset = options_read(map, map, reading);
-	note_unset(&reading->scope, &unset, test);
+	options_read(map, map, reading);
+	note_unset(&reading->scope, test);
 	const struct field *csv = field_find(plugin->fields, "csv_options");
 	if (csv && csv->type == FIELD_MAP)
 		complete_csv_options(map, &reading->scope, csv, options);
 	if (plugin->server_size > 0)
-		test_server_find(map, &reading->scope, test->given.source, test);
+		find_server(map, &reading->scope, test->given.source, test);
 	else if (test->given.source)
 		(kind_find(plugin->name) != NULL ? loader_warn : loader_error)(
 			yaml_get(map, "source"), &reading->scope,
 			"source: tests of type \"%s\" use no server", plugin->name);
-	return !unset.variable;
+	return !reading->scope.unset->variable;
 }
 
 /* The default is all receivers, or stdout if there are none. */
@@ -261,16 +387,15 @@ struct strings notify_read(const struct yaml_node *map, const struct scope *scop
 	const struct strings *given, bool *routed)
 {
 	struct loader *loader = scope->loader;
-	const struct yaml_node *node = yaml_get(map, "notify"), *const * items;
-	size_t count = node ? yaml_items(&node, &items) : 1;
+	const struct yaml_node *node = yaml_get(map, "notify");
 	*routed = loader->config->routes != NULL && given->count == 0;
-	for (size_t i = 0; given->count > 0 && i < count; i++) {
-		const char *missing = NULL;
-		const char *name = loader_expand(loader, items[i], false, &missing);
-		if (!missing && strcmp(name, "stdout") != 0 && !dict_get(&loader->receivers, name))
-			receiver_report_unknown(items[i], scope, "notify", items[i]->text);
+	for (size_t i = 0; i < given->count; i++) {
+		const char *name = given->items[i];
+		if (strcmp(name, "stdout") != 0 && !dict_get(&loader->receivers, name))
+			receiver_report_unknown(loader_item(loader, node, name), scope, "notify",
+				config_written(loader->config, name));
 	}
-	if (count == 0)
+	if (node && node->kind == YAML_LIST && node->count == 0)
 		loader_error(
 			node, scope, "notify: empty list; leave notify out to use all receivers");
 	if (given->count == 0 || loader->source->stdout_only)
@@ -281,8 +406,9 @@ struct strings notify_read(const struct yaml_node *map, const struct scope *scop
 static void read_test(struct loader *loader, const struct yaml_node *map,
 	const struct yaml_node *own, const char *name, struct test *test)
 {
-	struct scope scope = {.loader = loader, .kind = "test", .name = name};
-	const char *type = test_type_read(map, &scope);
+	struct unset unset = {0};
+	struct scope scope = {.loader = loader, .kind = "test", .name = name, .unset = &unset};
+	const char *type = read_type(map, &scope);
 	if (!type)
 		return;
 	test->fingerprint = HASH_START;
@@ -316,17 +442,14 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	if (whole)
 		check_environment(map, &scope, test);
 	rename_note(map, &scope, test->given.was);
-	struct unset unset = {0};
-	test->detection = detection_read(
-		yaml_get(map, "detection"), &scope, &loader->config->detection, &unset);
-	note_unset(&scope, &unset, test);
-	test->bisect = bisect_read(yaml_get(map, "bisect"), &scope, test, &unset);
-	note_unset(&scope, &unset, test);
+	test->detection =
+		detection_read(yaml_get(map, "detection"), &scope, &loader->config->detection);
+	test->bisect = bisect_read(yaml_get(map, "bisect"), &scope, test);
 	test->detection.control = control_note(map, &scope, &test->given.control, NULL);
 	test->notify = notify_read(map, &scope, &test->notify, &test->routed);
 	test->mute = mutes_read(map, &scope, &test->given.mute);
-	unset = metrics_read(loader, map, type, test);
-	note_unset(&scope, &unset, test);
+	metrics_read(map, &scope, type, test);
+	note_unset(&scope, test);
 	fingerprint_test(loader, test);
 	if (whole && !unset.variable && errors == loader->problems->errors)
 		check(map, &scope, test);

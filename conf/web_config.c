@@ -72,10 +72,12 @@ struct reader {
 	struct web_config *config;
 };
 
-static void read_map(const struct yaml_node *map, const struct reading *reading)
+static void read_map(const struct yaml_node *map, struct reading *reading)
 {
-	struct unset unset = options_read(map, map, reading);
+	struct unset unset = {0};
 
+	reading->scope.unset = &unset;
+	options_read(map, map, reading);
 	if (unset.variable)
 		loader_error(unset.where, &reading->scope,
 			"environment variables are not expanded here");

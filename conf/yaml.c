@@ -7,7 +7,6 @@
  */
 #include "conf/yaml.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -182,7 +181,6 @@ static bool fail_encoding(const struct reader *reader)
 	bool control = strstr(reader->parser.problem, "control") != NULL;
 	size_t end = control ? reader->parser.problem_offset : reader->length, i = 0;
 	yaml_mark_t mark = {0};
-	char text[80];
 	while (i < end && i < reader->length) {
 		size_t n = utf8_length(reader->text + i, reader->length - i);
 		if (n == 0)
@@ -191,13 +189,12 @@ static bool fail_encoding(const struct reader *reader)
 		mark.line += reader->text[i] == '\n';
 		i += n;
 	}
-	if (control)
-		snprintf(text, sizeof text, "a control character (code %d)",
-			reader->parser.problem_value);
-	else
-		snprintf(text, sizeof text, "not UTF-8: byte 0x%02x",
-			i < reader->length ? (unsigned)(unsigned char)reader->text[i] : 0);
-	return fail(reader, mark, text);
+	return fail(reader, mark,
+		control ? arena_printf(reader->arena, "a control character (code %d)",
+				  reader->parser.problem_value)
+			: arena_printf(reader->arena, "not UTF-8: byte 0x%02x",
+				  i < reader->length ? (unsigned)(unsigned char)reader->text[i]
+						     : 0));
 }
 
 static bool fail_syntax(struct reader *reader)
@@ -208,13 +205,11 @@ static bool fail_syntax(struct reader *reader)
 	if (byte_at(reader, parser->problem_mark) == '\t')
 		return fail(
 			reader, parser->problem_mark, "a tab character: indent YAML with spaces");
-	char text[300];
-	if (parser->context)
-		snprintf(text, sizeof text, "not YAML: %s (%s at line %zu)", parser->problem,
-			parser->context, parser->context_mark.line + 1);
-	else
-		snprintf(text, sizeof text, "not YAML: %s", parser->problem);
-	return fail(reader, parser->problem_mark, text);
+	return fail(reader, parser->problem_mark,
+		parser->context
+			? arena_printf(reader->arena, "not YAML: %s (%s at line %zu)",
+				  parser->problem, parser->context, parser->context_mark.line + 1)
+			: arena_printf(reader->arena, "not YAML: %s", parser->problem));
 }
 
 static bool next_event(struct reader *reader, yaml_event_t *event)
@@ -249,9 +244,9 @@ static bool check_tag(
 	if (!tag || strncmp((const char *)tag, ours, sizeof ours - 1) == 0 ||
 		strcmp((const char *)tag, "!") == 0)
 		return true;
-	char text[160];
-	snprintf(text, sizeof text, "the tag \"%.80s\" is not supported", (const char *)tag);
-	return fail(reader, event->start_mark, text);
+	return fail(reader, event->start_mark,
+		arena_printf(
+			reader->arena, "the tag \"%.80s\" is not supported", (const char *)tag));
 }
 
 static const struct yaml_node *read_scalar(struct reader *reader, const yaml_event_t *event)
@@ -353,13 +348,12 @@ static const struct yaml_node *read_alias(struct reader *reader, const yaml_even
 {
 	const char *name = (const char *)event->data.alias.anchor;
 	const struct anchor *anchor = dict_get(&reader->anchors, name);
-	char text[160];
 	if (!anchor || !anchor->node) {
-		snprintf(text, sizeof text,
-			anchor ? "the alias \"*%.80s\" contains itself"
-			       : "the alias \"*%.80s\" has no anchor",
-			name);
-		fail(reader, event->start_mark, text);
+		fail(reader, event->start_mark,
+			arena_printf(reader->arena,
+				anchor ? "the alias \"*%.80s\" contains itself"
+				       : "the alias \"*%.80s\" has no anchor",
+				name));
 		return NULL;
 	}
 	return count_values(reader, anchor->values, event->start_mark) ? anchor->node : NULL;
