@@ -202,10 +202,7 @@ static void put_level(
 	struct buf text = {0};
 
 	text_level(&text, level);
-	if (item->unit) {
-		buf_char(&text, ' ');
-		buf_clean(&text, item->unit, NAME_MOST);
-	}
+	text_unit(&text, item, &text_utc);
 	http_json_lines(out, name, &text);
 }
 

@@ -62,25 +62,21 @@ static bool on_demand(const void *context)
 	return !options->annotate;
 }
 
-struct tag {
-	const char *kind, *value; /* value: NULL: no tag */
-};
-
-/* As a JSON array, without those that would exceed the limit. */
+/* Tags, "KEYVALUE", as a JSON array: without those that have no value or would exceed the limit. */
 static void put_tags(
-	struct buf *out, const struct tag *tags, size_t count, const struct strings *more)
+	struct buf *out, const struct pair *tags, size_t count, const struct strings *more)
 {
 	size_t start = out->length;
 
 	buf_char(out, '[');
 	for (size_t i = 0; i < count + more->count; i++) {
-		struct tag tag = i < count ? tags[i] : (struct tag){"", more->items[i - count]};
+		struct pair tag = i < count ? tags[i] : (struct pair){"", more->items[i - count]};
 		size_t before = out->length, length;
 		struct buf text = {0};
 
 		if (!tag.value)
 			continue;
-		buf_text(&text, tag.kind);
+		buf_text(&text, tag.key);
 		buf_clean(&text, tag.value, TAG_BYTES);
 		length = utf8_cut(text.data, TAG_BYTES);
 		buf_text(out, before > start + 1 ? "," : "");
@@ -96,7 +92,7 @@ static void put_tags(
 static void put_key_tags(struct buf *out, const char *key)
 {
 	buf_text(out, "\"tags\":");
-	put_tags(out, &(struct tag){"message:", key}, 1, &(struct strings){0});
+	put_tags(out, &(struct pair){"message:", key}, 1, &(struct strings){0});
 }
 
 static void put_text(struct buf *out, const struct message *message)
@@ -114,7 +110,7 @@ static void put_item(struct buf *out, const struct grafana_options *options,
 	const struct message message = {.kind = MESSAGE_NEW, .items = item, .count = 1};
 	bool placed = item->place_from != 0 && item->place_to > item->place_from;
 	char id[24];
-	const struct tag tags[] = {{"", options->tag}, {"", "change-point"}, {"test:", item->test},
+	const struct pair tags[] = {{"", options->tag}, {"", "change-point"}, {"test:", item->test},
 		{"metric:", item->metric}, {"change:", key ? id : NULL}, {"message:", key}};
 
 	snprintf(id, sizeof id, "%" PRId64, item->id);
@@ -150,7 +146,7 @@ static bool render(const struct draft *draft)
 	struct buf *out = draft->payload;
 	const struct message *message = draft->message;
 	const struct grafana_options *options = draft->options;
-	const struct tag tags[] = {{"", options->tag}, {"", "test"}, {"message:", message->key}};
+	const struct pair tags[] = {{"", options->tag}, {"", "test"}, {"message:", message->key}};
 
 	if (message->kind != MESSAGE_TEST) {
 		put_message(out, options, message, NULL);
@@ -170,7 +166,7 @@ static bool render(const struct draft *draft)
 void grafana_put_job(struct buf *payload, const void *context, const struct grafana_job *job)
 {
 	const struct grafana_options *options = context;
-	const struct tag tags[] = {{"", options->tag}, {"", "change-point"}, {"test:", job->test}};
+	const struct pair tags[] = {{"", options->tag}, {"", "change-point"}, {"test:", job->test}};
 
 	buf_text(payload, "{\"tags\":");
 	put_tags(payload, tags, sizeof tags / sizeof *tags, &(struct strings){0});

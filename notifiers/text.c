@@ -293,8 +293,7 @@ static void put_ends(struct buf *out, const struct announcement *item)
 	put_duration(out, most);
 }
 
-static void put_unit(
-	struct buf *out, const struct announcement *item, const struct text_style *style)
+void text_unit(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	if (!item->unit)
 		return;
@@ -310,7 +309,7 @@ void text_recovery(struct buf *out, const struct announcement *item, const struc
 	}
 	buf_text(out, "back to ");
 	text_level(out, item->over.level);
-	put_unit(out, item, style);
+	text_unit(out, item, style);
 	buf_text(out, " after ");
 	put_duration(out, item->over.time - item->time);
 }
@@ -541,7 +540,7 @@ void text_change(struct buf *out, const struct announcement *item, const struct 
 	}
 	buf_text(out, "  ");
 	text_levels(out, &item->change, style->arrow);
-	put_unit(out, item, style);
+	text_unit(out, item, style);
 	if (item->change.kind == CHANGE_TREND)
 		put_course(out, item, style);
 }

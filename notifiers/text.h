@@ -56,6 +56,9 @@ void text_headline(struct buf *out, const struct message *message, const struct 
 /* "silence 7 of ann is over: migration", of a message about what it held back; else nothing. */
 void text_summary(struct buf *out, const struct message *message, const struct text_style *style);
 
+/* " ms", if it has a unit. */
+void text_unit(struct buf *out, const struct announcement *item, const struct text_style *style);
+
 /* "31,700,000", "61,020", "0.4012": number_display. */
 void text_level(struct buf *out, double value);
 

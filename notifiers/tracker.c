@@ -697,11 +697,8 @@ bool tracker_check(const struct tracker_options *options, bool needs_token, stru
 
 	if (url && transfer_url_problem(url))
 		return error_set(error, ERROR_USAGE, "url: %s", transfer_url_problem(url));
-	if (options->token && options->token_file)
-		return error_set(error, ERROR_USAGE, "token and token_file are mutually exclusive");
-	if (needs_token && !options->token && !options->token_file)
-		return error_set(error, ERROR_USAGE, "\"token\" or \"token_file\" is missing");
-	return !options->token || secret_check("token", options->token, error);
+	return !needs_token || options->token || options->token_file ||
+	       error_set(error, ERROR_USAGE, "\"token\" or \"token_file\" is missing");
 }
 
 const char *tracker_id(struct arena *arena, const json_t *value)

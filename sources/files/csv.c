@@ -10,13 +10,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "agent/base/number.h"
-#include "agent/base/when.h"
 #include "sources/files/delimited.h"
 #include "sources/files/files.h"
 #include "sources/files/table.h"
-
-enum column_state { COLUMN_UNKNOWN, COLUMN_NUMBERS, COLUMN_TEXT }; /* decided by its first value */
 
 struct reader {
 	struct query *query;
@@ -24,8 +20,7 @@ struct reader {
 	struct delimited *delimited;
 	struct error *error;
 	struct row_table table;
-	size_t branch;             /* its column, or TABLE_NO_COLUMN */
-	enum column_state *states; /* of the columns of numbers */
+	size_t branch; /* its column, or TABLE_NO_COLUMN */
 	struct branches branches;
 	size_t rows_seen;
 };
@@ -104,6 +99,7 @@ static bool plan(struct reader *reader, const struct row *row)
 	struct row_table *table = &reader->table;
 
 	*table = (struct row_table){.query = reader->query,
+		.file = reader->input->name,
 		.place = arena_printf(query->arena, "%s:%zu", reader->input->name, row->line),
 		.error = reader->error,
 		.lone = "; the header has only one column: does the file use another delimiter "
@@ -120,8 +116,9 @@ static bool plan(struct reader *reader, const struct row *row)
 			"%s: a branch is selected (--branch or $BRANCH), but there is no column "
 			"\"branch\"",
 			table->place);
-	reader->states =
-		arena_array(query->arena, table->rows.number_count, sizeof *reader->states);
+	if (!query->metric_count)
+		table->states =
+			arena_array(query->arena, table->rows.number_count, sizeof *table->states);
 	return true;
 }
 
@@ -156,40 +153,6 @@ static bool check_width(const struct reader *reader, const struct row *row)
 		reader->input->name, row->line, row->count, reader->table.header.count);
 }
 
-static bool fail_cell(
-	const struct reader *reader, const struct row *row, size_t column, const char *wanted)
-{
-	const struct cell *cell = &row->cells[column];
-	int length = cell->length < 60 ? (int)cell->length : 60;
-
-	return error_set(reader->error, ERROR_DATA, "%s:%zu: column \"%.100s\": \"%.*s\" is not %s",
-		reader->input->name, row->line, reader->table.header.items[column], length,
-		cell->text, wanted);
-}
-
-static bool store_number(struct reader *reader, const struct row *row, size_t index)
-{
-	enum column_state *state = &reader->states[index];
-	struct row_table *table = &reader->table;
-	struct number_column *column = &table->rows.numbers[index];
-	const struct cell *cell = &row->cells[column->from];
-	double value;
-
-	if (*state == COLUMN_TEXT)
-		return true;
-	if (number_parse(cell->text, cell->length, &value)) {
-		*state = COLUMN_NUMBERS;
-		column->values[table->rows.n - 1] = value;
-		return true;
-	}
-	if (number_missing(cell->text, cell->length))
-		return true;
-	if (reader->query->metric_count || *state == COLUMN_NUMBERS)
-		return fail_cell(reader, row, column->from, "a number");
-	*state = COLUMN_TEXT;
-	return true;
-}
-
 /* Whether the row's branch is selected. Without a selected branch, several of them are an error:
  * see check_branches. */
 static bool is_selected(struct reader *reader, const struct row *row)
@@ -205,32 +168,9 @@ static bool is_selected(struct reader *reader, const struct row *row)
 
 static bool take_row(struct reader *reader, const struct row *row)
 {
-	struct row_table *table = &reader->table;
-	struct rows *rows = &table->rows;
-	int64_t time;
-
 	reader->rows_seen++;
-	if (!check_width(reader, row))
-		return false;
-	if (!is_selected(reader, row))
-		return true;
-	if (!when_parse_stamp(row->cells[table->time].text, row->cells[table->time].length, &time))
-		return fail_cell(reader, row, table->time, "a date");
-	if (time < reader->query->since || time >= reader->query->until)
-		return true;
-	if (!rows_append(rows, time, reader->error))
-		return error_prefix(reader->error, "%s:%zu: ", reader->input->name, row->line);
-	for (size_t i = 0; i < rows->number_count; i++)
-		if (!store_number(reader, row, i))
-			return false;
-	for (size_t i = 0; i < rows->text_count; i++) {
-		const struct cell *cell = &row->cells[rows->texts[i].from];
-
-		if (cell->length)
-			rows->texts[i].values[rows->n - 1] =
-				rows_text(rows, reader->query->arena, cell->text, cell->length);
-	}
-	return true;
+	return check_width(reader, row) &&
+	       (!is_selected(reader, row) || table_take(&reader->table, row->cells, row->line));
 }
 
 static bool read_rows(struct reader *reader)
@@ -278,7 +218,7 @@ static void finish(struct reader *reader)
 	if (reader->rows_seen == 0)
 		query_notice(query, "%s: no rows after the header", reader->input->name);
 	for (size_t i = 0; i < table->rows.number_count; i++)
-		if (!query->metric_count && reader->states[i] != COLUMN_NUMBERS)
+		if (table->states && table->states[i] != TABLE_NUMBERS)
 			table->rows.numbers[i].metric = NULL;
 	rows_finish(&table->rows, query, reader->input->name);
 	if (!query->metric_count && reader->rows_seen && !query->data.count)

@@ -56,11 +56,6 @@ void input_close(struct input *input)
 	input->fd = -1;
 }
 
-struct input input_bytes(const char *name, const void *bytes, size_t size)
-{
-	return (struct input){.name = name, .fd = -1, .bytes = bytes, .left = size};
-}
-
 struct input input_descriptor(const char *name, int fd)
 {
 	return (struct input){.name = name, .fd = fd};
@@ -108,14 +103,6 @@ bool input_read(struct input *input, char *buffer, size_t size, size_t *got, str
 	size_t count;
 
 	*got = 0;
-	if (input->fd < 0) {
-		*got = input->left < size ? input->left : size;
-		if (*got)
-			memcpy(buffer, input->bytes, *got);
-		input->bytes += *got;
-		input->left -= *got;
-		return true;
-	}
 	do {
 		if (!input_read_some(input, buffer + *got, size - *got, &count, error))
 			return false;

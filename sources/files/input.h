@@ -1,5 +1,5 @@
 /*
- * Input of the file sources: bytes from a file, or from memory for tests and fuzzers.
+ * Input of the file sources: bytes from a file or pipe.
  *
  * Reading a pipe waits for its writer and for its data. A time limit, if given, covers all of the
  * reading.
@@ -13,9 +13,7 @@
 
 struct input {
 	const char *name; /* for messages; borrowed */
-	int fd;           /* -1: bytes in memory */
-	const char *bytes;
-	size_t left;
+	int fd;
 	int64_t timeout;  /* ms; 0: none */
 	int64_t deadline; /* ms of the monotonic clock, where there is a timeout */
 };
@@ -28,8 +26,7 @@ bool input_open(
 	struct input *input, const char *path, int64_t timeout, struct error *error) MUST_USE;
 void input_close(struct input *input);
 
-/* Borrowed memory, or an open descriptor of the caller's, as an input; needs no input_close. */
-struct input input_bytes(const char *name, const void *bytes, size_t size);
+/* An open descriptor of the caller's as an input; needs no input_close. */
 struct input input_descriptor(const char *name, int fd);
 
 /* Fills the buffer; returns less than `size` only at the end. Fails (ERROR_DATA) on a read error or

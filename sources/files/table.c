@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "agent/base/number.h"
+#include "agent/base/when.h"
+
 void table_begin(struct row_table *table, struct strings header)
 {
 	struct arena *arena = table->query->arena;
@@ -110,4 +113,57 @@ bool table_plan(struct row_table *table, const char *time, const char *commit, c
 			return false;
 	}
 	return table->query->metric_count ? plan_metrics(table) : plan_inferred(table);
+}
+
+static bool fail_cell(const struct row_table *table, const struct cell *cells, size_t row,
+	size_t column, const char *wanted)
+{
+	const struct cell *cell = &cells[column];
+
+	return error_set(table->error, ERROR_DATA,
+		table->is_query ? "%s: row %zu, column \"%.100s\": \"%.*s\" is not %s"
+				: "%s:%zu: column \"%.100s\": \"%.*s\" is not %s",
+		table->file, row, table->header.items[column],
+		cell->length < 60 ? (int)cell->length : 60, cell->text, wanted);
+}
+
+bool table_take(struct row_table *table, const struct cell *cells, size_t row)
+{
+	const struct query *query = table->query;
+	struct rows *rows = &table->rows;
+	const struct cell *cell = &cells[table->time];
+	enum table_state any = TABLE_NUMBERS, *state;
+	int64_t time;
+
+	if (!when_parse_stamp(cell->text, cell->length, &time))
+		return fail_cell(table, cells, row, table->time, "a date");
+	if (time < query->since || time >= query->until)
+		return true;
+	if (!rows_append(rows, time, table->error))
+		return !table->is_query && error_prefix(table->error, "%s:%zu: ", table->file, row);
+	for (size_t i = 0; i < rows->number_count; i++) {
+		struct number_column *column = &rows->numbers[i];
+		double value;
+
+		cell = &cells[column->from];
+		state = table->states ? &table->states[i] : &any;
+		if (*state == TABLE_TEXT || number_missing(cell->text, cell->length))
+			continue;
+		if (number_parse(cell->text, cell->length, &value))
+			column->values[rows->n - 1] = value;
+		else if (*state == TABLE_NUMBERS)
+			return fail_cell(table, cells, row, column->from,
+				table->is_query ? "a number (the query can cast it)" : "a number");
+		else
+			*state = TABLE_TEXT;
+		if (*state == TABLE_UNKNOWN)
+			*state = TABLE_NUMBERS;
+	}
+	for (size_t i = 0; i < rows->text_count; i++) {
+		cell = &cells[rows->texts[i].from];
+		if (cell->length > 0)
+			rows->texts[i].values[rows->n - 1] =
+				rows_text(rows, query->arena, cell->text, cell->length);
+	}
+	return true;
 }

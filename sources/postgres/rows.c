@@ -11,10 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "agent/base/number.h"
-#include "agent/base/when.h"
-
-enum { TEXT_BYTES_MAX = 1 << 28, NO_COLUMN = -1 };
+enum { NO_COLUMN = -1 };
 
 static bool may_be_metric(const struct row_table *table, size_t column)
 {
@@ -53,6 +50,7 @@ static bool plan(struct postgres_rows *rows)
 			"%s: the query returns no columns: it must be a SELECT", rows->place);
 	rows->planned = true;
 	*table = (struct row_table){.query = rows->query,
+		.file = rows->place,
 		.place = rows->place,
 		.error = rows->error,
 		.is_query = true,
@@ -60,6 +58,7 @@ static bool plan(struct postgres_rows *rows)
 	for (size_t i = 0; i < count; i++)
 		names[i] = PQfname(rows->result, (int)i);
 	table_begin(table, (struct strings){names, count});
+	rows->cells = arena_array(rows->query->arena, count, sizeof *rows->cells);
 	if (!table_plan(table, options->time_column, options->commit_column,
 		    options->version_column, options->attributes) ||
 		!plan_stamps(rows))
@@ -71,90 +70,33 @@ static bool plan(struct postgres_rows *rows)
 		       rows->place);
 }
 
-static bool fail_value(const struct postgres_rows *rows, int row, int column, const char *wanted)
-{
-	int length = PQgetlength(rows->result, row, column);
-	return error_set(rows->error, ERROR_DATA,
-		"%s: row %zu, column \"%.100s\": \"%.*s\" is not %s", rows->place, rows->seen,
-		PQfname(rows->result, column), length < 60 ? length : 60,
-		PQgetvalue(rows->result, row, column), wanted);
-}
-
-static bool take_numbers(struct postgres_rows *rows, int row)
-{
-	struct row_table *table = &rows->table;
-
-	for (size_t i = 0; i < table->rows.number_count; i++) {
-		struct number_column *to = &table->rows.numbers[i];
-		int column = (int)to->from;
-		const char *text = PQgetvalue(rows->result, row, column);
-		size_t length = (size_t)PQgetlength(rows->result, row, column);
-		double value;
-		if (PQgetisnull(rows->result, row, column) || number_missing(text, length))
-			continue;
-		if (!number_parse(text, length, &value))
-			return fail_value(rows, row, column, "a number (the query can cast it)");
-		to->values[table->rows.n - 1] = value;
-	}
-	return true;
-}
-
-static bool take_texts(struct postgres_rows *rows, int row)
-{
-	struct row_table *table = &rows->table;
-
-	for (size_t i = 0; i < table->rows.text_count; i++) {
-		int column = (int)table->rows.texts[i].from;
-		size_t length = (size_t)PQgetlength(rows->result, row, column);
-		if (PQgetisnull(rows->result, row, column) || length == 0)
-			continue;
-		rows->text_bytes += length;
-		if (rows->text_bytes > TEXT_BYTES_MAX)
-			return error_set(rows->error, ERROR_DATA,
-				"%s: the attributes exceed 256 MB in total", rows->place);
-		table->rows.texts[i].values[table->rows.n - 1] = rows_text(&table->rows,
-			rows->query->arena, PQgetvalue(rows->result, row, column), length);
-	}
-	return true;
-}
-
 /* max_rows counts only rows in the selected range, so the bytes of all rows need a limit, too. */
-static bool count_bytes(struct postgres_rows *rows, int row)
-{
-	for (int column = 0; column < PQnfields(rows->result); column++)
-		rows->bytes += PQgetlength(rows->result, row, column);
-	if (rows->bytes <= rows->max_body)
-		return true;
-	return error_set(rows->error, ERROR_DATA,
-		"%s: the rows are larger than %lld bytes: narrow the query down, or raise max_body",
-		rows->place, (long long)rows->max_body);
-}
-
 static bool take_row(struct postgres_rows *rows, int row)
 {
-	const struct query *query = rows->query;
-	int time_column = (int)rows->table.time;
-	const char *text = PQgetvalue(rows->result, row, time_column);
-	int64_t time;
+	struct cell *cells = rows->cells;
+	const struct cell *time = &cells[rows->table.time];
+	bool timed;
 	rows->seen++;
-	if (!count_bytes(rows, row))
-		return false;
-	/* NULL or an infinite time has no place on the axis. */
-	if (PQgetisnull(rows->result, row, time_column) || strcmp(text, "infinity") == 0 ||
-		strcmp(text, "-infinity") == 0) {
-		rows->timeless++;
-		return true;
+	for (size_t i = 0; i < rows->table.header.count; i++) {
+		cells[i] = (struct cell){PQgetvalue(rows->result, row, (int)i),
+			(size_t)PQgetlength(rows->result, row, (int)i)};
+		rows->bytes += (int64_t)cells[i].length;
 	}
-	if (!when_parse_stamp(text, (size_t)PQgetlength(rows->result, row, time_column), &time))
-		return fail_value(rows, row, time_column, "a date");
-	if (time < query->since || time >= query->until)
-		return true;
-	if (rows->table.rows.n >= (size_t)rows->max_rows)
+	if (rows->bytes > rows->max_body)
 		return error_set(rows->error, ERROR_DATA,
-			"%s: more than %lld rows: narrow the query down, or raise max_rows",
-			rows->place, (long long)rows->max_rows);
-	return rows_append(&rows->table.rows, time, rows->error) && take_numbers(rows, row) &&
-	       take_texts(rows, row);
+			"%s: the rows are larger than %lld bytes: narrow the query down, or raise "
+			"max_body",
+			rows->place, (long long)rows->max_body);
+	/* NULL or an infinite time has no place on the axis. */
+	timed = !PQgetisnull(rows->result, row, (int)rows->table.time) &&
+		strcmp(time->text, "infinity") != 0 && strcmp(time->text, "-infinity") != 0;
+	rows->timeless += !timed;
+	if (timed && !table_take(&rows->table, cells, rows->seen))
+		return false;
+	return rows->table.rows.n <= (size_t)rows->max_rows ||
+	       error_set(rows->error, ERROR_DATA,
+		       "%s: more than %lld rows: narrow the query down, or raise max_rows",
+		       rows->place, (long long)rows->max_rows);
 }
 
 bool postgres_rows_take(struct postgres_rows *rows, const PGresult *result, struct error *error)

@@ -24,8 +24,9 @@ struct postgres_rows {
 	struct error *error;
 	struct row_table table;
 	bool planned;
-	int stamp_text; /* the text column with the time as the server wrote it, or -1 */
-	size_t seen, timeless, text_bytes;
+	int stamp_text;     /* the text column with the time as the server wrote it, or -1 */
+	struct cell *cells; /* of a row */
+	size_t seen, timeless;
 	int64_t bytes;
 };
 

@@ -63,7 +63,7 @@ struct builds {
 	int64_t gap;              /* ms without a sample after which a build starts anew */
 	int64_t end; /* ms without a sample after which it has stopped if other builds are seen */
 	bool annotations;
-	const char *expected[NAMES_MAX];   /* labels of the series */
+	const char *expected[NAMES_MAX]; /* labels of the series */
 	size_t expected_count;
 	struct dict timelines;   /* -> struct timeline, by its members */
 	size_t compared, sorted; /* builds and samples processed for timelines */

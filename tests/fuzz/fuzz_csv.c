@@ -9,6 +9,7 @@
 
 #include "agent/base/when.h"
 #include "sources/files/files.h"
+#include "tests/unit/memory_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

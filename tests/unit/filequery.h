@@ -11,6 +11,7 @@
 
 #include "agent/base/when.h"
 #include "sources/files/files.h"
+#include "tests/unit/memory_input.h"
 
 typedef bool parser(struct query *query, struct input *input, struct error *error);
 

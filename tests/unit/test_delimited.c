@@ -7,6 +7,7 @@
 #include "agent/base/arena.h"
 #include "agent/base/buf.h"
 #include "sources/files/delimited.h"
+#include "tests/unit/memory_input.h"
 
 /* Rows as text: cells in brackets, rows by line number, ended by "end" or the error. */
 static char *rows_of(struct input *input, char delimiter, char quote)

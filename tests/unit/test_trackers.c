@@ -620,8 +620,6 @@ static void test_check(void **state)
 	set_option(fixture, "repository", "acme/shop/../x");
 	assert_false(accepts(fixture));
 	set_option(fixture, "repository", "acme/shop");
-	set_option(fixture, "token_file", "/nowhere/token");
-	assert_false(accepts(fixture));
 	set_option(fixture, "url", "ftp://x");
 	assert_false(accepts(fixture));
 }
