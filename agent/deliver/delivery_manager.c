@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/when.h"
 #include "agent/deliver/delivery_queue.h"
 #include "agent/fleet/fleet.h"
+#include "agent/runtime/poll.h"
 
 enum { READ_AGAIN = 5000 }; /* ms, after a failure of the store */
 
@@ -19,7 +21,7 @@ struct delivery_manager {
 	struct arena *arena; /* of the queues */
 	struct delivery_queue *queues;
 	struct outbox outbox;
-	bool reading, again;   /* reading the queue; read it once more afterwards */
+	struct poll poll;      /* of the queue */
 	int64_t last_delivery; /* in a fleet, as of the last news */
 };
 
@@ -145,38 +147,32 @@ void delivery_manager_collect(struct delivery_manager *delivery_manager)
 	}
 }
 
-static void read_queued(void *context);
-
 static void queued(struct store_restore *request)
 {
 	struct delivery_manager *delivery_manager = request->call.context;
-	struct agent *agent = delivery_manager->agent;
-	bool failed = request->call.failed, again = delivery_manager->again;
+	bool failed = request->call.failed;
 
-	delivery_manager->reading = delivery_manager->again = false;
+	delivery_manager->agent->stateless |= failed;
 	if (!failed)
 		delivery_manager_add(delivery_manager, &request->deliveries);
 	store_call_free(&request->call);
-	agent->stateless |= failed;
-	if (failed && !agent->once)
-		engine_after(agent->engine, READ_AGAIN, read_queued, delivery_manager);
-	else if (again)
-		read_queued(delivery_manager);
+	poll_answered(&delivery_manager->poll, failed ? READ_AGAIN : WHEN_NEVER);
+}
+
+static void ask(void *context)
+{
+	struct delivery_manager *delivery_manager = context;
+	struct store_restore *request = store_restore_new(queued, delivery_manager);
+
+	request->queued = true;
+	store_client_call(delivery_manager->agent, &request->call);
 }
 
 static void read_queued(void *context)
 {
 	struct delivery_manager *delivery_manager = context;
-	struct agent *agent = delivery_manager->agent;
-	struct store_restore *request;
 
-	delivery_manager->again = delivery_manager->reading;
-	if (delivery_manager->reading || agent->stopping)
-		return;
-	delivery_manager->reading = true;
-	request = store_restore_new(queued, delivery_manager);
-	request->queued = true;
-	store_client_call(agent, &request->call);
+	poll_now(&delivery_manager->poll);
 }
 
 /* In a fleet */
@@ -232,8 +228,10 @@ struct delivery_manager *delivery_manager_new(struct agent *agent)
 {
 	struct delivery_manager *delivery_manager = memory_new(1, sizeof *delivery_manager);
 
-	*delivery_manager = (struct delivery_manager){
-		.agent = agent, .arena = arena_new(), .outbox.agent = agent};
+	*delivery_manager = (struct delivery_manager){.agent = agent,
+		.arena = arena_new(),
+		.outbox.agent = agent,
+		.poll = {.agent = agent, .ask = ask, .context = delivery_manager}};
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained,
 				    .lost = lost,
 				    .is_busy = is_busy,

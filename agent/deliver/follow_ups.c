@@ -8,8 +8,11 @@
 #include <string.h>
 
 #include "agent/analysis/announce.h"
+#include "agent/base/order.h"
+#include "agent/base/when.h"
 #include "agent/decide/retry.h"
 #include "agent/fleet/fleet.h"
+#include "agent/runtime/poll.h"
 
 /*
  * ms. LOOK: between polls of the store. LOOK_STANDING: the same for messages to refresh. SPACING:
@@ -73,9 +76,8 @@ struct follower {
 
 struct follow_ups {
 	struct agent *agent;
+	struct poll poll;
 	struct follower *followers;
-	struct alarm alarm;
-	bool looking, again;
 	bool counts;            /* the next poll also lists messages of removed receivers */
 	int64_t standing_at;    /* engine_now: the next poll for messages to refresh */
 	struct fleet_news news; /* in a fleet, the last */
@@ -144,15 +146,7 @@ static struct watch *watch_of(const struct follower *follower, int64_t id)
 	return watch < follower->watches + follower->count && watch->id == id ? watch : NULL;
 }
 
-static void poll_store(void *context);
 static void advance(void *context);
-
-static void look_soon(struct follow_ups *follow_ups)
-{
-	struct engine *engine = follow_ups->agent->engine;
-
-	engine_alarm(engine, &follow_ups->alarm, engine_now(engine));
-}
 
 static void release(struct follower *follower)
 {
@@ -207,7 +201,7 @@ static void amended(struct store_amended *request)
 	if (watch && !request->call.failed)
 		watch->due[FOLLOW_UP_AMEND] = false;
 	if (watch && request->marked)
-		look_soon(follower->owner);
+		poll_now(&follower->owner->poll);
 	failed = request->call.failed;
 	store_call_free(&request->call);
 	rest(follower, failed ? BACKOFF_LAST : follower->pace);
@@ -651,13 +645,6 @@ static void settle_watches(struct follower *follower, bool all)
 	follower->count = kept;
 }
 
-static int compare_followed(const void *a, const void *b)
-{
-	const struct followed_message *left = a, *right = b;
-
-	return (left->message.id > right->message.id) - (left->message.id < right->message.id);
-}
-
 static void take_all(struct follow_ups *follow_ups, const struct store_follow_ups *request)
 {
 	for (struct follower *follower = follow_ups->followers; follower; follower = follower->next)
@@ -667,9 +654,8 @@ static void take_all(struct follow_ups *follow_ups, const struct store_follow_up
 			due[FOLLOW_UP_READ] = due[FOLLOW_UP_AMEND] = false;
 			due[FOLLOW_UP_REFRESH] &= request->refreshing.count == 0;
 		}
-	if (request->count > 0)
-		qsort(request->messages, request->count, sizeof *request->messages,
-			compare_followed);
+	if (request->count > 0) /* by their first member, the id */
+		qsort(request->messages, request->count, sizeof *request->messages, order_times);
 	for (size_t i = 0; i < request->count; i++)
 		take_row(follow_ups, &request->messages[i]);
 	for (struct follower *follower = follow_ups->followers; follower;
@@ -720,22 +706,14 @@ static void looked(struct store_follow_ups *request)
 	struct agent *agent = follow_ups->agent;
 	int64_t wait = standing_wait(agent->config);
 
-	follow_ups->looking = false;
 	if (!request->call.failed) {
 		warn_of_removed(follow_ups, request);
 		take_all(follow_ups, request);
 	}
 	store_call_free(&request->call);
-	if (agent->stopping)
-		return;
 	if (!agent->fleet || wait < LOOK)
 		wait = LOOK;
-	wait = wait < LOOK_FLEET ? wait : LOOK_FLEET;
-	if (follow_ups->again)
-		look_soon(follow_ups);
-	else if (!agent->once)
-		engine_alarm(agent->engine, &follow_ups->alarm, engine_now(agent->engine) + wait);
-	follow_ups->again = false;
+	poll_answered(&follow_ups->poll, wait < LOOK_FLEET ? wait : LOOK_FLEET);
 }
 
 /* The receivers with follow-ups of this kind: this agent's, or all; in a single pass and of all
@@ -762,7 +740,7 @@ struct strings follow_ups_keeping(const struct config *config, struct arena *are
 	return receivers_with(NULL, config, arena, FOLLOW_UP_AMEND);
 }
 
-static void poll_store(void *context)
+static void ask(void *context)
 {
 	struct follow_ups *follow_ups = context;
 	struct agent *agent = follow_ups->agent;
@@ -771,11 +749,6 @@ static void poll_store(void *context)
 	struct arena *arena;
 	int64_t now = engine_now(agent->engine);
 
-	if (agent->stopping)
-		return;
-	follow_ups->again |= follow_ups->looking;
-	if (follow_ups->looking)
-		return;
 	request = store_follow_ups_new(looked, follow_ups);
 	arena = request->call.arena;
 	request->amending = receivers_with(follow_ups, config, arena, FOLLOW_UP_AMEND);
@@ -789,10 +762,10 @@ static void poll_store(void *context)
 	if (request->amending.count + request->listening.count + request->refreshing.count == 0 &&
 		!follow_ups->counts) {
 		store_call_free(&request->call);
+		poll_answered(&follow_ups->poll, WHEN_NEVER);
 		return;
 	}
 	follow_ups->counts = false;
-	follow_ups->looking = true;
 	store_client_call(agent, &request->call);
 }
 
@@ -806,7 +779,7 @@ static void gained(
 	(void)shards, (void)restored;
 	follow_ups->standing_at = engine_now(follow_ups->agent->engine);
 	follow_ups->counts = !follow_ups->agent->once;
-	look_soon(follow_ups);
+	poll_now(&follow_ups->poll);
 }
 
 /* A follow-up in progress completes, but its result is not recorded. */
@@ -841,7 +814,7 @@ static void news(void *context, const struct fleet_news *news)
 
 	follow_ups->news = *news;
 	if (more && !follow_ups->agent->once)
-		look_soon(follow_ups);
+		poll_now(&follow_ups->poll);
 }
 
 static void look(void *follow_ups)
@@ -853,8 +826,9 @@ struct follow_ups *follow_ups_new(struct agent *agent)
 {
 	struct follow_ups *follow_ups = memory_new(1, sizeof *follow_ups);
 
-	*follow_ups = (struct follow_ups){.agent = agent, .counts = !agent->once};
-	follow_ups->alarm = (struct alarm){.call = poll_store, .context = follow_ups};
+	*follow_ups = (struct follow_ups){.agent = agent,
+		.poll = {.agent = agent, .ask = ask, .context = follow_ups},
+		.counts = !agent->once};
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained,
 				    .lost = lost,
 				    .is_busy = is_busy,
@@ -882,7 +856,7 @@ void follow_ups_free(struct follow_ups *follow_ups)
 void follow_ups_look(struct follow_ups *follow_ups)
 {
 	if (follow_ups)
-		look_soon(follow_ups);
+		poll_now(&follow_ups->poll);
 }
 
 /* Retries failures; refreshes open alerts if the receiver's configuration changed. */
@@ -917,5 +891,5 @@ void follow_ups_adopt(struct follow_ups *follow_ups)
 		retry(follower);
 	follow_ups->standing_at = engine_now(follow_ups->agent->engine);
 	follow_ups->counts = true;
-	look_soon(follow_ups);
+	poll_now(&follow_ups->poll);
 }
