@@ -132,10 +132,8 @@ static void collect(void *context)
 {
 	struct run *run = context;
 
-	delivery_manager_collect(run->parts.delivery_manager);
-	scheduler_collect(run->parts.scheduler);
+	agent_hint(&run->parts.agent, HINT_METRICS);
 	store_client_collect(&run->parts.agent);
-	bisections_collect(run->bisections);
 }
 
 static void hang_up(void *context)
@@ -151,15 +149,8 @@ static const char *adopt(void *context)
 	struct run *run = context;
 
 	renames_apply(&run->parts.agent);
-	scheduler_adopt(run->parts.scheduler);
-	delivery_manager_adopt(run->parts.delivery_manager);
-	silences_adopt(dispatcher_silences(run->parts.dispatcher));
-	file_trigger_follow(run->files);
-	letters_look(run->letters);
-	expected_sweep(run->parts.expected);
-	follow_ups_adopt(run->follow_ups);
-	reminders_look(run->reminders);
-	bisections_look(run->bisections);
+	agent_hint(&run->parts.agent, HINT_CONFIGURATION);
+	agent_hint(&run->parts.agent, HINT_LOOK);
 	return web_adopt(run->web);
 }
 
@@ -317,11 +308,6 @@ static void restored(struct store_restore *request)
 	prune(run);
 	if (run->parts.agent.once || run->parts.agent.stopping)
 		return;
-	letters_look(run->letters);
-	file_trigger_follow(run->files);
-	follow_ups_look(run->follow_ups);
-	reminders_look(run->reminders);
-	bisections_look(run->bisections);
 	reloader_start(run->parts.agent.reloader);
 	systemd_ready(run->systemd);
 	fleet_start(&run->parts.agent, NULL, NULL);

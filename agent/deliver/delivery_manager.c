@@ -74,8 +74,10 @@ static bool is_receiver(void *context, const char *name)
 	return agent_receiver(delivery_manager->agent, name) != NULL;
 }
 
-void delivery_manager_adopt(struct delivery_manager *delivery_manager)
+static void adopt(void *context)
 {
+	struct delivery_manager *delivery_manager = context;
+
 	metrics_retain(delivery_manager->agent->metrics, METRIC_DELIVERY_QUEUE_LENGTH, is_receiver,
 		delivery_manager);
 	for (struct delivery_queue *queue = delivery_manager->queues; queue; queue = queue->next)
@@ -130,8 +132,9 @@ void delivery_manager_each(const struct delivery_manager *delivery_manager,
 	}
 }
 
-void delivery_manager_collect(struct delivery_manager *delivery_manager)
+static void collect(void *context)
 {
+	const struct delivery_manager *delivery_manager = context;
 	const struct config *config = delivery_manager->agent->config;
 
 	for (size_t i = 0; i < config->receiver_count; i++) {
@@ -238,6 +241,8 @@ struct delivery_manager *delivery_manager_new(struct agent *agent)
 				    .news = news,
 				    .context = delivery_manager});
 	agent_listen(agent, HINT_DELIVERIES, read_queued, delivery_manager);
+	agent_listen(agent, HINT_CONFIGURATION, adopt, delivery_manager);
+	agent_listen(agent, HINT_METRICS, collect, delivery_manager);
 	return delivery_manager;
 }
 

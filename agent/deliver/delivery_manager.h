@@ -30,9 +30,6 @@ void delivery_manager_free(struct delivery_manager *delivery_manager);
 void delivery_manager_add(
 	struct delivery_manager *delivery_manager, const struct delivery_rows *deliveries);
 
-/* Call after a configuration reload. */
-void delivery_manager_adopt(struct delivery_manager *delivery_manager);
-
 /* A destination of a receiver that had a delivery since this process began. Times: wall clock, ms;
  * 0: none. */
 struct destination_state {
@@ -51,8 +48,5 @@ struct destination_state {
 /* Calls back for each destination, in no particular order. */
 void delivery_manager_each(const struct delivery_manager *delivery_manager,
 	void (*call)(void *context, const struct destination_state *state), void *context);
-
-/* Updates the queue gauges. */
-void delivery_manager_collect(struct delivery_manager *delivery_manager);
 
 #endif

@@ -817,48 +817,6 @@ static void news(void *context, const struct fleet_news *news)
 		poll_now(&follow_ups->poll);
 }
 
-static void look(void *follow_ups)
-{
-	follow_ups_look(follow_ups);
-}
-
-struct follow_ups *follow_ups_new(struct agent *agent)
-{
-	struct follow_ups *follow_ups = memory_new(1, sizeof *follow_ups);
-
-	*follow_ups = (struct follow_ups){.agent = agent,
-		.poll = {.agent = agent, .ask = ask, .context = follow_ups},
-		.counts = !agent->once};
-	fleet_listen(agent, &(struct fleet_listener){.gained = gained,
-				    .lost = lost,
-				    .is_busy = is_busy,
-				    .news = news,
-				    .context = follow_ups});
-	agent_listen(agent, HINT_TRIAGE, look, follow_ups);
-	return follow_ups;
-}
-
-void follow_ups_free(struct follow_ups *follow_ups)
-{
-	if (!follow_ups)
-		return;
-	for (struct follower *follower = follow_ups->followers, *next; follower; follower = next) {
-		next = follower->next;
-		settle_watches(follower, true);
-		free(follower->watches);
-		release(follower);
-		free(follower->receiver);
-		free(follower);
-	}
-	free(follow_ups);
-}
-
-void follow_ups_look(struct follow_ups *follow_ups)
-{
-	if (follow_ups)
-		poll_now(&follow_ups->poll);
-}
-
 /* Retries failures; refreshes open alerts if the receiver's configuration changed. */
 static void retry(struct follower *follower)
 {
@@ -883,13 +841,55 @@ static void retry(struct follower *follower)
 	}
 }
 
-void follow_ups_adopt(struct follow_ups *follow_ups)
+static void adopt(void *context)
 {
-	if (!follow_ups)
-		return;
+	struct follow_ups *follow_ups = context;
+
 	for (struct follower *follower = follow_ups->followers; follower; follower = follower->next)
 		retry(follower);
 	follow_ups->standing_at = engine_now(follow_ups->agent->engine);
 	follow_ups->counts = true;
+}
+
+static void look(void *follow_ups)
+{
+	follow_ups_look(follow_ups);
+}
+
+struct follow_ups *follow_ups_new(struct agent *agent)
+{
+	struct follow_ups *follow_ups = memory_new(1, sizeof *follow_ups);
+
+	*follow_ups = (struct follow_ups){.agent = agent,
+		.poll = {.agent = agent, .ask = ask, .context = follow_ups},
+		.counts = !agent->once};
+	fleet_listen(agent, &(struct fleet_listener){.gained = gained,
+				    .lost = lost,
+				    .is_busy = is_busy,
+				    .news = news,
+				    .context = follow_ups});
+	agent_listen(agent, HINT_TRIAGE, look, follow_ups);
+	agent_listen(agent, HINT_CONFIGURATION, adopt, follow_ups);
+	agent_listen(agent, HINT_LOOK, look, follow_ups);
+	return follow_ups;
+}
+
+void follow_ups_free(struct follow_ups *follow_ups)
+{
+	if (!follow_ups)
+		return;
+	for (struct follower *follower = follow_ups->followers, *next; follower; follower = next) {
+		next = follower->next;
+		settle_watches(follower, true);
+		free(follower->watches);
+		release(follower);
+		free(follower->receiver);
+		free(follower);
+	}
+	free(follow_ups);
+}
+
+void follow_ups_look(struct follow_ups *follow_ups)
+{
 	poll_now(&follow_ups->poll);
 }

@@ -27,14 +27,10 @@ struct follow_ups;
 struct follow_ups *follow_ups_new(struct agent *agent);
 void follow_ups_free(struct follow_ups *follow_ups); /* after the engine; accepts NULL */
 
-/* Polls the store for due follow-ups now: at the start, after a reload, and after triage. Accepts
- * NULL. */
+/* Polls the store for due follow-ups now; so does HINT_LOOK. */
 void follow_ups_look(struct follow_ups *follow_ups);
 
 /* The names, in the arena, of receivers that hold an alert until it is resolved. */
 struct strings follow_ups_keeping(const struct config *config, struct arena *arena);
-
-/* Call after a configuration reload: retries failures caused by the configuration. */
-void follow_ups_adopt(struct follow_ups *follow_ups);
 
 #endif

@@ -33,8 +33,10 @@ struct bisections {
 	struct fleet_news news;
 };
 
-void bisections_look(struct bisections *all)
+static void look(void *context)
 {
+	struct bisections *all = context;
+
 	poll_after(&all->poll, 0);
 }
 
@@ -103,7 +105,7 @@ static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
 {
 	(void)shards, (void)restored;
-	bisections_look(context);
+	look(context);
 }
 
 static void lost(void *context, const struct fleet_shards *shards)
@@ -345,6 +347,14 @@ static void tick(void *context)
 	work_due(all);
 }
 
+static void collect(void *context)
+{
+	const struct bisections *all = context;
+
+	metrics_set(all->agent->metrics, METRIC_BISECTIONS, (double)all->work_count, "running");
+	metrics_set(all->agent->metrics, METRIC_BISECTIONS, (double)all->waiting, "waiting");
+}
+
 struct bisections *bisections_new(struct agent *agent)
 {
 	struct bisections *all = memory_new(1, sizeof *all);
@@ -354,6 +364,8 @@ struct bisections *bisections_new(struct agent *agent)
 		.alarm = {.call = tick, .context = all}};
 	agent->seen = seen;
 	agent->seer = all;
+	agent_listen(agent, HINT_LOOK, look, all);
+	agent_listen(agent, HINT_METRICS, collect, all);
 	fleet_listen(agent, &(struct fleet_listener){
 				    .gained = gained, .lost = lost, .news = news, .context = all});
 	return all;
@@ -369,10 +381,4 @@ void bisections_free(struct bisections *all)
 	free(all->works);
 	free(all->ended);
 	free(all);
-}
-
-void bisections_collect(struct bisections *all)
-{
-	metrics_set(all->agent->metrics, METRIC_BISECTIONS, (double)all->work_count, "running");
-	metrics_set(all->agent->metrics, METRIC_BISECTIONS, (double)all->waiting, "waiting");
 }

@@ -20,10 +20,4 @@ struct bisections *bisections_new(struct agent *agent);
 /* After the engine was freed. Accepts NULL. */
 void bisections_free(struct bisections *bisections);
 
-/* Polls soon for bisections to begin, resume or end: at the start, and after a reload. */
-void bisections_look(struct bisections *bisections);
-
-/* For the metrics. */
-void bisections_collect(struct bisections *bisections);
-
 #endif

@@ -212,13 +212,41 @@ static struct decision judge(void *context, struct change_record *record)
 	return (struct decision){HOLD, "covered by known_changes", 0};
 }
 
+static void swept(struct store_list *list)
+{
+	struct expected *expected = list->call.context;
+
+	for (size_t i = 0; !list->call.failed && i < list->records.count; i++)
+		if (list->records.items[i].triage.state == TRIAGE_EXPECTED)
+			revise(expected, &list->records.items[i]);
+		else
+			(void)triage_record(expected, &list->records.items[i]);
+	store_call_free(&list->call);
+}
+
+/* Reviews known open changes and those accepted by entries against known_changes. */
+static void sweep(void *context)
+{
+	struct expected *expected = context;
+	struct store_list *list;
+
+	if (expected->agent->strict || expected->agent->stopping ||
+		!fleet_holds(expected->agent, FLEET_LEADER))
+		return;
+	list = store_list_new(swept, expected);
+	list->filter = (struct change_filter){
+		.states = 1U << CHANGE_CONFIRMED | 1U << CHANGE_MOVED | 1U << CHANGE_CANDIDATE,
+		.triage = 1U << TRIAGE_EXPECTED | (is_idle(expected) ? 0 : 1U << TRIAGE_OPEN)};
+	store_client_call(expected->agent, &list->call);
+}
+
 /* Only the leader sweeps all known changes. */
 static void gained(
 	void *context, const struct fleet_shards *shards, const struct store_restore *restored)
 {
 	(void)restored;
 	if (shards->has[FLEET_LEADER])
-		expected_sweep(context);
+		sweep(context);
 }
 
 struct filter expected_filter(struct expected *expected)
@@ -231,6 +259,7 @@ struct expected *expected_new(struct agent *agent)
 	struct expected *expected = memory_new(1, sizeof *expected);
 
 	expected->agent = agent;
+	agent_listen(agent, HINT_LOOK, sweep, expected);
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained, .context = expected});
 	return expected;
 }
@@ -244,32 +273,6 @@ void expected_elsewhere(struct expected *expected, struct record_rows records, c
 {
 	expected->elsewhere = records;
 	expected->origin = origin;
-}
-
-static void swept(struct store_list *list)
-{
-	struct expected *expected = list->call.context;
-
-	for (size_t i = 0; !list->call.failed && i < list->records.count; i++)
-		if (list->records.items[i].triage.state == TRIAGE_EXPECTED)
-			revise(expected, &list->records.items[i]);
-		else
-			(void)triage_record(expected, &list->records.items[i]);
-	store_call_free(&list->call);
-}
-
-void expected_sweep(struct expected *expected)
-{
-	struct store_list *list;
-
-	if (expected->agent->strict || expected->agent->stopping ||
-		!fleet_holds(expected->agent, FLEET_LEADER))
-		return;
-	list = store_list_new(swept, expected);
-	list->filter = (struct change_filter){
-		.states = 1U << CHANGE_CONFIRMED | 1U << CHANGE_MOVED | 1U << CHANGE_CANDIDATE,
-		.triage = 1U << TRIAGE_EXPECTED | (is_idle(expected) ? 0 : 1U << TRIAGE_OPEN)};
-	store_client_call(expected->agent, &list->call);
 }
 
 size_t expected_count(const struct expected *expected)

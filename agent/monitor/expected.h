@@ -23,10 +23,6 @@ struct filter expected_filter(struct expected *expected);
  * triage, which are borrowed. `origin` names it in the audit log. */
 void expected_elsewhere(struct expected *expected, struct record_rows records, const char *origin);
 
-/* Reviews known open changes and those accepted by entries against known_changes: at the start and
- * after a reload. */
-void expected_sweep(struct expected *expected);
-
 /* How many changes it has triaged. */
 size_t expected_count(const struct expected *expected);
 

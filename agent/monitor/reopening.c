@@ -17,8 +17,10 @@ struct reopening {
 	int64_t last_audit; /* as of the last news of a fleet */
 };
 
-void reopening_look(struct reopening *reopening)
+static void look(void *context)
 {
+	struct reopening *reopening = context;
+
 	poll_now(&reopening->poll);
 }
 
@@ -28,7 +30,7 @@ static void gained(
 {
 	(void)restored;
 	if (shards->has[FLEET_LEADER])
-		reopening_look(context);
+		look(context);
 }
 
 /* Triage of other agents may expire before anything else does. */
@@ -37,7 +39,7 @@ static void news(void *context, const struct fleet_news *news)
 	struct reopening *reopening = context;
 
 	if (news->last_audit != reopening->last_audit)
-		reopening_look(reopening);
+		look(reopening);
 	reopening->last_audit = news->last_audit;
 }
 
@@ -83,17 +85,13 @@ static void ask(void *context)
 	store_client_call(agent, &due->call);
 }
 
-static void look(void *reopening)
-{
-	reopening_look(reopening);
-}
-
 struct reopening *reopening_new(struct agent *agent)
 {
 	struct reopening *reopening = memory_new(1, sizeof *reopening);
 
 	reopening->poll = (struct poll){.agent = agent, .ask = ask, .context = reopening};
 	agent_listen(agent, HINT_TRIAGE, look, reopening);
+	agent_listen(agent, HINT_LOOK, look, reopening);
 	fleet_listen(agent,
 		&(struct fleet_listener){.gained = gained, .news = news, .context = reopening});
 	return reopening;

@@ -11,7 +11,4 @@ struct reopening;
 struct reopening *reopening_new(struct agent *agent);
 void reopening_free(struct reopening *reopening); /* accepts NULL; after the engine */
 
-/* Reopens expired triage and waits for the next expiry. Call it at the start, and after triage. */
-void reopening_look(struct reopening *reopening);
-
 #endif

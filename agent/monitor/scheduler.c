@@ -481,8 +481,14 @@ static void take_over(struct scheduler *scheduler)
 	scheduler->count = tests + clusters;
 }
 
-void scheduler_adopt(struct scheduler *scheduler)
+/*
+ * A job whose meaning has not changed keeps its schedule and state; a changed one starts over, at
+ * its place in the schedule; results of the current run of a removed or changed job are dropped.
+ */
+static void adopt(void *context)
 {
+	struct scheduler *scheduler = context;
+
 	take_over(scheduler);
 	if (!scheduler->started)
 		return;
@@ -629,6 +635,14 @@ static bool run_asked(void *context, const char *test)
 	return scheduler_run_now(scheduler, test, NULL, NULL);
 }
 
+static void collect(void *context)
+{
+	struct scheduler *scheduler = context;
+
+	for (size_t i = 0; scheduler->started && i < scheduler->count; i++)
+		note_missed(scheduler, scheduler->jobs[i]);
+}
+
 struct filter scheduler_filter(struct scheduler *scheduler)
 {
 	return (struct filter){.name = "cluster", .judge = judge, .context = scheduler};
@@ -650,6 +664,8 @@ struct scheduler *scheduler_new(
 		.requests = requests_new(agent, run_asked, scheduler)};
 	fleet_listen(agent, &(struct fleet_listener){gained, lost, is_busy, note_news, scheduler});
 	fleet_tests_listen(agent, &(struct fleet_runner){look_again, is_running, scheduler});
+	agent_listen(agent, HINT_CONFIGURATION, adopt, scheduler);
+	agent_listen(agent, HINT_METRICS, collect, scheduler);
 	take_over(scheduler);
 	return scheduler;
 }
@@ -752,12 +768,6 @@ void scheduler_written(struct scheduler *scheduler, const char *test)
 		scheduler->written = job;
 	}
 	engine_alarm(scheduler->context.agent->engine, &scheduler->quiet, burst_end(job));
-}
-
-void scheduler_collect(struct scheduler *scheduler)
-{
-	for (size_t i = 0; scheduler->started && i < scheduler->count; i++)
-		note_missed(scheduler, scheduler->jobs[i]);
 }
 
 void scheduler_each(const struct scheduler *scheduler,

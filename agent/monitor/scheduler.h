@@ -27,13 +27,6 @@ struct filter scheduler_filter(struct scheduler *scheduler);
  * to store_restore. */
 void scheduler_start(struct scheduler *scheduler, const struct store_restore *restored);
 
-/*
- * Switches to the agent's new configuration. A job whose meaning has not changed keeps its schedule
- * and state; a changed one starts over, at its place in the schedule; results of the current run of
- * a removed or changed job are dropped.
- */
-void scheduler_adopt(struct scheduler *scheduler);
-
 /* The result of a run. */
 struct run_report {
 	const char *test;
@@ -88,9 +81,6 @@ struct scheduler_test {
 				   announced; HUGE_VAL: none */
 	size_t measured;
 };
-
-/* Counts the runs missed until now, including those of tests that hang. */
-void scheduler_collect(struct scheduler *scheduler);
 
 /* Calls back for each monitored test, in order of names. */
 void scheduler_each(const struct scheduler *scheduler,

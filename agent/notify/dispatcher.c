@@ -665,6 +665,13 @@ static void news(void *context, const struct fleet_news *news)
 		look_soon(dispatcher);
 }
 
+static void adopt(void *context)
+{
+	const struct dispatcher *dispatcher = context;
+
+	silences_adopt(dispatcher->silences);
+}
+
 static void queue_notice(void *context, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request)
 {
@@ -704,6 +711,7 @@ struct dispatcher *dispatcher_new(struct agent *agent)
 		(struct notice_desk){queue_notice, holds_notice, version_of_silences, dispatcher};
 	agent_listen(agent, HINT_CHANGES, look_soon, dispatcher);
 	agent_listen(agent, HINT_TRIAGE, look_soon, dispatcher);
+	agent_listen(agent, HINT_CONFIGURATION, adopt, dispatcher);
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained,
 				    .lost = lost,
 				    .is_busy = is_busy,

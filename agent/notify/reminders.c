@@ -161,16 +161,11 @@ struct reminders *reminders_new(struct agent *agent, struct dispatcher *dispatch
 	*reminders = (struct reminders){.agent = agent, .dispatcher = dispatcher};
 	reminders->alarm = (struct alarm){.call = check_due, .context = reminders};
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained, .context = reminders});
+	agent_listen(agent, HINT_LOOK, check_due, reminders);
 	return reminders;
 }
 
 void reminders_free(struct reminders *reminders)
 {
 	free(reminders);
-}
-
-void reminders_look(struct reminders *reminders)
-{
-	if (reminders)
-		check_due(reminders);
 }

@@ -15,7 +15,4 @@ struct reminders;
 struct reminders *reminders_new(struct agent *agent, struct dispatcher *dispatcher);
 void reminders_free(struct reminders *reminders); /* after the engine; accepts NULL */
 
-/* Checks for due reminders: at the start and after a reload. Accepts NULL. */
-void reminders_look(struct reminders *reminders);
-
 #endif

@@ -84,14 +84,17 @@ typedef void reload_done(void *context, const struct reload_report *report);
 
 enum { AGENT_TRIAGES = 256 };
 
-/* What a transaction has left in the store for others. */
+/* What a transaction has left in the store for others, and what happens to the agent. */
 enum hint {
 	HINT_CHANGES,    /* changes may be due for announcement, or filters decide otherwise */
 	HINT_DELIVERIES, /* messages were queued */
 	HINT_TRIAGE,     /* triage, or a bisection's verdict: it may expire, and messages show it */
+	HINT_CONFIGURATION, /* another configuration is in use */
+	HINT_LOOK,          /* the same, or the agent has begun: something may be due by it */
+	HINT_METRICS,       /* the metrics are about to be read */
 	HINTS,
 };
-enum { HINT_LISTENERS = 3 };
+enum { HINT_LISTENERS = 8 };
 
 struct hint_listener {
 	void (*call)(void *context);

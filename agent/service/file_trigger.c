@@ -57,6 +57,7 @@ struct file_trigger {
 };
 
 static int64_t serve(void *context);
+static void follow(void *context);
 
 struct file_trigger *file_trigger_new(struct agent *agent, struct scheduler *scheduler)
 {
@@ -71,6 +72,7 @@ struct file_trigger *file_trigger_new(struct agent *agent, struct scheduler *sch
 	files = memory_new(1, sizeof *files);
 	*files = (struct file_trigger){.agent = agent, .scheduler = scheduler, .fd = fd};
 	engine_host(agent->engine, fd, serve, files);
+	agent_listen(agent, HINT_LOOK, follow, files);
 	return files;
 }
 
@@ -183,10 +185,10 @@ static void rebuild(struct file_trigger *files)
 	files->look_again = clock_monotonic() + LOOK_AGAIN;
 }
 
-void file_trigger_follow(struct file_trigger *files)
+static void follow(void *context)
 {
-	if (!files)
-		return;
+	struct file_trigger *files = context;
+
 	rebuild(files);
 	engine_unhost(files->agent->engine, files->fd); /* serve it soon */
 	engine_host(files->agent->engine, files->fd, serve, files);

@@ -14,11 +14,9 @@
 
 struct file_trigger;
 
-/* NULL after a warning if inotify is exhausted; all functions accept that. */
+/* Watches the files of the configuration in use, from HINT_LOOK on. NULL after a warning if inotify
+ * is exhausted. */
 struct file_trigger *file_trigger_new(struct agent *agent, struct scheduler *scheduler);
-void file_trigger_free(struct file_trigger *files);
-
-/* Watches the files of the agent's current configuration, and no others. */
-void file_trigger_follow(struct file_trigger *files);
+void file_trigger_free(struct file_trigger *files); /* accepts NULL */
 
 #endif

@@ -64,6 +64,8 @@ struct letters *letters_new(
 		.started = engine_now(agent->engine),
 		.alarm = {.call = on_alarm, .context = letters}};
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained, .context = letters});
+	if (!agent->once)
+		agent_listen(agent, HINT_LOOK, on_alarm, letters);
 	return letters;
 }
 

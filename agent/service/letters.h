@@ -20,7 +20,8 @@ void letters_free(struct letters *letters); /* after the engine */
 /* Takes the times of earlier ones from store_restore; before letters_look. */
 void letters_restore(struct letters *letters, const struct store_restore *restored);
 
-/* Sends what is due, now and, unless with --once, from then on; also after a reload. */
+/* Sends what is due, now and, unless with --once, from then on; so does HINT_LOOK, unless with
+ * --once. */
 void letters_look(struct letters *letters);
 
 /* The rest is for their kinds. */

@@ -41,9 +41,8 @@ void agent_start(struct agent_parts *parts, struct store_restore *restored)
 			LOG_INT("changes", restored->call.counts->due.changes),
 			LOG_INT("messages", restored->deliveries.count));
 	scheduler_start(parts->scheduler, restored);
-	expected_sweep(parts->expected);
 	dispatcher_restore(parts->dispatcher, restored);
-	reopening_look(parts->reopening);
+	agent_hint(&parts->agent, HINT_LOOK);
 	store_call_free(&restored->call);
 }
 

@@ -127,7 +127,7 @@ static void reload(struct world *world, const char *group)
 		config_load(world->config, &source, &problems), &(struct strings){0}, &error);
 	assert_non_null(agent->config_ref);
 	agent->config = agent->config_ref->config;
-	scheduler_adopt(world->parts.scheduler);
+	agent_hint(&world->parts.agent, HINT_CONFIGURATION);
 }
 
 static void change(void *world)

@@ -245,7 +245,7 @@ static void assert_metric(struct fixture *f, const char *line)
 {
 	struct buf text = {0};
 
-	delivery_manager_collect(f->delivery_manager);
+	agent_hint(&f->agent, HINT_METRICS);
 	metrics_print(f->agent.metrics, METRICS_TEXT, &text);
 	assert_non_null(strstr(text.data, line));
 	buf_free(&text);
@@ -591,7 +591,7 @@ static void lose_receiver(struct fixture *f)
 {
 	f->config->receivers = agent_receiver(&f->agent, "stdout");
 	f->config->receiver_count = 1;
-	delivery_manager_adopt(f->delivery_manager);
+	agent_hint(&f->agent, HINT_CONFIGURATION);
 }
 
 static void find_receiver(void *context)
@@ -600,7 +600,7 @@ static void find_receiver(void *context)
 
 	f->config->receivers = f->receivers;
 	f->config->receiver_count = f->receiver_count;
-	delivery_manager_adopt(f->delivery_manager);
+	agent_hint(&f->agent, HINT_CONFIGURATION);
 }
 
 /* A receiver that one reload has lost and the next one has again gets what waits for it. */
@@ -640,7 +640,7 @@ static void test_a_receiver_that_goes_away(void **state)
 static void reload(struct fixture *f, const struct receiver *receivers)
 {
 	f->config->receivers = receivers;
-	delivery_manager_adopt(f->delivery_manager);
+	agent_hint(&f->agent, HINT_CONFIGURATION);
 }
 
 /* A channel that is gone is as a receiver that is gone: what waits for it is given back. */

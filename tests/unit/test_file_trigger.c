@@ -121,8 +121,8 @@ static const char *adopt(void *context)
 {
 	struct fixture *f = context;
 
-	scheduler_adopt(f->parts->scheduler);
-	file_trigger_follow(f->files);
+	agent_hint(&f->parts->agent, HINT_CONFIGURATION);
+	agent_hint(&f->parts->agent, HINT_LOOK);
 	return NULL;
 }
 
@@ -143,7 +143,7 @@ static int setup(void **state)
 					  .context = f});
 	engine_hold(f->parts->agent.engine);
 	scheduler_start(f->parts->scheduler, &none);
-	file_trigger_follow(f->files);
+	agent_hint(&f->parts->agent, HINT_LOOK);
 	reloader_start(f->reloader);
 	expect_runs(f, 5); /* the schedule's first */
 	return 0;

@@ -46,7 +46,7 @@ static const char *adopt(void *context)
 {
 	struct fixture *f = context;
 
-	scheduler_adopt(f->parts->scheduler);
+	agent_hint(&f->parts->agent, HINT_CONFIGURATION);
 	f->adopted++;
 	return f->refused;
 }

@@ -92,8 +92,7 @@ static void adopt(struct fixture *f, const char *yaml)
 	parts->agent.config_ref = config_ref_of(config, &parts->names, &error);
 	assert_non_null(parts->agent.config_ref);
 	parts->agent.config = config;
-	silences_adopt(dispatcher_silences(parts->dispatcher));
-	scheduler_adopt(parts->scheduler);
+	agent_hint(&parts->agent, HINT_CONFIGURATION);
 	config_ref_release(before);
 }
 
@@ -275,8 +274,7 @@ static void test_gauges_of_what_is_gone(void **state)
 
 	adopt(f, "webhook: {url: \"http://127.0.0.1:1/\"}\n" AGENT
 		 "  a: {type: csv, file: \"%s/a.csv\", time_column: time, stale_after: 1h}\n");
-	delivery_manager_adopt(f->parts->delivery_manager);
-	delivery_manager_collect(f->parts->delivery_manager);
+	agent_hint(&f->parts->agent, HINT_METRICS);
 	ask(f, "a");
 	wait_for_answers(f);
 	assert_true(shows(f, "\nhunter_source_up{source=\"csv\"} 1\n"));
@@ -284,7 +282,6 @@ static void test_gauges_of_what_is_gone(void **state)
 	assert_true(shows(f, "\nhunter_delivery_queue_length{receiver=\"webhook\"} 0\n"));
 	adopt(f, "graphite: {url: \"http://127.0.0.1:1/\"}\n" AGENT
 		 "  g: {type: graphite, prefix: x, metrics: {m: {suffix: y}}}\n");
-	delivery_manager_adopt(f->parts->delivery_manager);
 	assert_false(shows(f, "hunter_source_up{"));
 	assert_true(shows(f, "\nhunter_stale_tests 0\n"));
 	assert_false(shows(f, "hunter_delivery_queue_length{receiver=\"webhook\"}"));
@@ -443,7 +440,7 @@ static double missed(const struct fixture *f)
 	struct buf text = {0};
 	double count;
 
-	scheduler_collect(f->parts->scheduler);
+	agent_hint(&f->parts->agent, HINT_METRICS);
 	metrics_print(f->parts->agent.metrics, METRICS_TEXT, &text);
 	count = strtod(strstr(text.data, name) + sizeof name - 1, NULL);
 	buf_free(&text);
