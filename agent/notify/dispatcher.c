@@ -18,7 +18,6 @@
 #include "agent/notify/incidents.h"
 #include "agent/notify/notices.h"
 #include "agent/notify/publisher.h"
-#include "agent/runtime/store_backlog.h"
 
 enum { FLUSH_AGAIN = 30000, RENDER_AGAIN = 300000 };
 
@@ -59,7 +58,6 @@ struct dispatcher {
 	size_t filter_count;
 	struct environments *environments;
 	struct silences *silences;
-	struct store_backlog *backlog; /* notices */
 	struct notices *notices;
 	struct round round;
 	bool busy;                /* a round is in progress ... */
@@ -699,11 +697,10 @@ struct dispatcher *dispatcher_new(struct agent *agent)
 	struct dispatcher *dispatcher = memory_new(1, sizeof *dispatcher);
 
 	*dispatcher = (struct dispatcher){.agent = agent,
-		.backlog = store_backlog_new(agent),
 		.seen_until = engine_now(agent->engine),
 		.alarm = {.call = look_alarm, .context = dispatcher}};
 	dispatcher->environments = environments_new(agent, look_soon, dispatcher);
-	dispatcher->notices = notices_new(agent, dispatcher->backlog);
+	dispatcher->notices = notices_new(agent);
 	dispatcher->silences = silences_new(agent, dispatcher->notices, silence_over, dispatcher);
 	dispatcher_filter(dispatcher, environments_filter(dispatcher->environments));
 	dispatcher_filter(dispatcher, silences_filter(dispatcher->silences));
@@ -728,7 +725,6 @@ void dispatcher_free(struct dispatcher *dispatcher)
 	environments_free(dispatcher->environments);
 	silences_free(dispatcher->silences);
 	notices_free(dispatcher->notices);
-	store_backlog_free(dispatcher->backlog);
 	free(dispatcher->arrivals);
 	free(dispatcher);
 }

@@ -1,6 +1,7 @@
 /*
- * Notices that could not be queued go first, so that nobody reads that a source has recovered
- * before reading that it was down.
+ * Notices that could not be rendered go first, so that nobody reads that a source has recovered
+ * before reading that it was down. Requests go to the store one at a time and in order, so that
+ * none overtakes one that has failed.
  */
 #include "agent/notify/notices.h"
 
@@ -10,7 +11,7 @@
 #include "agent/fleet/tests.h"
 #include "agent/notify/publisher.h"
 
-enum { WRITE_AGAIN = 300000, WRITE_OTHERS = 1000, UNWRITTEN_MOST = 100 };
+enum { WRITE_AGAIN = 300000, WRITE_OTHERS = 1000, ASK_AGAIN = 30000, UNWRITTEN_MOST = 100 };
 
 struct unwritten {
 	struct arena *arena;
@@ -22,7 +23,8 @@ struct unwritten {
 
 struct notices {
 	struct agent *agent;
-	struct store_backlog *backlog;
+	struct store_call *waiting; /* requests, except the current one */
+	bool asking;                /* the store has that, or it waits for its retry */
 	struct unwritten *first, **last;
 	size_t count;
 	struct alarm alarm;
@@ -30,12 +32,11 @@ struct notices {
 
 static void write_later(void *context);
 
-struct notices *notices_new(struct agent *agent, struct store_backlog *backlog)
+struct notices *notices_new(struct agent *agent)
 {
 	struct notices *notices = memory_new(1, sizeof *notices);
 
 	*notices = (struct notices){.agent = agent,
-		.backlog = backlog,
 		.last = &notices->first,
 		.alarm = {.call = write_later, .context = notices}};
 	return notices;
@@ -48,6 +49,10 @@ void notices_free(struct notices *notices)
 	for (struct unwritten *next, *at = notices->first; at; at = next) {
 		next = at->next;
 		arena_free(at->arena);
+	}
+	for (struct store_call *next, *at = notices->waiting; at; at = next) {
+		next = at->next;
+		store_call_free(at);
 	}
 	free(notices);
 }
@@ -154,20 +159,54 @@ static void write_unwritten(struct notices *notices, struct store_queue *request
 	}
 }
 
+static void ask_next(struct notices *notices)
+{
+	struct store_call *call = notices->waiting;
+
+	if (!call || notices->asking)
+		return;
+	notices->asking = true;
+	notices->waiting = call->next;
+	store_client_call(notices->agent, call);
+}
+
+static void ask_again(void *context)
+{
+	struct notices *notices = context;
+
+	notices->asking = false;
+	ask_next(notices);
+}
+
 static void queued(struct store_call *call)
 {
-	const struct notices *notices = call->context;
+	struct notices *notices = call->context;
+	struct agent *agent = notices->agent;
+	bool refused = call->failed && !call->fenced;
 
+	agent->stateless |= refused;
+	if (refused && !agent->once && !agent->stopping) {
+		call->next = notices->waiting;
+		notices->waiting = call;
+		engine_after(agent->engine, ASK_AGAIN, ask_again, notices);
+		return;
+	}
 	if (!call->failed)
-		agent_hint(notices->agent, HINT_DELIVERIES);
+		agent_hint(agent, HINT_DELIVERIES);
 	store_call_free(call);
+	ask_again(notices);
 }
 
 static void submit(struct notices *notices, struct store_queue *request)
 {
+	struct store_call **end = &notices->waiting;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = &request->call;
 	request->call.reply = queued;
 	request->call.context = notices;
-	store_backlog_add(notices->backlog, &request->call);
+	ask_next(notices);
 }
 
 /* `test`: NULL: the leader's. */

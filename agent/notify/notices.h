@@ -5,12 +5,11 @@
 #ifndef AGENT_NOTIFY_NOTICES_H
 #define AGENT_NOTIFY_NOTICES_H
 
-#include "agent/runtime/store_backlog.h"
+#include "agent/runtime/agent.h"
 
 struct notices;
 
-/* All are borrowed. */
-struct notices *notices_new(struct agent *agent, struct store_backlog *backlog);
+struct notices *notices_new(struct agent *agent);
 void notices_free(struct notices *notices);
 
 /* See struct notice_desk. In a fleet the notice is that of the request's test, or the leader's, and
