@@ -61,6 +61,7 @@ const struct notifier discord_notifier = {
 	.spacing = SPACING_MS,
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_USUAL,
+	.gathers = true,
 	.render = render,
 	.step = http_json_step,
 	.shape = &discord,

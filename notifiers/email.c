@@ -517,6 +517,7 @@ const struct notifier email_notifier = {
 		.check = check},
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_USUAL,
+	.gathers = true,
 	.render = render,
 	.step = step,
 	.pictures = pictures,

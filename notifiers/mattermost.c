@@ -79,6 +79,7 @@ const struct notifier mattermost_notifier = {
 	.spacing = SPACING_MS,
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_USUAL,
+	.gathers = true,
 	.render = render,
 	.step = http_json_step,
 	.shape = &mattermost,

@@ -108,6 +108,7 @@ const struct notifier msteams_notifier = {
 	.spacing = SPACING_MS,
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_USUAL,
+	.gathers = true,
 	.render = render,
 	.step = http_json_step,
 	.shape = &msteams,

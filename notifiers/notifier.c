@@ -61,6 +61,11 @@ enum step notifier_fail(struct attempt *attempt, bool retry, enum error_kind kin
 	return STEP_FAILED;
 }
 
+bool notifier_gathers(const struct notifier *notifier, const void *options)
+{
+	return notifier->gathers && !(notifier->amends && notifier->amends(options));
+}
+
 bool notifier_amends(const void *options)
 {
 	(void)options;

@@ -118,6 +118,7 @@ struct notifier {
 	/* By default it gets retractions in threads only, and no updates of changes that have moved
 	 * or grown. */
 	bool brief;
+	bool gathers; /* see notifier_gathers */
 	/* Optional, by default one, "": the destinations with these options, e.g. Slack channels;
 	 * at least one, or none with an error. */
 	bool (*destinations)(
@@ -146,6 +147,10 @@ extern const struct notifier alertmanager_notifier, discord_notifier, email_noti
 extern const struct plugin *const notifiers[]; /* each begins a struct notifier */
 
 const struct notifier *notifier_find(const char *name);
+
+/* Whether it is for people and, with these options, without threads: what joins an incident that it
+ * was told of, it is told together. */
+bool notifier_gathers(const struct notifier *notifier, const void *options);
 
 bool notifier_destinations(const struct notifier *notifier, const void *options,
 	struct arena *arena, struct strings *out, struct error *error) MUST_USE;

@@ -11,6 +11,7 @@
 #ifndef AGENT_DECIDE_INCIDENT_H
 #define AGENT_DECIDE_INCIDENT_H
 
+#include "agent/decide/decision.h"
 #include "agent/model/incident.h"
 
 enum {
@@ -50,5 +51,17 @@ const struct incident *incident_take(struct arena *arena, struct incidents_open 
 /* Whether a new change of an incident deserves a new headline: a first regression, or one twice as
  * large. */
 bool incident_is_worse(const struct incident_worst *told, const struct incident_worst *more);
+
+/* Changes that have joined an incident of which a receiver for people, without threads, has been
+ * told. */
+struct incident_joiners {
+	struct incident_worst told, more; /* what it was told; those that have joined */
+	int64_t last;                     /* ms, its last message about the incident */
+	int64_t interval;                 /* ms between two that tell nothing worse */
+	bool ends;                        /* it is told an end of the incident now */
+};
+
+/* HOLD: it gets them together, once there is something worse, an end, or after `interval`. */
+struct decision incident_gather(const struct incident_joiners *joiners, int64_t now);
 
 #endif

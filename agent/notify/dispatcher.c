@@ -44,7 +44,9 @@ struct round {
 	struct publisher publisher;
 	struct routed_rows *routed; /* of each of the pending records */
 	struct error *unwritten;    /* of each receiver: why its messages cannot be rendered */
-	bool incomplete;            /* some receivers lack changes that no filter holds */
+	bool *gathered;  /* of each pending record: the receiver in turn is told it later, ... */
+	int64_t until;   /* ... and when the first of all such is due, ms; 0: none */
+	bool incomplete; /* for some receiver messages cannot be rendered */
 };
 
 /* When a pending change was first seen, by its id. */
@@ -286,7 +288,7 @@ static bool render_kinds(
 	struct record_rows rows = round->pending->records;
 	const struct change_record **records = arena_array(arena, rows.count, sizeof *records);
 	struct strings *group_by = arena_array(arena, rows.count, sizeof *group_by);
-	size_t count = 0;
+	size_t count = 0, due;
 
 	for (size_t i = 0; i < rows.count; i++) {
 		const struct routed *routed =
@@ -297,8 +299,12 @@ static bool render_kinds(
 		group_by[count] = routed->group_by;
 		records[count++] = &rows.items[i];
 	}
-	return count == 0 || publisher_changes(&round->publisher, receiver, records, group_by,
-				     count, kinds, error);
+	due = publisher_due(
+		&round->publisher, receiver, records, group_by, count, kinds, &round->until);
+	for (size_t i = due; i < count; i++)
+		round->gathered[records[i] - rows.items] = true;
+	return due == 0 ||
+	       publisher_changes(&round->publisher, receiver, records, group_by, due, kinds, error);
 }
 
 static void render_for(struct round *round, const struct receiver *receiver)
@@ -310,13 +316,14 @@ static void render_for(struct round *round, const struct receiver *receiver)
 	struct record_rows rows = round->pending->records;
 	size_t before = deliveries->count;
 
+	round->gathered = arena_array(round->pending->call.arena, rows.count, sizeof(bool));
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (!render_kinds(round, receiver, kinds[i], problem)) {
 			deliveries->count = before;
 			return;
 		}
 	for (size_t i = 0; i < rows.count; i++)
-		if (lacks(round, i, receiver))
+		if (lacks(round, i, receiver) && !round->gathered[i])
 			record_told(round->pending->call.arena, &rows.items[i], receiver->name);
 }
 
@@ -351,10 +358,8 @@ static void list_told(struct round *round)
 				LOG_INT("id", record->item.id), LOG_TEXT("test", record->item.test),
 				LOG_TEXT("metric", record->item.metric),
 				LOG_TEXT("reason", routed->reason));
-		if (!is_complete(round, i)) {
-			round->incomplete |= !record->held;
+		if (!is_complete(round, i))
 			continue;
-		}
 		if (record->covered)
 			reasons[queue->told_count] =
 				arena_strdup(queue->call.arena, record->reason);
@@ -384,8 +389,10 @@ static void render(void *context)
 	round->publisher.router = router_new(config_routing(config));
 	route(round);
 	publisher_replies(&round->publisher, round->pending);
-	for (size_t i = 0; i < config->receiver_count; i++)
+	for (size_t i = 0; i < config->receiver_count; i++) {
 		render_for(round, &config->receivers[i]);
+		round->incomplete |= round->unwritten[i].kind != ERROR_NONE;
+	}
 	list_told(round);
 	router_free(round->publisher.router);
 	round->publisher.router = NULL;
@@ -408,10 +415,13 @@ static void clear(struct round *round)
 static void round_end(struct dispatcher *dispatcher, bool done)
 {
 	bool again = dispatcher->again, incomplete = dispatcher->round.incomplete;
+	int64_t until = dispatcher->round.until;
 
 	silences_written(dispatcher->silences, done && !incomplete);
 	clear(&dispatcher->round);
 	dispatcher->busy = false;
+	if (until != 0)
+		look_after(dispatcher, until - agent_now(dispatcher->agent));
 	if (!done || incomplete)
 		look_after(dispatcher, done ? RENDER_AGAIN : FLUSH_AGAIN);
 	if (dispatcher->agent->fleet && count_due(&dispatcher->news.due) > 0)
@@ -468,8 +478,8 @@ static void rendered(void *context)
 			notices_unwritten(dispatcher->agent, &config->receivers[i],
 				&round->publisher.lost[i], false);
 	}
-	if (queue->deliveries.count + queue->told_count + queue->retracted.count +
-			queue->said.count >
+	if (queue->deliveries.count + queue->told_count + queue->member_count +
+			queue->retracted.count + queue->said.count >
 		0) {
 		environments_write(dispatcher->environments, queue);
 		publish_followed(round);
@@ -510,6 +520,7 @@ static void incidents_read(struct store_incidents *found)
 	round->config_ref = agent->config_ref ? config_ref_hold(agent->config_ref) : NULL;
 	round->publisher = (struct publisher){.config = agent->config,
 		.incidents = found,
+		.ends = &round->pending->recoveries,
 		.events = environments_events(dispatcher->environments),
 		.now = agent_now(agent),
 		.queue = round->queue,

@@ -64,17 +64,24 @@ static void add_event(struct store_incidents *request, const struct change_recor
 		request->events[i].to = record->item.time + margin;
 }
 
+static void add_joined(struct store_incidents *request, int64_t incident)
+{
+	if (incident == 0)
+		return;
+	request->joined = arena_grow(request->call.arena, request->joined, request->joined_count,
+		sizeof *request->joined);
+	request->joined[request->joined_count++] = incident;
+}
+
 void incidents_ask(const struct store_pending *pending, struct store_incidents *request)
 {
 	for (size_t i = 0; i < pending->records.count; i++) {
 		const struct change_record *record = &pending->records.items[i];
 
 		request->sampled = request->sampled || is_new(record);
-		if (is_new(record) && record->environment_event != 0) {
-			request->joined = arena_grow(request->call.arena, request->joined,
-				request->joined_count, sizeof *request->joined);
-			request->joined[request->joined_count++] = record->environment_event;
-		}
+		if (!record->held)
+			add_joined(request, record->item.incident != 0 ? record->item.incident
+								       : record->environment_event);
 		if (!record->held && !record->covered && record->environment_event != 0)
 			add_event(request, record);
 	}
@@ -116,9 +123,9 @@ static struct incident_change change_of(
 			record->series, INCIDENT_SHARE / 100.0)};
 }
 
-/* How long others may join after this one: by default as long as confirmation may take, since the
- * changes of one deployment are not confirmed by the same points. ms */
-static int64_t open_for(const struct config *config, const struct change_record *record)
+/* By default as long as confirmation may take, since the changes of one deployment are not
+ * confirmed by the same points. */
+int64_t incidents_interval(const struct config *config, const struct change_record *record)
 {
 	const struct test *test = config_test(config, record->item.test);
 	int64_t interval = config_interval(config, record->item.test);
@@ -214,7 +221,7 @@ void incidents_assign(struct store_pending *pending, const struct store_incident
 	for (size_t i = 0; i < count; i++) {
 		const struct incident_change change = change_of(&assigning, records[i]);
 		const struct incident *incident = incident_take(
-			arena, open, &change, found->now, open_for(config, records[i]));
+			arena, open, &change, found->now, incidents_interval(config, records[i]));
 
 		records[i]->item.incident = incident ? incident->id : 0;
 	}

@@ -7,6 +7,9 @@
 #include "agent/store/store.h"
 #include "conf/config.h"
 
+/* How long others may join the record's incident after it. ms */
+int64_t incidents_interval(const struct config *config, const struct change_record *record);
+
 /* Sets the query. */
 void incidents_ask(const struct store_pending *pending, struct store_incidents *request);
 

@@ -26,6 +26,9 @@
 /* Changes that a reply names; characters. */
 enum { NAMED_MOST = 5, COMMIT_MOST = 100, VERDICT_MOST = 300 };
 
+/* ms: what joins an incident waits no longer for others. */
+#define GATHERED_MOST INT64_C(86400000)
+
 /* The destination of a message. */
 struct recipient {
 	const struct receiver *receiver;
@@ -229,13 +232,15 @@ static double larger(double a, double b)
 	return a > b ? a : b;
 }
 
-/* Whether the changes are worse than all that the thread shows of its incident. */
-static bool is_worse(const struct publisher *publisher, const struct incident_message *first,
-	const struct announcement *items, size_t count)
+/* The worst of what the message, and those that continue it, tell of its incident; *last: when the
+ * last of these was sent. */
+static struct incident_worst told_of(
+	const struct publisher *publisher, const struct incident_message *first, int64_t *last)
 {
 	const struct incident_messages *messages = &publisher->incidents->messages;
-	struct incident_worst told = first->worst, more = {0};
+	struct incident_worst told = first->worst;
 
+	*last = first->message.now;
 	for (size_t i = 0; i < messages->count; i++) {
 		const struct incident_message *at = &messages->items[i];
 
@@ -244,14 +249,28 @@ static bool is_worse(const struct publisher *publisher, const struct incident_me
 			continue;
 		told.regression = larger(told.regression, at->worst.regression);
 		told.other = larger(told.other, at->worst.other);
+		*last = at->message.now > *last ? at->message.now : *last;
 	}
-	for (size_t i = 0; i < count; i++) {
-		double size = isnan(items[i].change.size) ? LARGEST : fabs(items[i].change.size);
-		double *worst =
-			announcement_verdict(&items[i]) > 0 ? &more.regression : &more.other;
+	return told;
+}
 
-		*worst = larger(*worst, size);
-	}
+static void add_to_worst(struct incident_worst *worst, const struct announcement *item)
+{
+	double size = isnan(item->change.size) ? LARGEST : fabs(item->change.size);
+	double *of = announcement_verdict(item) > 0 ? &worst->regression : &worst->other;
+
+	*of = larger(*of, size);
+}
+
+/* Whether the changes are worse than all that the thread shows of its incident. */
+static bool is_worse(const struct publisher *publisher, const struct incident_message *first,
+	const struct announcement *items, size_t count)
+{
+	int64_t last;
+	struct incident_worst told = told_of(publisher, first, &last), more = {0};
+
+	for (size_t i = 0; i < count; i++)
+		add_to_worst(&more, &items[i]);
 	return incident_is_worse(&told, &more);
 }
 
@@ -312,6 +331,108 @@ static bool add_group(const struct publisher *publisher, const struct receiver *
 	}
 	free(items);
 	return written;
+}
+
+/* The receiver's message that the change would continue; NULL: it would open one. */
+static const struct incident_message *joined_by(const struct publisher *publisher,
+	const struct receiver *receiver, const struct strings *destinations,
+	const struct change_record *record, const struct strings *group_by)
+{
+	struct group_of group = {.items = &record, .count = 1};
+	const struct incident_message *found = NULL;
+
+	if (record->summary)
+		return NULL;
+	if (group_by->count > 0 && record->environment_event == 0) {
+		group.names = *group_by;
+		group.key = route_group(
+			publisher->router, record, group_by, publisher->queue->call.arena);
+	}
+	for (size_t i = 0; i < destinations->count && !found; i++)
+		found = find_message(
+			publisher, &(struct recipient){receiver, destinations->items[i]}, &group);
+	return found;
+}
+
+/* Whether a recovery in the incident is told now. */
+static bool is_ending(const struct publisher *publisher, int64_t incident)
+{
+	for (size_t i = 0; i < publisher->ends->count; i++)
+		if (!publisher->ends->items[i].held &&
+			publisher->ends->items[i].item.incident == incident)
+			return true;
+	return false;
+}
+
+/* The decision about those of the changes that continue the message `first`. */
+static struct decision gather(const struct publisher *publisher, const struct receiver *receiver,
+	const struct incident_message *first, const struct incident_message *const *found,
+	const struct change_record *const *records, size_t count)
+{
+	struct incident_joiners joiners = {.interval = GATHERED_MOST,
+		.ends = wants(receiver, MESSAGE_RECOVERED) &&
+			is_ending(publisher, first->incident)};
+
+	joiners.told = told_of(publisher, first, &joiners.last);
+	for (size_t i = 0; i < count; i++) {
+		int64_t interval;
+
+		if (found[i] != first)
+			continue;
+		interval = incidents_interval(publisher->config, records[i]);
+		if (interval < joiners.interval)
+			joiners.interval = interval;
+		add_to_worst(&joiners.more, &records[i]->item);
+	}
+	return incident_gather(&joiners, publisher->now);
+}
+
+size_t publisher_due(const struct publisher *publisher, const struct receiver *receiver,
+	const struct change_record **records, struct strings *group_by, size_t count,
+	unsigned kinds, int64_t *until)
+{
+	const struct notifier *notifier = notifier_find(receiver->notifier->name);
+	struct arena *arena = publisher->queue->call.arena;
+	const struct incident_message **found = arena_array(arena, count, sizeof(void *));
+	struct decision *decisions = arena_array(arena, count, sizeof *decisions);
+	struct strings destinations;
+	struct error error;
+	size_t due = 0;
+
+	if (!notifier_gathers(notifier, receiver->options) ||
+		!(kinds & receiver->events & 1u << MESSAGE_UPDATED) ||
+		!destinations_of(publisher, receiver, &destinations, &error))
+		return count;
+	for (size_t i = 0; i < count; i++)
+		found[i] = joined_by(publisher, receiver, &destinations, records[i], &group_by[i]);
+	for (size_t i = 0; i < count; i++) {
+		size_t same = 0;
+
+		while (found[i] && found[same] != found[i])
+			same++;
+		if (found[i])
+			decisions[i] = same < i ? decisions[same]
+						: gather(publisher, receiver, found[i], found,
+							  records, count);
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct change_record *record = records[i];
+		struct strings names = group_by[i];
+
+		if (decisions[i].verdict == HOLD) {
+			log_event(LEVEL_DEBUG, "change held", LOG_INT("id", record->item.id),
+				LOG_TEXT("receiver", receiver->name),
+				LOG_TEXT("reason", decisions[i].reason));
+			if (*until == 0 || decisions[i].until < *until)
+				*until = decisions[i].until;
+			continue;
+		}
+		records[i] = records[due];
+		group_by[i] = group_by[due];
+		records[due] = record;
+		group_by[due++] = names;
+	}
+	return due;
 }
 
 bool publisher_changes(const struct publisher *publisher, const struct receiver *receiver,

@@ -23,7 +23,8 @@ struct publisher {
 	const struct config *config;
 	const struct store_incidents *incidents; /* needed for changes */
 	struct router *router;                   /* of the configuration; needed for changes */
-	int64_t now;                             /* ms, wall clock */
+	const struct record_rows *ends; /* needed for changes: recoveries that are told now */
+	int64_t now;                    /* ms, wall clock */
 	/* The environment events of the changes, each with the number of its changes that have not
 	 * recovered. */
 	struct environment_rows events;
@@ -39,6 +40,13 @@ struct publisher {
 bool publisher_changes(const struct publisher *publisher, const struct receiver *receiver,
 	const struct change_record **records, const struct strings *group_by, size_t count,
 	unsigned kinds, struct error *error) MUST_USE;
+
+/* Moves those changes to the front that the receiver is told now, and returns their number. The
+ * others it is told together with what else joins their incidents (incident_gather): *until is set
+ * to when the first of these is due, unless it is earlier; 0: never. */
+size_t publisher_due(const struct publisher *publisher, const struct receiver *receiver,
+	const struct change_record **records, struct strings *group_by, size_t count,
+	unsigned kinds, int64_t *until);
 
 /* The same for a message without changes that has a notice. */
 bool publisher_message(const struct publisher *publisher, const struct receiver *receiver,

@@ -183,13 +183,13 @@ struct store_incidents {
 	bool sampled; /* `series` is wanted */
 	struct event_told *events;
 	size_t event_count;
-	int64_t *joined; /* ids of environment events that have new changes */
+	int64_t *joined; /* ids of incidents that have pending changes, open or not */
 	size_t joined_count;
 
 	struct incident_rows incidents;    /* out: those that changes may join, at most
 					      STORE_INCIDENTS, the last joined first, and those of
 					      environment events */
-	struct incident_messages messages; /* out: about these incidents, by id */
+	struct incident_messages messages; /* out: about these, and those joined, by id */
 	struct series_name
 		*series; /* out: of about STORE_SAMPLE of the series that are in no open incident */
 	size_t series_count;

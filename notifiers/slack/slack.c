@@ -518,6 +518,7 @@ const struct notifier slack_notifier = {
 	.defaults = MESSAGES_OF_CHANGES | 1u << MESSAGE_RECOVERED | 1u << MESSAGE_WITHDRAWN |
 		    1u << MESSAGE_NOTICE | 1u << MESSAGE_HEARTBEAT,
 	.brief = true,
+	.gathers = true,
 	.destinations = destinations,
 	.accepts_destination = accepts_destination,
 	.render = render,

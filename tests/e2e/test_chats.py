@@ -85,3 +85,44 @@ def test_a_wrong_address_waits_for_the_configuration(agents, tmp_path, chat):
     agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), wrong))
     line = agent.wait_log("level=error|error msg|configuration")
     assert "wr-ong" not in line and chat.posts == []
+
+
+def named_in(post, names):
+    return [name for name in names if re.search(rf"\bdb\.{name}\b", words(post))]
+
+
+def test_what_joins_is_told_together(hunter, tmp_path, chat, hook, clock):
+    """A chat without threads is told of what joins an incident together: when something twice as bad joins, or after group_interval; a webhook
+    of each at once. Each is told once, whoever runs in between."""
+    def run(**steps):
+        for name, factor in steps.items():
+            write_csv(tmp_path / f"{name}.csv", [(30, factor)])
+            tests.append(csv_test(tmp_path / f"{name}.csv", f"db.{name}"))
+        sections = f'{section(chat)}\nwebhook: {{url: "{hook.url}"}}'
+        before = len(chat.posts), len(hook.taken)
+        result = hunter("run", "--once", "--config", config(tmp_path, "".join(tests), sections, "  group_interval: 1h"), "--log-level", "debug",
+                        env=clock.environment)
+        assert result.code == 0, result.err
+        names = [re.search(r"db\.(\w+):", test)[1] for test in tests]
+        return ([named_in(post, names) for post in chat.posts[before[0]:]],
+                [sorted(c["test"][3:] for c in json.loads(body)["changes"]) for _, body, _ in hook.taken[before[1]:]], result.err)
+
+    tests = []
+    assert run(first=1.2)[:2] == ([["first"]], [["first"]])
+    chats, hooks, log = run(second=1.1)
+    assert (chats, hooks) == ([], [["second"]])
+    assert f'receiver={chat.kind} reason="is told together with others of its incident"' in log
+    assert run()[:2] == ([], [])
+    assert run(third=1.15)[:2] == ([], [["third"]])
+    chats, hooks, _ = run(fourth=1.9)
+    assert len(chats) == 1 and set(chats[0]) - {"first"} == {"second", "third", "fourth"}, "the first, as what they are more of"
+    assert hooks == [["fourth"]]
+    assert run(fifth=1.3)[:2] == ([], [["fifth"]])
+    clock.turn(3599)
+    assert run()[:2] == ([], [])
+    clock.turn(3700)
+    chats, hooks, _ = run()
+    assert (len(chats), "fifth" in chats[0], hooks) == (1, True, [])
+    assert run()[:2] == ([], [])
+    changes = json.loads(hunter("changes", "--config", tmp_path / "hunter.yaml", "--output", "json").out)["changes"]
+    assert len({c["incident"] for c in changes}) == 1 and len(changes) == 5

@@ -196,6 +196,48 @@ static void test_another_headline(void **state)
 		assert_int_equal(incident_is_worse(&rows[i].told, &rows[i].more), rows[i].worse);
 }
 
+/* What a receiver without threads is told together. Percent, hours. */
+static void test_gathered(void **state)
+{
+	static const struct {
+		const char *name;
+		struct incident_worst told, more;
+		int last, now;
+		bool ends;
+		const char *reason; /* NULL: it waits */
+	} rows[] = {
+		{"no worse", {20, 0}, {30, 0}, 1, 2, false, NULL},
+		{"an improvement", {20, 0}, {0, 500}, 1, 2, false, NULL},
+		{"no worse, for long", {20, 0}, {5, 0}, 1, 24, false, NULL},
+		{"twice as bad", {20, 0}, {40, 0}, 1, 2, false,
+			"worse than what was told of its incident"},
+		{"the first regression", {0, 90}, {1, 0}, 1, 2, false,
+			"worse than what was told of its incident"},
+		{"all that was told was withdrawn", {0, 0}, {0, 1}, 1, 2, false,
+			"worse than what was told of its incident"},
+		{"an end", {20, 0}, {5, 0}, 1, 2, true, "an end in its incident is told"},
+		{"after a day", {20, 0}, {5, 0}, 1, 25, false,
+			"group_interval after the last message"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct incident_joiners joiners = {.told = rows[i].told,
+			.more = rows[i].more,
+			.last = hours(rows[i].last),
+			.interval = OPEN_FOR,
+			.ends = rows[i].ends};
+		struct decision decision = incident_gather(&joiners, hours(rows[i].now));
+
+		print_message("%s\n", rows[i].name);
+		assert_int_equal(decision.verdict, rows[i].reason ? PASS : HOLD);
+		assert_string_equal(decision.reason,
+			rows[i].reason ? rows[i].reason
+				       : "is told together with others of its incident");
+		assert_int_equal(decision.until, rows[i].reason ? 0 : hours(rows[i].last + 24));
+	}
+}
+
 /* Of 20 series 4 are of checkout, as many as may be; all have a region; p99 says what it is.
  * No other has that metric. */
 static void test_labels_that_tell(void **state)
@@ -230,6 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_another_headline),
+		cmocka_unit_test(test_gathered),
 		cmocka_unit_test(test_labels_that_tell),
 	};
 

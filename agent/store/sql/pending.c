@@ -274,25 +274,17 @@ static void load_early(struct tx *tx, struct event_told *event)
 	}
 }
 
-static void load_accepted(struct tx *tx, struct store_incidents *call)
+static void load_accepted(
+	struct tx *tx, const struct owners *incidents, struct record_rows *members)
 {
-	struct owners joinable = {0};
-	struct sql_query query;
-
-	for (size_t i = 0; i < call->incidents.count; i++)
-		if (call->incidents.items[i].incident.until >= call->now)
-			owners_add(&joinable, tx, call->incidents.items[i].incident.id, i);
-	for (size_t i = 0; i < call->joined_count; i++)
-		owners_add(&joinable, tx, call->joined[i], i);
-	if (joinable.count == 0)
-		return;
-	query = QUERY(tx,
+	struct sql_query query = QUERY(tx,
 		"SELECT " RECORD_COLUMNS " FROM changes @indexed{changes_of_incident}" WITH_TRIAGE
 		" WHERE incident IN (SELECT incident FROM changes @indexed{changes_of_incident}"
 		" JOIN triage ON triage.change = changes.id WHERE incident IN @ids{?1} AND" ACCEPTED
 		") ORDER BY incident, changes.id",
-		v_owners(tx, &joinable));
-	read_records(&query, &call->members);
+		v_owners(tx, incidents));
+
+	read_records(&query, members);
 }
 
 STORE_DEFINE(incidents)
@@ -304,7 +296,7 @@ STORE_DEFINE(incidents)
 		" changes WHERE changes.id = incidents.id) ORDER BY joined DESC, id DESC LIMIT ?2",
 		v_int(call->now), v_int(STORE_INCIDENTS));
 	struct change_record *records[STORE_INCIDENTS];
-	struct owners firsts = {0};
+	struct owners firsts = {0}, told = {0}, joinable = {0};
 	struct sql_query sample;
 
 	while (query_next(&open)) {
@@ -313,14 +305,21 @@ STORE_DEFINE(incidents)
 
 		read_struct(&open, incident_columns, &at->incident);
 		owners_add(&firsts, tx, at->incident.id, firsts.count);
+		owners_add(&told, tx, at->incident.id, told.count);
+		if (at->incident.until >= call->now)
+			owners_add(&joinable, tx, at->incident.id, joinable.count);
+	}
+	for (size_t i = 0; i < call->joined_count; i++) {
+		owners_add(&told, tx, call->joined[i], told.count);
+		owners_add(&joinable, tx, call->joined[i], joinable.count);
 	}
 	store_load_records_of(tx, &firsts, records);
 	for (size_t i = 0; i < call->incidents.count; i++)
 		call->incidents.items[i].first = records[i];
-	if (firsts.count > 0)
-		load_incident_messages(tx, &firsts, &call->messages);
-	if (call->sampled)
-		load_accepted(tx, call);
+	if (told.count > 0)
+		load_incident_messages(tx, &told, &call->messages);
+	if (call->sampled && joinable.count > 0)
+		load_accepted(tx, &joinable, &call->members);
 	for (size_t i = 0; i < call->event_count; i++)
 		load_early(tx, &call->events[i]);
 	if (!call->sampled)
