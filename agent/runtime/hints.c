@@ -28,8 +28,9 @@ void agent_recorded(struct agent *agent, const struct store_record *recorded)
 	if (!recorded->call.counts) /* checkpoints alone */
 		return;
 	due = &recorded->call.counts->due;
-	news = recorded->renewed > 0 || due->retractions + due->said > 0 ||
-	       due->recoveries != agent->due.recoveries || due->changes < agent->due.changes;
+	/* Fewer changes wait than before: what holds the others may be over. */
+	news = recorded->renewed > 0 || due->retractions + due->said + due->recoveries > 0 ||
+	       due->changes < agent->due.changes;
 	for (size_t i = 0; i < recorded->records.count && !news; i++)
 		news = recorded->records.items[i].news == NOTIFY_PENDING;
 	agent->due = *due;

@@ -782,6 +782,46 @@ static void test_a_receiver_that_is_gone(void **state)
 	assert_int_equal(atomic_load(&f->slack->requests), 0);
 }
 
+static void count_hint(void *context)
+{
+	(*(int *)context)++;
+}
+
+/* Whether the record of a run hints at changes, and once; `news`: of a change, or 0. */
+static bool is_hinted(struct agent *agent, int *hints, struct store_due due, int news)
+{
+	struct store_record *recorded = store_record_new(NULL, NULL);
+	struct store_counts counts = {.due = due};
+	struct change_record record = {.news = news};
+	int before = *hints;
+
+	recorded->call.counts = &counts;
+	recorded->records = (struct record_rows){&record, 1};
+	agent_recorded(agent, recorded);
+	store_call_free(&recorded->call);
+	return *hints == before + 1;
+}
+
+/* A run hints at what it has left to announce, however often: what was there before may have been
+ * announced meanwhile. Changes that a filter holds are not news. */
+static void test_hints_of_a_run(void **state)
+{
+	struct agent agent = {0};
+	int hints = 0;
+
+	(void)state;
+	agent_listen(&agent, HINT_CHANGES, count_hint, &hints);
+	assert_false(is_hinted(&agent, &hints, (struct store_due){0}, 0));
+	for (int i = 0; i < 2; i++) {
+		assert_true(is_hinted(&agent, &hints, (struct store_due){.recoveries = 1}, 0));
+		assert_true(is_hinted(&agent, &hints, (struct store_due){.said = 1}, 0));
+		assert_true(is_hinted(&agent, &hints, (struct store_due){.retractions = 1}, 0));
+	}
+	assert_true(is_hinted(&agent, &hints, (struct store_due){.changes = 2}, NOTIFY_PENDING));
+	assert_false(is_hinted(&agent, &hints, (struct store_due){.changes = 2}, 0));
+	assert_true(is_hinted(&agent, &hints, (struct store_due){.changes = 1}, 0));
+}
+
 enum { RUNNER_SERIES = 12, FIRST_HIT = 8 };
 
 static const char *series_on(struct fixture *f, const char *runner, size_t number)
@@ -972,6 +1012,7 @@ int main(void)
 		CASE(test_a_receiver_of_new_changes_hears_of_each),
 		CASE(test_worse_than_what_stands),
 		CASE(test_not_worse_than_another_from_zero),
+		CASE(test_hints_of_a_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
