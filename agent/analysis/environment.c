@@ -4,6 +4,7 @@
  */
 #include "agent/analysis/environment.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,6 @@ enum { BEHIND = 2, FOLLOWERS = 4, FOLLOWING = 60 };
 static const double NOTHING_LEFT = 0.05, MOST_LEFT = 0.5, OFF_MOST = 4;
 
 struct environment_index {
-	struct arena *arena;
 	const struct environment_series **by_environment, **by_key;
 	size_t count;
 };
@@ -132,13 +132,13 @@ static int64_t spacing_at(const struct series *series, size_t index)
 	return points > 0 ? (axis->times[last] - axis->times[first]) / (int64_t)points : 0;
 }
 
-static void add_hits(struct environment_view *view, struct environment_series *to,
+static void add_hits(struct arena *arena, struct environment_series *to,
 	const struct findings *findings, const char *label)
 {
 	const struct series *series = findings->series;
 	struct buf value = {0};
 
-	to->hits = arena_array(view->arena, findings->count, sizeof *to->hits);
+	to->hits = arena_array(arena, findings->count, sizeof *to->hits);
 	for (size_t i = 0; i < findings->count; i++) {
 		const struct change *change = &findings->changes[i];
 		int sign = change_sign(change);
@@ -157,7 +157,7 @@ static void add_hits(struct environment_view *view, struct environment_series *t
 	buf_free(&value);
 }
 
-static void add_series(struct environment_view *view, const struct test *test,
+static void add_series(struct arena *arena, struct environment_view *view, const struct test *test,
 	const struct findings *findings, struct buf *value)
 {
 	const struct series *series = findings->series;
@@ -178,33 +178,25 @@ static void add_series(struct environment_view *view, const struct test *test,
 		.first = axis->times[first],
 		.last = axis->times[last - 1]};
 	if (findings->count > 0)
-		add_hits(view, to, findings, test->environment);
+		add_hits(arena, to, findings, test->environment);
 	if (view->count == 0 || strcmp(to[-1].value, value->data) != 0)
-		to->value = arena_strdup(view->arena, value->data);
+		to->value = arena_strdup(arena, value->data);
 	else
 		to->value = to[-1].value;
 	view->count++;
 }
 
-struct environment_view *environment_look(const struct analysis *analysis)
+struct environment_view *environment_look(struct arena *arena, const struct analysis *analysis)
 {
-	struct arena *arena = arena_new();
 	struct environment_view *view = arena_alloc(arena, sizeof *view);
 	size_t room = analysis->data->count;
 	struct buf value = {0};
 
-	*view = (struct environment_view){
-		.arena = arena, .series = arena_array(arena, room, sizeof *view->series)};
+	*view = (struct environment_view){.series = arena_array(arena, room, sizeof *view->series)};
 	for (size_t i = 0; i < room; i++)
-		add_series(view, analysis->test, &analysis->findings[i], &value);
+		add_series(arena, view, analysis->test, &analysis->findings[i], &value);
 	buf_free(&value);
 	return view;
-}
-
-void environment_view_free(struct environment_view *view)
-{
-	if (view)
-		arena_free(view->arena);
 }
 
 static int compare_numbers(uint64_t a, uint64_t b)
@@ -224,16 +216,69 @@ static int compare_keys(const void *a, const void *b)
 		(*(const struct environment_series *const *)b)->key);
 }
 
-struct environment_index *environment_index_new(
-	const struct environment_view *const *views, size_t count)
+/* A line for each series: its key and environment, the first and last point, its changes. */
+const char *environment_view_put(struct arena *arena, const struct environment_view *view)
 {
-	struct arena *arena = arena_new();
+	struct buf text = {0}, *out = &text;
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct environment_series *series = &view->series[i];
+
+		buf_printf(out, "%" PRIx64 " %" PRIx64 " %" PRId64 " %" PRId64, series->key,
+			series->environment, series->first, series->last);
+		for (size_t j = 0; j < series->hit_count; j++) {
+			const struct environment_hit *hit = &series->hits[j];
+
+			buf_printf(out, " %" PRId64 " %" PRId64 " %d %d %.17g", hit->time,
+				hit->spacing, hit->sign, hit->verdict, hit->size);
+		}
+		buf_char(out, '\n');
+	}
+	return buf_keep(out, arena);
+}
+
+const struct environment_view *environment_view_read(struct arena *arena, const char *text)
+{
+	struct environment_view *view = arena_alloc(arena, sizeof *view);
+	char *at = (char *)(uintptr_t)text;
+
+	*view = (struct environment_view){0};
+	for (; *at; at += *at != '\0') {
+		struct environment_series series = {0};
+		const char *from = NULL;
+
+		series.key = strtoull(at, &at, 16);
+		series.environment = strtoull(at, &at, 16);
+		series.first = strtoll(at, &at, 10);
+		series.last = strtoll(at, &at, 10);
+		while (*at == ' ' && at != from) {
+			struct environment_hit hit = {0};
+
+			from = at;
+			hit.time = strtoll(at, &at, 10);
+			hit.spacing = strtoll(at, &at, 10);
+			hit.sign = (int)strtol(at, &at, 10);
+			hit.verdict = (int)strtol(at, &at, 10);
+			hit.size = strtod(at, &at);
+			series.hits = arena_grow(
+				arena, series.hits, series.hit_count, sizeof *series.hits);
+			series.hits[series.hit_count++] = hit;
+		}
+		view->series = arena_grow(arena, view->series, view->count, sizeof *view->series);
+		view->series[view->count++] = series;
+	}
+	return view;
+}
+
+struct environment_index *environment_index_new(
+	struct arena *arena, const struct environment_view *const *views, size_t count)
+{
 	struct environment_index *index = arena_alloc(arena, sizeof *index);
 	size_t room = 0;
 
 	for (size_t i = 0; i < count; i++)
 		room += views[i] ? views[i]->count : 0;
-	*index = (struct environment_index){.arena = arena,
+	*index = (struct environment_index){
 		.by_environment = arena_array(arena, room, sizeof *index->by_environment),
 		.by_key = arena_array(arena, room, sizeof *index->by_key)};
 	for (size_t i = 0; i < count; i++)
@@ -247,12 +292,6 @@ struct environment_index *environment_index_new(
 		qsort(index->by_key, room, sizeof *index->by_key, compare_keys);
 	}
 	return index;
-}
-
-void environment_index_free(struct environment_index *index)
-{
-	if (index)
-		arena_free(index->arena);
 }
 
 /* The first element of the sorted list that is not less. */
@@ -462,7 +501,7 @@ static struct moment_list list_moments(const struct environment_index *index)
 size_t environment_events(const struct environment_view *const *views, size_t count, int64_t since,
 	struct arena *arena, struct environment_event **events)
 {
-	struct environment_index *index = environment_index_new(views, count);
+	struct environment_index *index = environment_index_new(arena, views, count);
 	struct moment_list moments = list_moments(index);
 	struct environment_moment *seen = memory_new(moments.count, sizeof *seen);
 	size_t seen_count = 0, found = 0;
@@ -510,7 +549,6 @@ size_t environment_events(const struct environment_view *const *views, size_t co
 	free(moments.items);
 	free(moments.counted);
 	free(seen);
-	environment_index_free(index);
 	return found;
 }
 

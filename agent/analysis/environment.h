@@ -36,7 +36,6 @@ struct environment_series {
 
 /* The observations of one run of a test. */
 struct environment_view {
-	struct arena *arena;
 	struct environment_series *series;
 	size_t count;
 };
@@ -58,15 +57,17 @@ bool environment_value(
 
 /* The view of a test with an environment. A change counts if its series still has the environment
  * that it had then. */
-struct environment_view *environment_look(const struct analysis *analysis);
-void environment_view_free(struct environment_view *view); /* NULL is allowed */
+struct environment_view *environment_look(struct arena *arena, const struct analysis *analysis);
 
-/* Views that are evaluated together; borrows them. */
+/* The same as text, without the names of environments; and such a text as a view. */
+const char *environment_view_put(struct arena *arena, const struct environment_view *view);
+const struct environment_view *environment_view_read(struct arena *arena, const char *text);
+
+/* Views that are evaluated together; borrows them, in the arena. */
 struct environment_index;
 
 struct environment_index *environment_index_new(
-	const struct environment_view *const *views, size_t count);
-void environment_index_free(struct environment_index *index); /* NULL is allowed */
+	struct arena *arena, const struct environment_view *const *views, size_t count);
 
 struct environment_tally environment_count(
 	const struct environment_index *index, uint64_t environment, int64_t time, int64_t spacing);

@@ -21,7 +21,6 @@ enum {
 struct apart {
 	struct single single;
 	bool there;     /* it has left */
-	bool stays;     /* away, although all agree: the leader's */
 	bool differs;   /* configurations in use differ in it */
 	bool able;      /* this agent is */
 	int64_t runner; /* the agent that should claim it; 0: none can */
@@ -99,9 +98,9 @@ static bool decides(const struct announced_test *versions, size_t count, int64_t
 	return false;
 }
 
-/* `first`, if it can: an agent's instance or 0. Else one of those that can, chosen by the test's
- * name, so that few tests move when agents come and go; none, if all agree. */
-static int64_t runner_of(const struct fleet_tests *tests, const char *test, int64_t first,
+/* One of the agents that can, chosen by the test's name, so that few tests move when agents come
+ * and go; none, if all agree. */
+static int64_t runner_of(const struct fleet_tests *tests, const char *test,
 	const struct announced_test *versions, size_t count)
 {
 	const struct store_turn *picture = fleet_picture(tests->agent);
@@ -113,14 +112,10 @@ static int64_t runner_of(const struct fleet_tests *tests, const char *test, int6
 		uint64_t weight = hash_add(HASH_START, test, strlen(test) + 1);
 
 		weight = hash_add(weight, &agent->instance, sizeof agent->instance);
-		if (agent->gone ||
-			(count > 0 && !decides(versions, count,
-					      agent->instance == self ? tests->seen->configuration
-								      : agent->configuration)))
-			continue;
-		if (agent->instance == first)
-			return first;
-		if (count == 0 || (runner != 0 && weight < most))
+		if (agent->gone || (runner != 0 && weight < most) ||
+			!decides(versions, count,
+				agent->instance == self ? tests->seen->configuration
+							: agent->configuration))
 			continue;
 		most = weight;
 		runner = agent->instance;
@@ -132,34 +127,24 @@ static int64_t runner_of(const struct fleet_tests *tests, const char *test, int6
 static void add(struct fleet_tests *tests, const struct single *single,
 	const struct announced_test *versions, size_t count)
 {
-	const struct test *test = config_test(tests->agent->config, single->test);
-	struct apart *apart = &tests->apart[tests->count++];
-	int64_t leader = test && test->environment && fleet_holder(tests->agent, FLEET_LEADER)
-				 ? fleet_picture(tests->agent)->shards[FLEET_LEADER].holder
-				 : 0;
-	bool has = count > 0 ? decides(versions, count, tests->seen->configuration) : test != NULL;
-
-	*apart = (struct apart){.single = *single,
+	tests->apart[tests->count++] = (struct apart){.single = *single,
 		.there = single->term != 0,
-		.stays = count == 0 && test && test->environment,
 		.differs = count > 0,
-		.runner = runner_of(tests, single->test, leader, versions, count)};
-	apart->able = has && (leader == 0 || apart->runner != leader ||
-				     leader == fleet_instance(tests->agent));
+		.able = count > 0 ? decides(versions, count, tests->seen->configuration)
+				  : config_test(tests->agent->config, single->test) != NULL,
+		.runner = runner_of(tests, single->test, versions, count)};
 }
 
-/* Merges both lists, which are ordered by name, with the tests that are the leader's. */
+/* Merges both lists, which are ordered by name. */
 static void keep_seen(struct fleet_tests *tests, struct store_configuration *seen)
 {
-	const struct config_ref *config = tests->agent->config_ref;
-	size_t at = 0, i = 0, listed;
+	size_t at = 0, i = 0;
 
 	if (tests->seen)
 		store_call_free(&tests->seen->call);
 	tests->seen = seen;
-	tests->apart = arena_array(seen->call.arena,
-		seen->single_count + seen->version_count + config->test_count,
-		sizeof *tests->apart);
+	tests->apart = arena_array(
+		seen->call.arena, seen->single_count + seen->version_count, sizeof *tests->apart);
 	tests->count = 0;
 	while (at < seen->single_count || i < seen->version_count) {
 		int order = at == seen->single_count ? 1
@@ -178,19 +163,6 @@ static void keep_seen(struct fleet_tests *tests, struct store_configuration *see
 		add(tests, &single, &seen->versions[i], same);
 		i += same;
 	}
-	listed = tests->count;
-	for (size_t t = 0; t < config->test_count; t++) {
-		const struct apart key = {.single.test = config->tests[t]->name};
-
-		if (config->tests[t]->environment && !config->tests[t]->unsupported &&
-			!(listed > 0 && bsearch(&key, tests->apart, listed, sizeof key, compare)))
-			add(tests,
-				&(struct single){
-					.test = arena_strdup(seen->call.arena, key.single.test)},
-				NULL, 0);
-	}
-	if (tests->count > 0)
-		qsort(tests->apart, tests->count, sizeof *tests->apart, compare);
 }
 
 static void note_differing(struct fleet_tests *tests)
@@ -232,7 +204,7 @@ static bool move(const struct fleet_tests *tests, struct store_configuration *ca
 	const char *test = apart->single.test;
 	bool home = is_home(tests, test), mine = is_mine(tests, apart);
 	bool stops = tests->agent->stopping;
-	bool joins = !apart->differs && (!apart->stays || (home && apart->able));
+	bool joins = !apart->differs;
 	struct strings *list = joins ? &call->join : &call->release;
 
 	if (!apart->there) {
@@ -494,7 +466,7 @@ bool fleet_runs(const struct agent *agent, const char *test)
 
 	if (!apart || !fleet_has(agent, test))
 		return fleet_has(agent, test);
-	return apart->differs || apart->stays || !apart->there ? apart->able : is_home(tests, test);
+	return apart->differs ? apart->able : is_home(tests, test);
 }
 
 bool fleet_may_run(const struct agent *agent, const char *test)

@@ -4,11 +4,10 @@
  *
  * The configurations of agents may differ, while they are changed one by one. The version of a test
  * decides that most live agents have; of equals the one announced last. An agent is *able* to run a
- * test if it has that version; a test with an `environment`, whose changes the leader judges from
- * what its own runs have seen, is the leader's alone if that has the version. Where the holder of
- * the shard is not able, the test leaves the shard: it has a row in the state, with a term and a
- * fence as a shard has. An agent that is able claims it, and it joins its shard again when that is
- * enough. What an agent does about a test, by its last answer from the state:
+ * test if it has that version. Where the holder of the shard is not able, the test leaves the
+ * shard: it has a row in the state, with a term and a fence as a shard has. An agent that is able
+ * claims it, and it joins its shard again when that is enough. What an agent does about a test, by
+ * its last answer from the state:
  *
  *   there is a row    holder      this agent does
  *   no                its shard's runs it if it is able, else has it leave

@@ -29,7 +29,8 @@ static void write_news(void *context)
 
 	if (scheduled_job_dropped(recording->job) && recording->unwanted(recording))
 		return;
-	if (request->records.count + request->update_count + request->checkpoints.count == 0) {
+	if (request->records.count + request->update_count + request->checkpoints.count == 0 &&
+		!request->seen) {
 		recording->done(recording, NULL);
 		return;
 	}

@@ -30,7 +30,6 @@ enum scheduled_job_state {
 struct run_context {
 	struct agent *agent;
 	struct expected *expected;
-	struct environments *environments;
 	struct health *health;
 	struct scheduler *scheduler;
 };
@@ -132,8 +131,9 @@ struct monitored_test {
 	/* For a test whose points lie on a grid, after a run that has read the last one possible:
 	 * its time, ms; 0: there may be more to read. */
 	int64_t read_to;
-	int64_t usual;              /* struct outcome's */
-	uint64_t triages;           /* agent_triages when it last looked for news */
+	int64_t usual;                  /* struct outcome's */
+	uint64_t triages;               /* agent_triages when it last looked for news */
+	struct store_record *unwritten; /* with an environment: what the last run saw; or NULL */
 	struct series_cache *cache; /* NULL: nothing is kept; the run's while one is in progress */
 	struct test_run *run;       /* in progress, or NULL */
 };
@@ -144,6 +144,9 @@ struct monitored_test {
  * difference, and passes new changes to the dispatcher. A run that fails changes nothing.
  */
 struct scheduled_job *test_job_new(const struct run_context *context, const struct test *test);
+
+/* Writes what the last run of the test saw, unless the state has it. */
+void test_job_write(struct scheduled_job *job);
 
 /*
  * A cluster is a group of `type: cluster`, which runs in addition to its tests, and whose findings

@@ -530,6 +530,14 @@ static void run_written(void *context)
 		engine_alarm(agent->engine, &scheduler->quiet, next);
 }
 
+static void write_seen(void *context)
+{
+	const struct scheduler *scheduler = context;
+
+	for (size_t i = 0; i < scheduler->test_count; i++)
+		test_job_write(scheduler->jobs[i]);
+}
+
 static struct decision judge(void *context, struct change_record *record)
 {
 	const struct scheduler *scheduler = context;
@@ -648,13 +656,11 @@ struct filter scheduler_filter(struct scheduler *scheduler)
 	return (struct filter){.name = "cluster", .judge = judge, .context = scheduler};
 }
 
-struct scheduler *scheduler_new(
-	struct agent *agent, struct expected *expected, struct environments *environments)
+struct scheduler *scheduler_new(struct agent *agent, struct expected *expected)
 {
 	struct scheduler *scheduler = memory_new(1, sizeof *scheduler);
 
-	*scheduler = (struct scheduler){
-		.context = {agent, expected, environments, health_new(agent), scheduler},
+	*scheduler = (struct scheduler){.context = {agent, expected, health_new(agent), scheduler},
 		.removed.end = &scheduler->removed.first,
 		.queue.end = &scheduler->queue.first,
 		.held.end = &scheduler->held.first,
@@ -666,6 +672,7 @@ struct scheduler *scheduler_new(
 	fleet_tests_listen(agent, &(struct fleet_runner){look_again, is_running, scheduler});
 	agent_listen(agent, HINT_CONFIGURATION, adopt, scheduler);
 	agent_listen(agent, HINT_METRICS, collect, scheduler);
+	agent_listen(agent, HINT_WAITING, write_seen, scheduler);
 	take_over(scheduler);
 	return scheduler;
 }

@@ -14,9 +14,7 @@
 struct scheduler;
 
 /* The jobs are the tests and clusters of the agent's configuration. */
-struct environments;
-struct scheduler *scheduler_new(
-	struct agent *agent, struct expected *expected, struct environments *environments);
+struct scheduler *scheduler_new(struct agent *agent, struct expected *expected);
 /* To be called after the engine was freed. Callbacks of waiting callers are not called any more. */
 void scheduler_free(struct scheduler *scheduler);
 

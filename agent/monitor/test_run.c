@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/environment.h"
 #include "agent/base/clock.h"
 #include "agent/base/hash.h"
 #include "agent/base/when.h"
@@ -24,7 +25,6 @@
 #include "agent/monitor/rhythm.h"
 #include "agent/monitor/scheduled_job.h"
 #include "agent/monitor/series_cache.h"
-#include "agent/notify/environments.h"
 #include "agent/runtime/events.h"
 #include "detectors/scratch.h"
 
@@ -53,9 +53,8 @@ struct test_run {
 	struct vanish_rule vanish;
 	struct vanish_news *vanished; /* of series; to be passed to health */
 	size_t vanished_count;
-	struct environment_view
-		*view; /* to be passed to the dispatcher's environment filter; or NULL */
-	bool measures; /* this run measures the smallest change */
+	const char *seen; /* of a test with an environment: what it saw; or NULL */
+	bool measures;    /* this run measures the smallest change */
 	double smallest[RUN_MEASURED];
 	size_t measured;
 	int64_t max_age;
@@ -69,7 +68,6 @@ static void free_run(struct test_run *run)
 	if (!run)
 		return;
 	recording_free(&run->recording);
-	environment_view_free(run->view);
 	task_free(run->task);
 	config_ref_release(run->config_ref);
 	free(run);
@@ -79,6 +77,13 @@ static void keep_problem(struct monitored_test *monitored, const char *problem)
 {
 	free(monitored->problem);
 	monitored->problem = problem ? memory_strdup(problem) : NULL;
+}
+
+static void forget_seen(struct monitored_test *monitored)
+{
+	if (monitored->unwritten)
+		store_call_free(&monitored->unwritten->call);
+	monitored->unwritten = NULL;
 }
 
 static void clear(struct scheduled_job *job)
@@ -94,6 +99,7 @@ static void clear(struct scheduled_job *job)
 	monitored->notices = 0;
 	monitored->newest = WHEN_ALWAYS;
 	keep_problem(monitored, NULL);
+	forget_seen(monitored);
 }
 
 static bool has_points(const struct dataset *data, const struct metric *metric)
@@ -192,7 +198,8 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 	done = series_cache_detect(cache, task->query.arena, task->test, &task->query.data,
 		task->companions, scratch, &run->analysis, &run->realignments, error);
 	if (done && task->test->environment)
-		run->view = environment_look(&run->analysis);
+		run->seen = environment_view_put(
+			task->query.arena, environment_look(task->query.arena, &run->analysis));
 	run->outcome.problem = emptiness(run, &task->query);
 	run->outcome.answered = true;
 	run->outcome.usual =
@@ -273,6 +280,56 @@ static void note_problem(struct test_run *run, const char *problem)
 	keep_problem(monitored, problem);
 }
 
+static struct seen_run *seen_by(const struct test_run *run, struct arena *arena)
+{
+	struct seen_run *seen = arena_alloc(arena, sizeof *seen);
+
+	*seen = (struct seen_run){.test = arena_strdup(arena, run->test->name),
+		.label = arena_strdup(arena, run->test->environment),
+		.ended = run->recording.clock.now,
+		.text = arena_strdup(arena, run->seen)};
+	return seen;
+}
+
+static void seen_written(struct store_record *request)
+{
+	if (!request->call.failed)
+		agent_recorded(request->call.context, request);
+	store_call_free(&request->call);
+}
+
+void test_job_write(struct scheduled_job *job)
+{
+	struct monitored_test *monitored = (struct monitored_test *)job;
+	struct store_record *request = monitored->unwritten;
+	struct agent *agent = job->context->agent;
+
+	if (!request)
+		return;
+	monitored->unwritten = NULL;
+	fleet_fence_test(agent, &request->call, job->name);
+	store_client_call(agent, &request->call);
+}
+
+/* What the run of a test with an environment saw, and did not write, is written once a change
+ * waits, which may be for it. A run that has failed leaves what the one before saw. */
+static void keep_seen(const struct test_run *run)
+{
+	struct monitored_test *monitored = run->monitored;
+
+	if (!run->test->environment)
+		return;
+	if (run->seen)
+		forget_seen(monitored);
+	if (!monitored->unwritten) {
+		monitored->unwritten = store_record_new(seen_written, run->agent);
+		monitored->unwritten->seen = seen_by(run, monitored->unwritten->call.arena);
+	}
+	monitored->unwritten->seen->ended = agent_now(run->agent);
+	if (run->agent->due.changes > 0)
+		test_job_write(&monitored->job);
+}
+
 static void fail_run(struct test_run *run, const struct error *error)
 {
 	struct agent *agent = run->agent;
@@ -281,7 +338,8 @@ static void fail_run(struct test_run *run, const struct error *error)
 	metrics_count(agent->metrics, METRIC_RUN_FAILURES, run->test->source->name,
 		reason_of(error->kind));
 	note_problem(run, error->text);
-	environments_seen(run->runs->environments, run->test, NULL);
+	run->seen = NULL;
+	keep_seen(run);
 	if (error->kind != ERROR_STATE && is_monitored(run)) /* else it is our store that fails */
 		health_note(run->runs->health, run->test,
 			&(struct outcome){.problem = error->text,
@@ -444,8 +502,10 @@ static void note_success(struct test_run *run)
 		agent->metrics, METRIC_POINTS_READ, (double)report.points, run->test->source->name);
 	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, run->detection, NULL);
 	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL);
-	environments_seen(run->runs->environments, run->test, run->view);
-	run->view = NULL;
+	if (request->seen)
+		forget_seen(monitored);
+	else
+		keep_seen(run);
 	finish_run(run, &report);
 }
 
@@ -460,7 +520,8 @@ static void recorded(struct recording *recording, const struct store_call *faile
 }
 
 /* On a worker, since a long series takes a while; without `known` there is nothing new. If anything
- * is written, all checkpoints that have moved are written with it. */
+ * is written, all checkpoints that have moved are written with it. So is what it saw, also if a
+ * change waits, which may be for it. */
 static void match(void *context)
 {
 	struct test_run *run = context;
@@ -472,6 +533,8 @@ static void match(void *context)
 			known->records.count, &run->recording.clock, request);
 	series_cache_checkpoints(
 		run->monitored->cache, request, request->records.count + request->update_count > 0);
+	if (run->seen && (known || request->checkpoints.count > 0 || run->agent->due.changes > 0))
+		request->seen = seen_by(run, request->call.arena);
 }
 
 static void fetched(struct task *task)

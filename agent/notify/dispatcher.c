@@ -118,6 +118,7 @@ void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restor
 		return;
 	dispatcher->seen_until = engine_now(dispatcher->agent->engine);
 	dispatcher->arrival_count = 0;
+	agent_awaits(dispatcher->agent, restored->call.counts->due.changes);
 	if (count_due(&restored->call.counts->due) > 0)
 		look_soon(dispatcher);
 }
@@ -129,11 +130,6 @@ void dispatcher_filter(struct dispatcher *dispatcher, struct filter filter)
 		dispatcher->filter_count * sizeof *dispatcher->filters);
 	dispatcher->filters[0] = filter;
 	dispatcher->filter_count++;
-}
-
-struct environments *dispatcher_environments(const struct dispatcher *dispatcher)
-{
-	return dispatcher->environments;
 }
 
 struct silences *dispatcher_silences(const struct dispatcher *dispatcher)
@@ -442,6 +438,8 @@ static void queued(struct store_queue *queue)
 			agent_triaged(dispatcher->agent);
 			break;
 		}
+	if (stored)
+		agent_awaits(dispatcher->agent, queue->due.changes);
 	if (stored && queue->deliveries.count > 0)
 		agent_hint(dispatcher->agent, HINT_DELIVERIES);
 	round_end(dispatcher, stored);
@@ -543,6 +541,7 @@ static void pending_read(struct store_pending *pending)
 		round_end(dispatcher, false);
 		return;
 	}
+	agent_awaits(agent, (int64_t)pending->records.count);
 	date_records(dispatcher, pending->records);
 	environments_read(dispatcher->environments, pending);
 	ask_filters(dispatcher, pending);
@@ -647,7 +646,6 @@ static void lost(void *context, const struct fleet_shards *shards)
 	if (!shards->has[FLEET_LEADER])
 		return;
 	dispatcher->kept = 0;
-	environments_forget(dispatcher->environments);
 	silences_forget(dispatcher->silences);
 }
 
@@ -670,6 +668,7 @@ static void news(void *context, const struct fleet_news *news)
 		read_silences(dispatcher);
 	}
 	dispatcher->news = *news;
+	agent_awaits(dispatcher->agent, news->due.changes);
 	if (due && !dispatcher->agent->once)
 		look_soon(dispatcher);
 }

@@ -31,8 +31,6 @@ void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restor
 enum { DISPATCHER_FILTERS = 4 };
 void dispatcher_filter(struct dispatcher *dispatcher, struct filter filter);
 
-/* The monitor reports the observations of each run to it. */
-struct environments *dispatcher_environments(const struct dispatcher *dispatcher);
 struct silences *dispatcher_silences(const struct dispatcher *dispatcher);
 struct notices *dispatcher_notices(const struct dispatcher *dispatcher);
 

@@ -1,6 +1,6 @@
 /*
- * Runs on the loop's thread. Every run leaves its view here; the rule is evaluated only while a
- * change of a test with an environment is pending.
+ * Runs on the loop's thread. The rule is evaluated only while a change of a test with an
+ * environment is pending.
  */
 #include "agent/notify/environments.h"
 
@@ -21,13 +21,6 @@ enum {
 	GROWN_PERCENT = 125,
 	GROWN_MORE = 3
 }; /* since an event was announced, for it to be announced again */
-
-/* A test and its last run. */
-struct seen {
-	char *test, *label;
-	struct environment_view *view; /* NULL: none succeeded */
-	int64_t ended;                 /* engine_now */
-};
 
 /* Beside each event of the round. */
 struct known_event {
@@ -54,20 +47,20 @@ struct environments {
 	struct agent *agent;
 	void (*look)(void *context);
 	void *context;
-	struct seen *seen; /* by test */
-	size_t seen_count;
-	bool unseen;                     /* a test with an environment has not run yet */
-	struct environment_index *index; /* of all views; NULL: to be built */
 	struct alarm alarm;
+	bool holds; /* a change, as of the last round */
 	/* Of the round, in its arena: */
 	struct arena *arena;
-	struct environment_rows events; /* those stored, then new ones */
+	struct seen_rows seen;                 /* the last runs of monitored tests, ... */
+	const struct environment_view **views; /* ... what they saw, if it has records, ... */
+	bool unseen;                           /* ... and some test has not run yet */
+	struct environment_index *index;       /* of all views */
+	struct environment_rows events;        /* those stored, then new ones */
 	struct known_event *known;
 	struct place *places; /* of its records */
 	size_t record_count;
 	struct ruling *rulings;
 	size_t ruling_count;
-	bool holds;
 };
 
 static void look_again(void *context)
@@ -75,6 +68,15 @@ static void look_again(void *context)
 	struct environments *environments = context;
 
 	environments->look(environments->context);
+}
+
+/* What a run saw may decide about a change that is held. */
+static void seen(void *context)
+{
+	const struct environments *environments = context;
+
+	if (environments->holds)
+		environments->look(environments->context);
 }
 
 struct environments *environments_new(
@@ -86,38 +88,12 @@ struct environments *environments_new(
 		.look = look,
 		.context = context,
 		.alarm = {.call = look_again, .context = environments}};
+	agent_listen(agent, HINT_SEEN, seen, environments);
 	return environments;
-}
-
-/* The views have changed. */
-static void drop_index(struct environments *environments)
-{
-	environment_index_free(environments->index);
-	environments->index = NULL;
-}
-
-static void free_seen(struct seen *seen)
-{
-	environment_view_free(seen->view);
-	free(seen->test);
-	free(seen->label);
-}
-
-void environments_forget(struct environments *environments)
-{
-	for (size_t i = 0; i < environments->seen_count; i++)
-		free_seen(&environments->seen[i]);
-	environments->seen_count = 0;
-	drop_index(environments);
-	environments->holds = false;
 }
 
 void environments_free(struct environments *environments)
 {
-	if (!environments)
-		return;
-	environments_forget(environments);
-	free(environments->seen);
 	free(environments);
 }
 
@@ -139,6 +115,7 @@ void environments_read(struct environments *environments, const struct store_pen
 	struct arena *arena = pending->call.arena;
 
 	environments->arena = arena;
+	environments->seen = pending->seen;
 	environments->known = arena_array(arena, most, sizeof *environments->known);
 	environments->events = (struct environment_rows){
 		arena_array(arena, most, sizeof *environments->events.items), 0};
@@ -161,113 +138,49 @@ const struct environment_event *environments_find(const struct environment_rows 
 	return NULL;
 }
 
-/* Index of the test, or where to insert it. */
-static size_t place_of_test(const struct environments *environments, const char *test, bool *found)
+static int compare_runs(const void *a, const void *b)
 {
-	size_t low = 0, high = environments->seen_count;
-
-	*found = false;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(environments->seen[middle].test, test);
-
-		*found |= order == 0;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return strcmp(((const struct seen_run *)a)->test, ((const struct seen_run *)b)->test);
 }
 
-static struct seen *seen_of(struct environments *environments, const char *test)
+/* The test's last run; NULL: it has not run yet, or had another environment. */
+static const struct seen_run *run_of(
+	const struct environments *environments, const struct test *test)
 {
-	bool found;
-	size_t at = place_of_test(environments, test, &found);
+	const struct seen_rows *seen = &environments->seen;
+	const struct seen_run key = {.test = test->name};
+	const struct seen_run *run =
+		seen->count > 0 ? bsearch(&key, seen->items, seen->count, sizeof key, compare_runs)
+				: NULL;
 
-	if (found)
-		return &environments->seen[at];
-	environments->seen = memory_resize(
-		environments->seen, environments->seen_count + 1, sizeof *environments->seen);
-	memmove(&environments->seen[at + 1], &environments->seen[at],
-		(environments->seen_count - at) * sizeof *environments->seen);
-	environments->seen_count++;
-	environments->seen[at] = (struct seen){.test = memory_strdup(test)};
-	return &environments->seen[at];
+	return run && strcmp(run->label, test->environment) == 0 ? run : NULL;
 }
 
-/* Drops tests that are gone or have another environment now. */
-static void sweep(struct environments *environments)
-{
-	const struct config *config = environments->agent->config;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < environments->seen_count; i++) {
-		const struct test *test = config_test(config, environments->seen[i].test);
-
-		if (test && test->environment &&
-			strcmp(test->environment, environments->seen[i].label) == 0)
-			environments->seen[kept++] = environments->seen[i];
-		else
-			free_seen(&environments->seen[i]);
-	}
-	if (kept < environments->seen_count) {
-		drop_index(environments);
-	}
-	environments->seen_count = kept;
-}
-
-void environments_seen(
-	struct environments *environments, const struct test *test, struct environment_view *view)
-{
-	struct seen *seen;
-
-	if (!test->environment) {
-		environment_view_free(view);
-		return;
-	}
-	if (environments->seen_count > 2 * environments->agent->config->test_count)
-		sweep(environments); /* bounds the table even if nothing is announced for long */
-	seen = seen_of(environments, test->name);
-	if (!seen->label || strcmp(seen->label, test->environment) != 0) {
-		free(seen->label);
-		seen->label = memory_strdup(test->environment);
-		environment_view_free(seen->view);
-		seen->view = NULL;
-		drop_index(environments);
-	}
-	seen->ended = engine_now(environments->agent->engine);
-	if (view) {
-		environment_view_free(seen->view);
-		seen->view = view;
-		drop_index(environments);
-	}
-	if (environments->holds)
-		environments->look(environments->context);
-}
-
+/* Keeps the runs of monitored tests. */
 static void make_index(struct environments *environments)
 {
 	const struct config_ref *config_ref = environments->agent->config_ref;
-	const struct environment_view **views;
+	struct arena *arena = environments->arena;
+	struct seen_rows kept = {arena_array(arena, config_ref->test_count, sizeof *kept.items), 0};
 
-	sweep(environments);
+	environments->views =
+		arena_array(arena, config_ref->test_count, sizeof *environments->views);
 	environments->unseen = false;
 	for (size_t i = 0; i < config_ref->test_count; i++) {
 		const struct test *test = config_ref->tests[i];
-		bool found = true;
+		const struct seen_run *run;
 
-		if (test->environment && !test->unsupported)
-			(void)place_of_test(environments, test->name, &found);
-		environments->unseen |= !found;
+		if (!test->environment || test->unsupported)
+			continue;
+		run = run_of(environments, test);
+		environments->unseen |= !run;
+		if (!run)
+			continue;
+		environments->views[kept.count] = environment_view_read(arena, run->text);
+		kept.items[kept.count++] = *run;
 	}
-	if (environments->index)
-		return;
-	views = memory_new(environments->seen_count, sizeof *views);
-	for (size_t i = 0; i < environments->seen_count; i++)
-		views[i] = environments->seen[i].view;
-	environments->index = environment_index_new(views, environments->seen_count);
-	free(views);
+	environments->seen = kept;
+	environments->index = environment_index_new(arena, environments->views, kept.count);
 }
 
 static const char *label_of(
@@ -380,16 +293,16 @@ static bool awaits(const struct environments *environments, int64_t since,
 	bool any = environments->unseen;
 
 	*count = any ? ENVIRONMENT_LEAST : 0;
-	for (size_t i = 0; i < environments->seen_count; i++) {
-		const struct seen *seen = &environments->seen[i];
+	for (size_t i = 0; i < environments->seen.count; i++) {
+		const struct environment_view *view = environments->views[i];
 
-		for (size_t j = 0; seen->ended < since && seen->view && j < seen->view->count;
+		for (size_t j = 0; environments->seen.items[i].ended < since && j < view->count;
 			j++) {
-			bool inside = seen->view->series[j].environment == moment->environment;
+			bool inside = view->series[j].environment == moment->environment;
 
 			*count += inside;
 			any = any || inside || /* it has the same test */
-			      environment_has(environments->index, seen->view->series[j].key,
+			      environment_has(environments->index, view->series[j].key,
 				      moment->environment);
 		}
 	}
@@ -499,11 +412,9 @@ static void decide(struct environments *environments, const struct change_record
 	const struct environment_moment *moment = &ruling->moment;
 	struct environment_event *known = event_near(environments, moment);
 	const struct agent *agent = environments->agent;
-	int64_t now = engine_now(agent->engine), interval, left;
+	int64_t now = engine_now(agent->engine), interval, since, left;
 	struct environment_case at = {.tally = environment_count(environments->index,
 					      moment->environment, moment->time, moment->spacing)};
-	bool found;
-	size_t test;
 
 	at.is_event = known != NULL;
 	at.has_grown = known && follow_event(environments, known, &at.tally, ruling);
@@ -511,10 +422,11 @@ static void decide(struct environments *environments, const struct change_record
 	if (!known && !at.follows) {
 		interval = config_interval(agent->config, record->item.test);
 		at.runs = agent->once ? 0 : record->handed + least(interval, RUNS_MOST) - now;
-		at.awaits = at.runs > 0 && awaits(environments, record->handed, moment, &at.more);
-		/* A single pass that has not run the test has no view to judge by. */
-		test = place_of_test(environments, record->item.test, &found);
-		at.unknown = agent->once && (!found || !environments->seen[test].view);
+		/* A restart, after which it is handed over again, adds no evidence. */
+		since = least(record->updated, agent_now(agent) - (now - record->handed));
+		at.awaits = at.runs > 0 && awaits(environments, since, moment, &at.more);
+		/* A single pass need not have run the test. */
+		at.unknown = agent->once && at.tally.total == 0;
 		at.confirmation = confirmation_time_left(environments, record);
 		if (environment_stands_out(&at.tally)) {
 			at.ready = count_ready(environments, moment);

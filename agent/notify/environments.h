@@ -1,13 +1,14 @@
 /*
  * The environment filter: turns changes that hit a single runner into one message.
  *
- * It has the observations of the last run of each test with an `environment`, and the announced
- * events. The rule of agent/analysis/environment.h decides which changes become part of an event;
- * the dispatcher writes the event's message, and later changes that belong to the event go into its
- * thread. A change is held while the rule may still come to apply: until the tests of its
- * environment and their counterparts have run, at most for its test's interval and an hour; and
- * while most of the changed series are unconfirmed, at most for two points. Events are rows of the
- * store, read at the beginning of each round and written together with their messages.
+ * It reads what the last run of each test with an `environment` saw, whichever agent has run it
+ * (struct seen_run), and the announced events. The rule of agent/analysis/environment.h decides
+ * which changes become part of an event; the dispatcher writes the event's message, and later
+ * changes that belong to the event go into its thread. A change is held while the rule may still
+ * come to apply: until the tests of its environment and their counterparts have run, at most for
+ * its test's interval and an hour; and while most of the changed series are unconfirmed, at most
+ * for two points. Events are rows of the store, read at the beginning of each round and written
+ * together with their messages.
  */
 #ifndef AGENT_NOTIFY_ENVIRONMENTS_H
 #define AGENT_NOTIFY_ENVIRONMENTS_H
@@ -23,15 +24,9 @@ struct environments *environments_new(
 	struct agent *agent, void (*look)(void *context), void *context);
 void environments_free(struct environments *environments);
 
-/* A round begins: the events as they are stored. What follows lies in its arena, until it ends. */
+/* A round begins: the events and the runs as they are stored. What follows lies in its arena, until
+ * it ends. */
 void environments_read(struct environments *environments, const struct store_pending *pending);
-
-/* In a fleet, when another agent becomes the leader: forgets views. */
-void environments_forget(struct environments *environments);
-
-/* Reports the end of a run; takes over the view, which is NULL if the run failed. */
-void environments_seen(
-	struct environments *environments, const struct test *test, struct environment_view *view);
 
 struct filter environments_filter(struct environments *environments);
 

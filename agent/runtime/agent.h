@@ -88,6 +88,8 @@ enum { AGENT_TRIAGES = 256 };
 enum hint {
 	HINT_CHANGES,    /* changes may be due for announcement, or filters decide otherwise */
 	HINT_DELIVERIES, /* messages were queued */
+	HINT_WAITING,    /* changes wait, perhaps for what tests of their environment have seen */
+	HINT_SEEN,       /* that was written */
 	HINT_TRIAGE,     /* triage, or a bisection's verdict: it may expire, and messages show it */
 	HINT_CONFIGURATION, /* another configuration is in use */
 	HINT_LOOK,          /* the same, or the agent has begun: something may be due by it */
@@ -149,7 +151,7 @@ struct agent {
 	struct error store_error;        /* the last failure of the store; ERROR_NONE: it works */
 	struct alarm probe;              /* the next check whether it works again */
 	uint64_t triages[AGENT_TRIAGES]; /* see agent_triages */
-	struct store_due due;            /* as of the last agent_recorded */
+	struct store_due due;            /* as last known */
 	struct hint_listener listeners[HINTS][HINT_LISTENERS];
 	struct notice_desk desk;
 };
@@ -157,6 +159,9 @@ struct agent {
 /* Has the function called at each such hint from now on. */
 void agent_listen(struct agent *agent, enum hint hint, void (*call)(void *context), void *context);
 void agent_hint(const struct agent *agent, enum hint hint);
+
+/* So many changes are to be announced. */
+void agent_awaits(struct agent *agent, int64_t changes);
 
 /* Hints at changes if the records of a run have left any to announce, or to announce no more. */
 void agent_recorded(struct agent *agent, const struct store_record *recorded);

@@ -20,11 +20,22 @@ void agent_hint(const struct agent *agent, enum hint hint)
 		listeners[i].call(listeners[i].context);
 }
 
+void agent_awaits(struct agent *agent, int64_t changes)
+{
+	bool begins = agent->due.changes == 0 && changes > 0;
+
+	agent->due.changes = changes;
+	if (begins)
+		agent_hint(agent, HINT_WAITING);
+}
+
 void agent_recorded(struct agent *agent, const struct store_record *recorded)
 {
 	const struct store_due *due;
 	bool news;
 
+	if (recorded->seen)
+		agent_hint(agent, HINT_SEEN);
 	if (!recorded->call.counts) /* checkpoints alone */
 		return;
 	due = &recorded->call.counts->due;
@@ -33,6 +44,7 @@ void agent_recorded(struct agent *agent, const struct store_record *recorded)
 	       due->changes < agent->due.changes;
 	for (size_t i = 0; i < recorded->records.count && !news; i++)
 		news = recorded->records.items[i].news == NOTIFY_PENDING;
+	agent_awaits(agent, due->changes);
 	agent->due = *due;
 	if (news)
 		agent_hint(agent, HINT_CHANGES);

@@ -25,8 +25,7 @@ bool agent_open(struct agent_parts *parts, const struct engine_options *options,
 	parts->dispatcher = dispatcher_new(agent);
 	parts->reopening = reopening_new(agent);
 	parts->expected = expected_new(agent);
-	parts->scheduler =
-		scheduler_new(agent, parts->expected, dispatcher_environments(parts->dispatcher));
+	parts->scheduler = scheduler_new(agent, parts->expected);
 	dispatcher_filter(parts->dispatcher, scheduler_filter(parts->scheduler));
 	dispatcher_filter(parts->dispatcher, expected_filter(parts->expected));
 	return true;

@@ -66,6 +66,18 @@ struct store_checkpoints {
 
 STORE_CALL(checkpoints);
 
+/* What the last run of a test with an environment saw, as text (agent/analysis/environment.h). */
+struct seen_run {
+	const char *test, *label; /* the name of its environment */
+	int64_t ended;            /* ms */
+	const char *text;         /* NULL, when it is written: as it is, since the run failed */
+};
+
+struct seen_rows {
+	struct seen_run *items;
+	size_t count;
+};
+
 /*
  * Records what a run found. A `confirmed` record has its id and is rewritten whole, except
  * first_seen. A pending record that an update withdraws becomes NOTIFY_HELD, or NOTIFY_QUEUED if
@@ -84,6 +96,7 @@ struct store_record {
 	struct change_record_update *updates;
 	size_t update_count;
 	struct checkpoint_rows checkpoints; /* added or replaced */
+	struct seen_run *seen;              /* added or replaced; or NULL */
 
 	size_t renewed; /* out: known changes that are pending again */
 };

@@ -143,6 +143,7 @@ struct store_pending {
 	struct said_rows said;         /* out: at most STORE_RETRACTIONS */
 	struct environment_rows environments; /* out: all, if there are recoveries, or records with
 						 an environment */
+	struct seen_rows seen;                /* out: all by test, if there are such records */
 };
 
 STORE_CALL(pending);

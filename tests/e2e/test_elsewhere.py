@@ -138,6 +138,62 @@ class Graphite:
         self.server.server_close()
 
 
+def test_one_environment_of_many_agents(fleet, postgres, tmp_path):
+    """Each test is measured in an environment of its own, and run by any agent: one message, from what others' quiet runs saw."""
+    state = postgres.create()
+
+    def write(test, points, slow=None):
+        with open(tmp_path / "new", "w") as out:
+            out.write("time,runner," + ",".join(f"m{m}" for m in range(8)) + "\n")
+            for i in range(points):
+                level = 100 * (1.2 if test == slow and i >= 60 else 1)
+                out.write(f"2026-11-{1 + i // 24:02d}T{i % 24:02d}:00:00Z,{test}," + ",".join(f"{level + (i * (m + 3)) % 5 / 4}" for m in range(8)) + "\n")
+        (tmp_path / "new").rename(tmp_path / f"{test}.csv")
+
+    def seen():
+        return dict(postgres.sql("SELECT test, ended FROM seen", state.rpartition("/")[2]))
+
+    def run_all():
+        before = time.time() * 1000
+        for agent in agents:
+            agent.ask("/api/v1/run?test=t*", "POST")
+        wait(lambda: all(agent.own()[test] for agent in agents for test in agent.own()), passing=OSError)
+        return before
+
+    for i in range(TESTS):
+        write(f"t{i}", 60)
+    agents = [fleet(lambda name: f"agent: {{state: '{state}', name: {name}, listen: 127.0.0.1:0, interval: 1h, group_wait: 0s, max_age: never}}",
+                    f"{{type: csv, file: '{tmp_path}/NAME.csv', time_column: time, attributes: [runner], environment: runner,"
+                    f" metrics: {{{', '.join(f'm{m}: {{direction: -1}}' for m in range(8))}}}}}") for _ in range(3)]
+    wait(lambda: shared_out(agents), passing=OSError)
+    wait(lambda: len(seen()) == TESTS)
+    before = seen()
+    for i in range(TESTS):
+        write(f"t{i}", 72, "t7")
+    holder = next(agent for agent in agents if "t7" in agent.own())
+    for agent in agents:  # these are quiet, ...
+        for test in agent.own():
+            if test != "t7":
+                agent.ask(f"/api/v1/run?test={test}", "POST")
+    assert seen() == before
+    holder.ask("/api/v1/run?test=t7", "POST")
+    wait(lambda: all(ended > before[test] for test, ended in seen().items()))  # ... and written now
+    since = seen()["t7"]
+
+    def all_have_run():
+        for agent in agents:
+            for test in agent.own():
+                agent.ask(f"/api/v1/run?test={test}", "POST")
+        return all(ended >= since for ended in seen().values())
+
+    def heads():
+        return [line for agent in agents for line in agent.log.read_text().splitlines() if " since 2026-" in line]
+
+    wait(lambda: all_have_run() and heads(), passing=OSError)
+    (head,) = heads()
+    assert re.match(r"t7: 8 of 8 series \+\d+.*the same tests elsewhere unchanged: probably the environment", head), head
+
+
 def test_a_source_is_down_when_most_say_so(fleet, postgres):
     # One configuration; each agent has a way of its own to the server.
     state, ours, theirs = postgres.create(), Graphite(), Graphite()

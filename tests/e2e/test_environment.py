@@ -176,6 +176,25 @@ def test_more_of_it_after_a_restart(agents, tmp_path, slack, how):
     assert rows(tmp_path, "SELECT count(DISTINCT environment_event), count(*) FROM changes WHERE environment_event > 0") == [(1, 12)]
 
 
+def test_what_quiet_runs_saw(agents, tmp_path, slack):
+    """The others ran before, found nothing new and wrote nothing; what they saw counts nevertheless."""
+    def seen():
+        return rows(tmp_path, "SELECT test, ended, text FROM seen ORDER BY test")
+
+    write(tmp_path, slow, points=SLOW)
+    agent = agents(config(tmp_path, bot(slack)))
+    agent.wait(lambda: len(seen()) == len(RUNNERS) and agent.metric("hunter_runs_total") > 9)
+    before = seen()
+    write(tmp_path, slow, points=SLOW + 15, runners=(8, 9))
+    runs = agent.metric("hunter_runs_total")
+    agent.wait(lambda: agent.metric("hunter_runs_total") > runs + 9)
+    assert seen() == before
+    write(tmp_path, slow, points=SLOW + 15, runners=(7,))
+    agent.wait(lambda: slack.posts)
+    assert slack.posts[0]["text"].startswith(HEAD), slack.posts
+    assert all(now != then for now, then in zip(seen(), before))
+
+
 def test_canary_then_rollout(agents, tmp_path, slack):
     write(tmp_path, slow, points=75)
     path = config(tmp_path, bot(slack))

@@ -60,6 +60,7 @@ def told(hunter, tmp_path, slack):
         state.executemany("INSERT INTO bisection_events VALUES (1, ?, 2, ?, '{}')", [(i, i) for i in range(1, 5001)])
         state.execute("UPDATE changes SET culprit = '{\"bisection\": 1, \"end\": \"set\", \"verdict\": \"x\"}'")
         state.execute("INSERT INTO vanished VALUES ('a', 'b', 6)")
+        state.execute("INSERT INTO seen VALUES ('a', 'runner', 7, '1f 2e 3 4')")
         state.execute("INSERT INTO bisections VALUES (7, 1, 'lab', 3, 5, 6, NULL, 2, 'ann', '{}', NULL, 'none', NULL)")
         state.execute("INSERT INTO bisection_events VALUES (7, 1, 2, 3, 'began')")
         state.execute("UPDATE changes SET pvalue = 1e-300, magnitude = 0.1, stddev_before = -0.0")

@@ -319,6 +319,11 @@ static void check_pending(const struct store_pending *pending)
 	check_deliveries(pending->messages);
 	for (size_t i = 0; i < pending->retractions.count; i++)
 		check_deliveries((struct delivery_rows){&pending->retractions.items[i].message, 1});
+	for (size_t i = 0; i < pending->seen.count; i++) {
+		require(pending->seen.items[i].test && pending->seen.items[i].label);
+		require(pending->seen.items[i].text);
+		check_time(pending->seen.items[i].ended);
+	}
 }
 
 static void check_listed(const struct store_list *list)

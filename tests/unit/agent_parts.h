@@ -102,8 +102,7 @@ static inline struct parts *parts_make(const char *yaml, bool jumping, bool flee
 	parts->delivery_manager = delivery_manager_new(&parts->agent);
 	parts->dispatcher = dispatcher_new(&parts->agent);
 	parts->expected = expected_new(&parts->agent);
-	parts->scheduler = scheduler_new(
-		&parts->agent, parts->expected, dispatcher_environments(parts->dispatcher));
+	parts->scheduler = scheduler_new(&parts->agent, parts->expected);
 	dispatcher_filter(parts->dispatcher, scheduler_filter(parts->scheduler));
 	return parts;
 }

@@ -841,7 +841,7 @@ static void add_measured(struct fixture *f, struct environment_view *view, const
 		.last = FIRST + 3600000};
 	if (!changed)
 		return;
-	series->hits = arena_alloc(view->arena, sizeof *series->hits);
+	series->hits = arena_alloc(f->arena, sizeof *series->hits);
 	*series->hits = (struct environment_hit){
 		.time = FIRST, .spacing = 60000, .sign = 1, .verdict = 1, .size = 100};
 	series->hit_count = 1;
@@ -850,18 +850,19 @@ static void add_measured(struct fixture *f, struct environment_view *view, const
 /* A run in which so many series of the first of two runners have changed. */
 static void see_runners(struct fixture *f, size_t changed)
 {
-	struct arena *arena = arena_new();
-	struct environment_view *view = arena_alloc(arena, sizeof *view);
-	struct test *test = (struct test *)(uintptr_t)config_test(f->config, "db.read");
+	struct environment_view *view = arena_alloc(f->arena, sizeof *view);
+	struct store_record *request = store_record_new(NULL, NULL);
 
-	*view = (struct environment_view){.arena = arena,
-		.series = arena_array(arena, (size_t)2 * RUNNER_SERIES, sizeof *view->series)};
+	*view = (struct environment_view){
+		.series = arena_array(f->arena, (size_t)2 * RUNNER_SERIES, sizeof *view->series)};
 	for (size_t i = 0; i < RUNNER_SERIES; i++) {
 		add_measured(f, view, "r1", i, i < changed);
 		add_measured(f, view, "r2", i, false);
 	}
-	test->environment = "runner";
-	environments_seen(dispatcher_environments(f->dispatcher), test, view);
+	request->seen = &(struct seen_run){
+		"db.read", "runner", clock_at_rest(), environment_view_put(f->arena, view)};
+	ask(f, &request->call);
+	add(f, request);
 }
 
 static void add_on_runner(struct fixture *f, size_t number, int64_t time)
@@ -882,14 +883,45 @@ static void add_on_runner(struct fixture *f, size_t number, int64_t time)
 	add(f, record_as(f, record));
 }
 
+static void monitor_runners(struct fixture *f, struct config_ref *config_ref)
+{
+	const struct test **tests = arena_alloc(f->arena, sizeof *tests);
+
+	*tests = config_test(f->config, "db.read");
+	((struct test *)(uintptr_t)*tests)->environment = "runner";
+	*config_ref = (struct config_ref){
+		.config = f->config, .tests = tests, .test_count = 1, .holders = 1};
+	f->agent.config_ref = config_ref;
+}
+
+/* What the tests' last runs saw is in the state. */
+static void test_what_was_seen_before_a_restart(void **state)
+{
+	struct fixture *f = *state;
+	struct config_ref config_ref;
+
+	see_runners(f, FIRST_HIT);
+	for (size_t i = 0; i < FIRST_HIT; i++)
+		add_on_runner(f, i, FIRST);
+	end(f);
+	begin(f);
+	monitor_runners(f, &config_ref);
+	restore_from(f, restore(f));
+	assert_int_equal(f->agent.due.changes, FIRST_HIT);
+	flush(f);
+	assert_int_equal(state_count(f->state, "environments WHERE hit = 8 AND told = 8"), 1);
+	assert_told(f, 1, 1, 0);
+	assert_int_equal(f->agent.due.changes, 0);
+}
+
 /* What hit a runner is told again when it has grown by a lot: also if the state could not be
  * written the first time. */
 static void test_growth_that_cannot_be_written_at_first(void **state)
 {
 	struct fixture *f = *state;
-	struct config_ref config_ref = {.config = f->config, .holders = 1};
+	struct config_ref config_ref;
 
-	f->agent.config_ref = &config_ref;
+	monitor_runners(f, &config_ref);
 	see_runners(f, FIRST_HIT);
 	for (size_t i = 0; i < FIRST_HIT; i++)
 		add_on_runner(f, i, FIRST);
@@ -1007,6 +1039,7 @@ int main(void)
 		CASE(test_later_siblings_go_into_the_thread),
 		CASE(test_siblings_within_confirmation),
 		CASE(test_a_receiver_that_is_gone),
+		CASE(test_what_was_seen_before_a_restart),
 		CASE(test_growth_that_cannot_be_written_at_first),
 		CASE(test_new_incidents_are_no_reply),
 		CASE(test_a_receiver_of_new_changes_hears_of_each),

@@ -20,6 +20,7 @@ enum { RUNNERS_MOST = 12, TESTS_MOST = 100 };
 struct world {
 	size_t runners, tests;
 	int64_t changed[RUNNERS_MOST][TESTS_MOST]; /* 0: it did not */
+	struct arena *arena;
 	struct environment_view *view;
 	struct environment_index *index;
 };
@@ -41,7 +42,7 @@ static void add_series(struct world *world, size_t number, size_t test)
 		.key = 1000 + test, .environment = runner(number), .first = 0, .last = 200 * HOUR};
 	if (time == 0)
 		return;
-	series->hits = arena_alloc(world->view->arena, sizeof *series->hits);
+	series->hits = arena_alloc(world->arena, sizeof *series->hits);
 	*series->hits = (struct environment_hit){
 		.time = time, .spacing = HOUR, .sign = 1, .verdict = 1, .size = 8};
 	series->hit_count = 1;
@@ -49,22 +50,21 @@ static void add_series(struct world *world, size_t number, size_t test)
 
 static void look(struct world *world)
 {
-	struct arena *arena = arena_new();
+	struct arena *arena = world->arena = arena_new();
 	const struct environment_view *view = world->view = arena_alloc(arena, sizeof *world->view);
 
-	*world->view = (struct environment_view){.arena = arena,
+	*world->view = (struct environment_view){
 		.series = arena_array(
 			arena, world->runners * world->tests, sizeof *world->view->series)};
 	for (size_t i = 0; i < world->runners; i++)
 		for (size_t j = 0; j < world->tests; j++)
 			add_series(world, i, j);
-	world->index = environment_index_new(&view, 1);
+	world->index = environment_index_new(arena, &view, 1);
 }
 
 static void forget(struct world *world)
 {
-	environment_index_free(world->index);
-	environment_view_free(world->view);
+	arena_free(world->arena);
 }
 
 static void hit(struct world *world, size_t number, size_t tests, int64_t time)
@@ -233,13 +233,39 @@ static void test_nothing_to_compare_with(void **state)
 		look(&half);
 		for (size_t i = 0; i < own; i++)
 			half.view->series[i].key += 5000;
-		environment_index_free(half.index);
 		half.index = environment_index_new(
-			(const struct environment_view *const *)&half.view, 1);
+			half.arena, (const struct environment_view *const *)&half.view, 1);
 		assert_int_equal(stands_out(&half, 0), own == 10);
 		forget(&half);
 		half.view = NULL;
 	}
+}
+
+/* As text and back it is the same; what is no such text ends nevertheless. */
+static void test_as_text(void **state)
+{
+	static const char *const others[] = {
+		"", "x", "1 2", "1 2 3 4 ", "1 2 3 4 5 6 1", " - \n\n  y z"};
+	struct world world = {.runners = 2, .tests = 3};
+	const struct environment_view *view;
+	const char *text;
+
+	(void)state;
+	hit(&world, 1, 2, AT);
+	look(&world);
+	world.view->series[3].hits->sign = -1;
+	world.view->series[4].hits->size = (double)NAN;
+	text = environment_view_put(world.arena, world.view);
+	view = environment_view_read(world.arena, text);
+	assert_int_equal(view->count, 6);
+	assert_true(view->series[3].environment == runner(1) && view->series[3].key == 1000);
+	assert_true(view->series[3].last == 200 * HOUR && view->series[3].hits->time == AT);
+	assert_true(view->series[3].hits->sign == -1 && view->series[3].hits->size == 8);
+	assert_true(view->series[0].hit_count == 0 && isnan(view->series[4].hits->size));
+	assert_string_equal(environment_view_put(world.arena, view), text);
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		assert_non_null(environment_view_read(world.arena, others[i]));
+	forget(&world);
 }
 
 /* What has no points yet behind the change says nothing of it. */
@@ -318,7 +344,7 @@ static void test_end(void **state)
 	look(&world);
 	for (size_t i = 0; i < 6; i++) {
 		struct environment_series *series = &world.view->series[i];
-		struct environment_hit *both = arena_array(world.view->arena, 2, sizeof *both);
+		struct environment_hit *both = arena_array(world.arena, 2, sizeof *both);
 
 		assert_false(environment_is_over(world.index, &moment, 200 * HOUR));
 		both[0] = series->hits[0];
@@ -350,8 +376,7 @@ static void test_ends(void **state)
 		look(&world);
 		for (size_t i = 0; i < 9; i++) {
 			struct environment_series *series = &world.view->series[i];
-			struct environment_hit *both =
-				arena_array(world.view->arena, 2, sizeof *both);
+			struct environment_hit *both = arena_array(world.arena, 2, sizeof *both);
 
 			both[0] = series->hits[0];
 			both[1] = (struct environment_hit){.time = then.time + (i == 1) * HOUR,
@@ -484,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_several_at_once),
 		cmocka_unit_test(test_one_test_everywhere),
 		cmocka_unit_test(test_nothing_to_compare_with),
+		cmocka_unit_test(test_as_text),
 		cmocka_unit_test(test_late_counterparts),
 		cmocka_unit_test(test_other_times_are_others),
 		cmocka_unit_test(test_rollout),

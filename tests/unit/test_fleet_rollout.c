@@ -4,7 +4,7 @@
  * (unit.fleet_turns tests those). No run's result may be recorded if another agent has recorded one
  * since that run began; whoever has a test knows what was last said of its health, and nobody else
  * says something of that; and once nothing happens any more each test is run by one agent, which
- * has the version that decides, and if that has an environment leads. An agent that stops holds no
+ * has the version that decides. An agent that stops holds no
  * test of which no run is in progress.
  */
 #include "unit.h"
@@ -630,21 +630,6 @@ static void step(void)
 		go_on(member);
 }
 
-/* A test with an environment: by the leader, if that has the version. */
-static void assert_led(int test, const int votes[CONFIGURATIONS])
-{
-	for (int m = 0; m < MEMBERS; m++) {
-		const struct member *member = &members[m];
-		bool same, leads = database.shards[FLEET_LEADER].holder ==
-				   fleet_instance(&member->agent);
-
-		for (int k = 0; k < CONFIGURATIONS; k++)
-			if (leads && member->config_ref.tests == lists[k] &&
-				version_of(k, test) == decided(votes, test, &same))
-				assert_true(runs(member, test));
-	}
-}
-
 static void assert_settled(void)
 {
 	for (int i = 0; i < TESTS; i++) {
@@ -668,9 +653,7 @@ static void assert_settled(void)
 			}
 		assert_int_equal(count, best != 0);
 		assert_true(version == best);
-		if (best == 2 && i % 5 == 1)
-			assert_led(i, votes);
-		else if (configurations == 1)
+		if (configurations == 1)
 			assert_false(database.apart[i]);
 	}
 }
@@ -699,8 +682,7 @@ static void test_any_rollout(void **state)
 				if (i > 0 && random_next(&chance) % 5 == 0)
 					continue;
 				tests[k][i] = (struct test){.name = names[i],
-					.fingerprint = i == 0 ? (uint64_t)k + 1 : version,
-					.environment = i % 5 == 1 && version == 2 ? "host" : NULL};
+					.fingerprint = i == 0 ? (uint64_t)k + 1 : version};
 				lists[k][counts[k]++] = &tests[k][i];
 				*dict_place(&by_name[k], names[i]) = &tests[k][i];
 			}

@@ -368,7 +368,14 @@ STORE_DEFINE(record, .writes = true)
 	for (size_t i = 0; i < call->checkpoints.count; i++)
 		row_run(QUERY(tx, "@=series", v_text(call->test)), series_columns + 1,
 			&call->checkpoints.items[i]);
-	/* Checkpoints leave all counts as they are. */
+	if (call->seen)
+		RUN(tx,
+			"INSERT INTO seen (@seen) VALUES (?1, ?2, ?3, coalesce(?4, '')) ON"
+			" CONFLICT (test) DO UPDATE SET label = excluded.label, ended ="
+			" excluded.ended, text = coalesce(?4, seen.text)",
+			v_text(call->seen->test), v_text(call->seen->label),
+			v_int(call->seen->ended), v_text(call->seen->text));
+	/* Neither changes the counts. */
 	if (call->records.count + call->update_count > 0)
 		record_changes(tx, call);
 }

@@ -366,18 +366,23 @@ static void load_said(struct tx *tx, const char *statement, int64_t most, struct
 STORE_DEFINE(pending)
 {
 	struct store_due due = {0};
-	bool environments;
+	bool environments = false;
 
 	store_due(tx, &due); /* mostly nothing */
 	if (due.changes > 0)
 		load_changes(tx, call);
 	if (due.recoveries > 0)
 		load_recoveries(tx, call);
-	environments = call->recoveries.count != 0;
 	for (size_t i = 0; i < call->records.count && !environments; i++)
 		environments = call->records.items[i].item.environment != NULL;
-	if (environments)
+	if (environments || call->recoveries.count > 0)
 		store_load_environments(tx, &call->environments);
+	if (environments) {
+		struct sql_query seen = sql_query_of(tx, "SELECT @seen FROM seen ORDER BY test");
+
+		call->seen.items = read_structs(
+			&seen, seen_columns, sizeof *call->seen.items, &call->seen.count);
+	}
 	if (due.retractions > 0)
 		load_said(tx,
 			"SELECT @message{updated}, " THREAD_RECEIPT

@@ -139,5 +139,10 @@ STORE_DEFINE(prune, .writes = true, .is_long = true)
 			"DELETE FROM series WHERE last_point < ?1 AND test NOT IN (SELECT value"
 			" FROM @texts{?2})",
 			v_int(call->before), v_names(tx, &call->tests));
+	if (call->tests.count != 0)
+		RUN(tx,
+			"DELETE FROM seen WHERE ended < ?1 AND test NOT IN (SELECT value FROM"
+			" @texts{?2})",
+			v_int(call->before), v_names(tx, &call->tests));
 	store_counts(tx);
 }

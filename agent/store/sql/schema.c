@@ -132,6 +132,16 @@ const struct stored_column series_columns[] = {
 };
 #undef ROW
 
+#define ROW struct seen_run
+const struct stored_column seen_columns[] = {
+	{"test", COLUMN_TEXT, KEY, COLUMN_OF(test)},
+	{"label", COLUMN_TEXT, COLUMN_OF(label)},
+	{"ended", COLUMN_TIME, COLUMN_OF(ended)},
+	{"text", COLUMN_TEXT, COLUMN_OF(text)},
+	{0},
+};
+#undef ROW
+
 #define ROW struct condition
 const struct stored_column condition_columns[] = {
 	{"subject", COLUMN_TEXT, KEY, COLUMN_OF(subject)},
@@ -228,7 +238,7 @@ static const struct stored_column bisection_events[] = {
 const struct sql_table schema_tables[STORE_TABLES] = {TABLE("environments", environment_columns),
 	TABLE("incidents", incident_columns), TABLE("changes", change_columns),
 	TABLE("deliveries", deliveries), TABLE("announced", announced), TABLE("excerpts", excerpts),
-	TABLE("triage", triage), TABLE("series", series_columns),
+	TABLE("triage", triage), TABLE("series", series_columns), TABLE("seen", seen_columns),
 	TABLE("conditions", condition_columns), TABLE("moments", moment_columns),
 	TABLE("vanished", vanished_columns), TABLE("silences", silence_columns),
 	TABLE("events", event_columns), TABLE("bisections", bisections),

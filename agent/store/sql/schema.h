@@ -33,9 +33,10 @@ struct sql_table {
 };
 
 /* Of tables whose rows are structs: environment_event, incident, condition, moment, vanished,
- * series_checkpoint (but the test, which comes first), silence and event. */
+ * series_checkpoint (but the test, which comes first), seen_run, silence and event. */
 extern const struct stored_column environment_columns[], incident_columns[], condition_columns[],
-	moment_columns[], vanished_columns[], series_columns[], silence_columns[], event_columns[];
+	moment_columns[], vanished_columns[], series_columns[], seen_columns[], silence_columns[],
+	event_columns[];
 
 /* Rows refer only to tables before their own. */
 extern const struct sql_table schema_tables[STORE_TABLES];

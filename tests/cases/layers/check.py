@@ -15,7 +15,7 @@ GROUND = {"agent/base", "agent/model"}
 STRANGERS = [("conf", "sources"), ("conf", "notifiers"), ("agent/report", "conf"), ("agent/report", "sources"),
              ("agent/report", "notifiers"), ("agent/report", "agent/io"), ("agent/analysis", "notifiers"), ("agent/bisect", "agent/store"),
              ("agent/web", "sources"), ("agent/web", "notifiers"), ("agent/http", "agent/store"), ("agent/http", "agent/monitor"),
-             ("agent/http", "agent/notify"), ("agent/deliver", "agent/notify"), ("agent/deliver", "agent/monitor")]
+             ("agent/http", "agent/notify"), ("agent/deliver", "agent/notify"), ("agent/deliver", "agent/monitor"), ("agent/notify", "agent/monitor")]
 # Only these know SQL; the first is common to the others, which know nothing of one another.
 SQL = ["agent/store/sql/", "agent/store/sqlite/", "agent/store/postgresql/"]
 
