@@ -28,6 +28,7 @@ enum stage {
 };
 
 struct candidates_search {
+	struct execution execution; /* must be first */
 	struct engine *engine;
 	struct arena *arena; /* the caller's */
 	struct candidates_request request;
@@ -39,7 +40,6 @@ struct candidates_search {
 	const char *const *status; /* git's arguments */
 	struct candidate_commits out;
 	struct transfer transfer;
-	struct execution execution;
 };
 
 void candidates_search_free(struct candidates_search *search)
@@ -239,9 +239,7 @@ static void step(struct candidates_search *search);
 
 static void ended(struct execution *execution)
 {
-	struct candidates_search *search =
-		(struct candidates_search *)((char *)execution -
-					     offsetof(struct candidates_search, execution));
+	struct candidates_search *search = (struct candidates_search *)execution;
 	const struct reply *reply = &execution->reply;
 	bool certain = search->stage == STAGE_FOLDER || search->stage == STAGE_FILTERS ||
 		       search->stage == STAGE_STATUS;
@@ -334,18 +332,13 @@ struct candidates_search *candidates_find(struct engine *engine, struct arena *a
 	const struct candidates_request *request, candidates_done *done, void *context)
 {
 	struct candidates_search *search = memory_new(1, sizeof *search);
-	const char **paths = arena_array(arena, request->paths.count, sizeof *paths);
 
-	for (size_t i = 0; i < request->paths.count; i++)
-		paths[i] = arena_strdup(arena, request->paths.items[i]);
 	*search = (struct candidates_search){.engine = engine,
 		.arena = arena,
-		.request = {arena_strdup(arena, request->repository),
-			arena_strdup(arena, request->good), arena_strdup(arena, request->bad),
-			{paths, request->paths.count}},
+		.request = *request,
 		.done = done,
-		.context = context};
-	search->out.repository = search->request.repository;
+		.context = context,
+		.out.repository = request->repository};
 	step(search);
 	return search;
 }

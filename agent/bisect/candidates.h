@@ -40,8 +40,9 @@ struct candidate_commits {
 /*
  * Finds the commits, on the loop's thread; `done` gets them, in the arena, or NULL and an error:
  * ERROR_USAGE for a wrong request (unknown commit, empty range, no repository), ERROR_DATA if the
- * clone lacks data (shallow, git missing). The request is copied. The search is freed before `done`
- * is called. If the engine is freed first, `done` is not called, and the search is to be freed.
+ * clone lacks data (shallow, git missing). The texts of the request are borrowed. The search is
+ * freed before `done` is called. If the engine is freed first, `done` is not called, and the search
+ * is to be freed.
  */
 struct candidates_search;
 typedef void candidates_done(

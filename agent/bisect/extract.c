@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/base/arena.h"
 #include "agent/base/number.h"
 
 enum {

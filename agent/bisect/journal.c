@@ -10,7 +10,6 @@
 #include <jansson.h>
 #include <libgen.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>

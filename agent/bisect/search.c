@@ -11,7 +11,6 @@
 #include "agent/bisect/search.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* At most this many commits are named, the others counted. */
 #include "agent/bisect/verdict_text.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

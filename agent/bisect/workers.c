@@ -40,6 +40,7 @@ enum {
 };
 
 struct slot {
+	struct execution execution; /* must be first */
 	struct workers *all;
 	const char *line; /* its command line; NULL: this machine */
 	bool busy, stopping, checking_out;
@@ -52,7 +53,6 @@ struct slot {
 	struct pair variables[MOST_VARIABLES];
 	struct command_options command_options;
 	struct transfer transfer;
-	struct execution execution;
 	struct worker_report report;
 	struct error error; /* of the extraction */
 	bool extracted;
@@ -289,7 +289,7 @@ static void extracted(void *context)
 
 static void ended(struct execution *execution)
 {
-	struct slot *slot = (struct slot *)((char *)execution - offsetof(struct slot, execution));
+	struct slot *slot = (struct slot *)execution;
 	const struct reply *reply = &execution->reply;
 	char time[WHEN_TEXT];
 

@@ -37,6 +37,7 @@ enum stage {
 };
 
 struct tree {
+	struct execution execution; /* must be first */
 	struct worktrees *all;
 	const char *path;
 	enum stage stage;
@@ -50,7 +51,6 @@ struct tree {
 	struct arena *arena;         /* of the git in progress */
 	const char *const *checkout; /* git's arguments */
 	struct transfer transfer;
-	struct execution execution;
 };
 
 struct worktrees {
@@ -96,9 +96,9 @@ struct worktrees *worktrees_new(struct engine *engine, const char *repository, c
 
 	*all = (struct worktrees){.engine = engine,
 		.arena = arena,
-		.repository = arena_strdup(arena, repository),
-		.folder = arena_strdup(arena, folder),
-		.mark = {WORKTREES_MARK, arena_strdup(arena, folder)},
+		.repository = repository,
+		.folder = folder,
+		.mark = {WORKTREES_MARK, folder},
 		.fetches = fetches,
 		.trees = arena_array(arena, workers + 1, sizeof *all->trees),
 		.count = workers};
@@ -158,7 +158,7 @@ static void wake(struct worktrees *all)
 
 static void ended(struct execution *execution)
 {
-	struct tree *tree = (struct tree *)((char *)execution - offsetof(struct tree, execution));
+	struct tree *tree = (struct tree *)execution;
 	struct worktrees *all = tree->all;
 	const struct reply *reply = &execution->reply;
 

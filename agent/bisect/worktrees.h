@@ -29,9 +29,9 @@ enum worktree_outcome {
 const char *worktrees_folder(
 	struct arena *arena, const char *path, unsigned mode, struct error *error);
 
-/* `repository` and `folder` are absolute and exist; both are copied. The folder is the bisection's
- * own: anything called worker-N in it may be removed. If it `fetches`, a checkout may fetch what a
- * partial clone lacks. */
+/* `repository` and `folder` are absolute and exist; both are borrowed. The folder is the
+ * bisection's own: anything called worker-N in it may be removed. If it `fetches`, a checkout may
+ * fetch what a partial clone lacks. */
 struct worktrees *worktrees_new(struct engine *engine, const char *repository, const char *folder,
 	size_t workers, bool fetches);
 /* After the engine was freed. The trees stay. Accepts NULL. */

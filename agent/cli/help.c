@@ -9,7 +9,6 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "agent/base/arena.h"
 #include "sources/postgres/postgres.h"
 
 enum { INDENT = 2, COLUMN = 30, WIDTH = 96 };

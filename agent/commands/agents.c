@@ -1,6 +1,5 @@
 /* `agents`: the agents that share a state, with the shards and the delay of each; read from the
  * state itself, or from an agent. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "agent/base/database.h"

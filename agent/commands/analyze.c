@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/analysis/analysis.h"
 #include "agent/analysis/announce.h"
 #include "agent/analysis/compare.h"
 #include "agent/base/when.h"

@@ -5,7 +5,6 @@
 #include "agent/commands/annotations.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent/analysis/annotation_tags.h"

@@ -13,13 +13,11 @@
 
 #include "agent/base/hash.h"
 #include "agent/base/utf8.h"
-#include "agent/base/when.h"
 #include "agent/bisect/candidates.h"
 #include "agent/bisect/extract.h"
 #include "agent/bisect/worktrees.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/records.h"
-#include "agent/commands/state_file.h"
 #include "agent/model/record_json.h"
 #include "agent/report/table.h"
 #include "agent/store/store.h"

@@ -5,15 +5,11 @@
  * A bisection of a merge, which is next if the culprit is one, has a journal of its own; the lock
  * is that of the first.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/base/clock.h"
-#include "agent/base/when.h"
 #include "agent/bisect/candidates.h"
 #include "agent/bisect/driver.h"
 #include "agent/bisect/workers.h"
@@ -26,7 +22,6 @@
 
 struct search {
 	struct cli *cli;
-	struct arena *arena;
 	const char *folder;
 	struct engine *engine;
 	struct journal journal; /* as it was opened, or with its setup only */
@@ -183,7 +178,7 @@ static bool find(struct search *search, struct error *error)
 	const struct candidates_request request = {
 		setup->repository, setup->good, setup->bad, setup->paths};
 	struct candidates_search *finding =
-		candidates_find(search->engine, search->arena, &request, found, search);
+		candidates_find(search->engine, search->cli->arena, &request, found, search);
 
 	if (!engine_run(search->engine)) {
 		engine_free(search->engine);
@@ -205,7 +200,7 @@ static struct engine *open_engine(struct error *error)
 const struct candidate_commits *bisect_candidates(
 	struct cli *cli, const struct journal_setup *setup, struct error *error)
 {
-	struct search search = {.cli = cli, .arena = cli->arena, .setup = setup};
+	struct search search = {.cli = cli, .setup = setup};
 
 	search.engine = open_engine(error);
 	if (!search.engine || !find(&search, error))
@@ -264,7 +259,7 @@ static void print_json(struct search *search, const struct bisect_status *status
 	json_put_text(&out, "bad", setup->bad);
 	json_put_text(&out, "merge", setup->into);
 	json_put_text(&out, "journal",
-		bisect_journal(search->arena, search->folder, bisect_latest(search->folder)));
+		bisect_journal(search->cli->arena, search->folder, bisect_latest(search->folder)));
 	verdict_json(&out, status, search->setup);
 	buf_text(&out, "}\n");
 	text_flush(&out, search->cli->out);
@@ -323,11 +318,11 @@ static struct journal_setup *look_into(
 	if (!setup->merges || status->end != BISECT_FOUND || position == 0 ||
 		!search->candidates->items[position - 1].merge)
 		return NULL;
-	next = arena_alloc(search->arena, sizeof *next);
+	next = arena_alloc(search->cli->arena, sizeof *next);
 	*next = *setup;
 	next->into = id;
-	next->good = arena_printf(search->arena, "%s^1", id);
-	next->bad = arena_printf(search->arena, "%s^2", id);
+	next->good = arena_printf(search->cli->arena, "%s^1", id);
+	next->bad = arena_printf(search->cli->arena, "%s^2", id);
 	return next;
 }
 
@@ -378,11 +373,7 @@ static int bisect(struct search *search, bool resumed, struct journal_setup **ne
 static int run_one(struct cli *cli, const char *folder, struct journal_file *file,
 	const struct journal *journal, bool resumed, struct journal_setup **next)
 {
-	struct search search = {.cli = cli,
-		.arena = cli->arena,
-		.folder = folder,
-		.journal = *journal,
-		.file = file};
+	struct search search = {.cli = cli, .folder = folder, .journal = *journal, .file = file};
 	struct error error;
 	int code;
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "agent/analysis/announce.h"
-#include "agent/base/when.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/records.h"

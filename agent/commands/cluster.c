@@ -1,11 +1,9 @@
 /*
  * `cluster`: which series of many tests changed together.
  */
-#include <math.h>
 
 #include "agent/analysis/shapes.h"
 #include "agent/base/buf.h"
-#include "agent/base/log.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"

@@ -7,7 +7,6 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "agent/analysis/analysis.h"
 #include "agent/io/engine.h"
 
 /* Drops tests that can have none of the requested metrics; selection_check has made sure that

@@ -6,7 +6,6 @@
 #include "agent/analysis/companions.h"
 #include "agent/report/table.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { WINDOW = 64, NAMES_SHOWN = 20 };

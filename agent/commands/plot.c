@@ -4,7 +4,6 @@
  */
 #include "agent/commands/plot.h"
 
-#include <errno.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
@@ -12,7 +11,6 @@
 
 #include "agent/analysis/select.h"
 #include "agent/base/output_file.h"
-#include "agent/base/when.h"
 #include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"

@@ -9,14 +9,11 @@
  * without --since is compared with the end of the main branch.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent/analysis/announce.h"
 #include "agent/analysis/compare.h"
 #include "agent/analysis/timeline.h"
-#include "agent/base/buf.h"
 #include "agent/base/log.h"
 #include "agent/base/when.h"
 #include "agent/commands/command_context.h"
@@ -100,7 +97,7 @@ struct regressions {
 /* ---- the report: as text it is Hunter's, since scripts parse it, except for units and "new" ----
  */
 
-static const char *const csv_columns[] = {"metric", "time", "direction", "unit", "commit_before",
+static const char *const csv_columns[] = {"test", "metric", "time", "direction", "unit", "commit_before",
 	"commit_after", "kind", "level_before", "level_after", "size", "size_low", "size_high",
 	"forward_change_percent", "pvalue", "regression", "accepted", NULL};
 
@@ -740,7 +737,7 @@ static int run(struct cli *cli)
 	if (options->flags.output == OUTPUT_JSON)
 		fputs("{\"tests\": [", cli->out);
 	else if (options->flags.output == OUTPUT_CSV)
-		document_csv_header("test", csv_columns, cli->out);
+		document_csv_header(csv_columns, cli->out);
 	gather_run(&gather, cli);
 	finish(&regressions);
 	if (regressions.regressed > 0)

@@ -12,9 +12,12 @@
 #include <unistd.h>
 
 #include "agent/analysis/companions.h"
+#include "agent/analysis/select.h"
+#include "agent/analysis/timeline.h"
 #include "agent/base/clock.h"
 #include "agent/base/database.h"
 #include "agent/base/dict.h"
+#include "agent/base/order.h"
 #include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/replay.h"
@@ -44,11 +47,24 @@ static const struct field replay_fields[] = {
 	{0},
 };
 
+/* ---- the data ---- */
+
+/*
+ * A test's data stays in the arena it was read into. The times at which points of a test arrived
+ * are listed once, so that a replay can go from one to the next. For a sliding range, data is read
+ * from two ranges before the start, since the agent's anchors stay in place for a while.
+ */
+
+struct history {
+	struct dataset data;
+	struct axis arrivals; /* the times of its points, each once */
+};
+
 struct replay {
 	struct agent_parts parts;
 	struct cli *cli;
-	struct replay_data *past;
-	struct arena *arena; /* holds the report */
+	struct dict histories; /* by test: those that could be read */
+	struct arena *arena;   /* holds the data and the report */
 	struct replay_report report;
 	struct replay_notice **last_notice;
 	struct dict begun; /* by test: int64_t, ms, from when on its first run has read points */
@@ -58,6 +74,116 @@ struct replay {
 	bool failed;          /* of the state */
 	bool listed;          /* the report is complete */
 };
+
+int64_t replay_since(const struct test *test, int64_t from)
+{
+	int64_t range = source_range(source_find(test->source->name), test->options);
+
+	if (range > 0)
+		return selection_standing_since(from, range) - range;
+	return test->source->server_size > 0 ? from - SELECTION_SERVER_RANGE : WHEN_ALWAYS;
+}
+
+static void prepare(void *context, struct task *task)
+{
+	const struct replay *replay = context;
+
+	task->query.until = replay->report.until;
+	task->query.since = replay_since(task->test, replay->report.from);
+}
+
+static void list_times(struct arena *arena, struct history *history)
+{
+	size_t axis_count, room = 0, count = 0, kept = 0;
+	struct axis **axes = dataset_axes(&history->data, arena, &axis_count);
+	int64_t *times;
+
+	for (size_t i = 0; i < axis_count; i++)
+		room += axes[i]->n;
+	times = arena_array(arena, room, sizeof *times);
+	for (size_t i = 0; i < axis_count; i++) {
+		if (axes[i]->n)
+			memcpy(times + count, axes[i]->times, axes[i]->n * sizeof *times);
+		count += axes[i]->n;
+	}
+	qsort(times, count, sizeof *times, order_times);
+	for (size_t i = 0; i < count; i++)
+		if (kept == 0 || times[i] != times[kept - 1])
+			times[kept++] = times[i];
+	history->arrivals = (struct axis){.n = kept, .times = times};
+}
+
+/* Takes over the memory of the task's data. */
+static void ready(void *context, struct task *const *tasks)
+{
+	struct replay *replay = context;
+	struct task *task = tasks[0];
+	struct history *history;
+
+	if (!gather_log(task) || task->abandoned)
+		return;
+	history = arena_alloc(replay->arena, sizeof *history);
+	history->data = task->query.data;
+	*dict_place(&replay->histories, task->test->name) = history;
+	list_times(replay->arena, history);
+	arena_join(replay->arena, task->query.arena);
+	task->query.arena = arena_new();
+}
+
+/* An axis of the points [first, last) of an axis. */
+static struct axis *cut(struct arena *arena, const struct axis *axis, size_t first, size_t last)
+{
+	struct axis *view = arena_alloc(arena, sizeof *view);
+
+	*view = (struct axis){.n = last - first,
+		.times = axis->times + first,
+		.columns = arena_array(arena, axis->column_count, sizeof *view->columns),
+		.column_count = axis->column_count};
+	for (size_t i = 0; i < axis->column_count; i++)
+		view->columns[i] =
+			(struct column){axis->columns[i].name, axis->columns[i].values + first};
+	return view;
+}
+
+/* A server does not know a series without points; a file always has its columns. */
+static void view_data(const struct replay *replay, const char *test, int64_t since, int64_t until,
+	struct arena *arena, struct dataset *out)
+{
+	const struct history *history = dict_get(&replay->histories, test);
+	const struct dataset *data = &history->data;
+	const struct axis *shared = NULL;
+	struct axis *view = NULL;
+	size_t first = 0;
+
+	*out = (struct dataset){arena_array(arena, data->count, sizeof *out->series), 0};
+	for (size_t i = 0; i < data->count; i++) {
+		const struct series *series = &data->series[i];
+		bool alone = i + 1 == data->count || data->series[i + 1].axis != series->axis;
+
+		if (series->axis != shared) {
+			size_t last = axis_lower_bound(series->axis, until);
+
+			first = axis_lower_bound(series->axis, since);
+			view = cut(arena, series->axis, first, last > first ? last : first);
+			if (alone && view->n == 0 && data->count > 1)
+				continue;
+			shared = series->axis;
+		}
+		out->series[out->count] = *series;
+		out->series[out->count].axis = view;
+		out->series[out->count++].values = series->values + first;
+	}
+}
+
+static int64_t next_point(const struct replay *replay, const char *test, int64_t time)
+{
+	const struct history *history = dict_get(&replay->histories, test);
+	size_t at = axis_lower_bound(&history->arrivals, time);
+
+	return at < history->arrivals.n ? history->arrivals.times[at] : WHEN_NEVER;
+}
+
+/* ---- the run ---- */
 
 static struct replay *replay_of(const struct agent *agent)
 {
@@ -79,8 +205,7 @@ static void look(struct agent *agent, struct task *task)
 	struct query *query = &task->query;
 	int64_t until = query->until == WHEN_NEVER ? wall(agent) + 1 : query->until;
 
-	replay_data_view(replay_of(agent)->past, query->test, query->since, until, query->arena,
-		&query->data);
+	view_data(replay_of(agent), query->test, query->since, until, query->arena, &query->data);
 	engine_work(agent->engine, task);
 }
 
@@ -113,7 +238,7 @@ static int64_t rest(struct agent *agent, const struct test *test)
 {
 	struct replay *replay = replay_of(agent);
 	int64_t now = wall(agent), delay = test->evaluation_delay;
-	int64_t next = replay_data_next(replay->past, test->name, delay ? now - delay : now + 1);
+	int64_t next = next_point(replay, test->name, delay ? now - delay : now + 1);
 	int64_t due = next == WHEN_NEVER ? WHEN_NEVER / 2 : next + delay + (delay > 0);
 	char when[WHEN_TEXT];
 
@@ -330,49 +455,38 @@ static bool has_all(const struct replay *replay, const struct test *test)
 	size_t count;
 	const struct test **all = with_companions(replay->arena, &test, 1, &count);
 
-	while (count > 0 && replay_data_has(replay->past, all[count - 1]->name))
+	while (count > 0 && dict_get(&replay->histories, all[count - 1]->name))
 		count--;
 	return count == 0;
 }
 
-/* Reads the data of the tests and keeps those that have some. */
-static int gather_past(struct replay *replay)
+/* Replays the tests whose data can be read. */
+static int replay_tests(struct replay *replay)
 {
+	const struct replay_options *options = replay->cli->options;
 	struct config_ref *config_ref = replay->parts.agent.config_ref;
 	struct config *config = config_ref->config;
 	const struct test **kept = arena_array(config->arena, config_ref->test_count, sizeof *kept);
-	int code;
-	size_t count = 0, n;
-	const struct test **tests;
+	struct gather gather = {
+		.config = config, .prepare = prepare, .ready = ready, .context = replay};
+	char folder[FOLDER_ROOM];
+	struct error error;
+	size_t count = 0;
 
-	tests = with_companions(replay->arena, config_ref->tests, config_ref->test_count, &n);
-	replay->past = replay_data_gather(
-		replay->cli, config, tests, n, replay->report.from, replay->report.until, &code);
-	if (!replay->past)
-		return code;
+	gather.tests = with_companions(
+		replay->arena, config_ref->tests, config_ref->test_count, &gather.count);
+	if (!gather_run(&gather, replay->cli))
+		return gather.code;
 	for (size_t i = 0; i < config_ref->test_count; i++)
 		if (has_all(replay, config_ref->tests[i]))
 			kept[count++] = config_ref->tests[i];
 	config_ref->tests = kept;
 	config_ref->test_count = replay->report.tests = count;
-	return code;
-}
-
-static int replay_tests(struct replay *replay)
-{
-	const struct replay_options *options = replay->cli->options;
-	char folder[FOLDER_ROOM];
-	struct error error;
-	int code = gather_past(replay), played;
-
-	if (!replay->past)
-		return code;
 	if (replay->cli->common.log_level == LEVEL_INFO) /* by default the messages are enough */
 		log_setup(LEVEL_ERROR, (enum log_format)replay->cli->common.log_format, stderr);
 	if (!options->state && !make_folder(folder, &error))
 		return cli_fail(&error);
-	played = play_in(replay, options->state ? NULL : folder);
-	return exit_stronger(code, played);
+	return exit_stronger(gather.code, play_in(replay, options->state ? NULL : folder));
 }
 
 static bool read_times(struct replay *replay, struct error *error)
@@ -443,10 +557,9 @@ static int run_replay(struct cli *cli)
 		return cli_fail(&error);
 	agent->config = config;
 	replay.arena = arena_new();
-	replay.begun.arena = replay.arena;
+	replay.begun.arena = replay.histories.arena = replay.arena;
 	replay.last_notice = &replay.report.notices;
 	code = replay_tests(&replay);
-	replay_data_free(replay.past);
 	arena_free(replay.arena);
 	if (!cli->abandoned)
 		config_ref_release(agent->config_ref);

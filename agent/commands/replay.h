@@ -1,4 +1,4 @@
-/* The parts of `hunter-c replay`: the data, the run under a simulated clock, and the report. */
+/* The parts of `hunter-c replay`: the run under a simulated clock, and the report. */
 #ifndef AGENT_COMMANDS_REPLAY_H
 #define AGENT_COMMANDS_REPLAY_H
 
@@ -7,33 +7,9 @@
 #include "agent/commands/gather.h"
 #include "agent/store/store.h"
 
-/*
- * The data of a replay: the sources' answers for the whole period, fetched once, and the part of
- * them that had arrived by a given time.
- */
-struct replay_data;
-
 /* From when on the test's data is needed for an agent that starts at `from` (ms); WHEN_ALWAYS: all
  * of it. */
 int64_t replay_since(const struct test *test, int64_t from);
-
-/*
- * Reads all that the tests need from `from` to `until` (ms). Tests that fail are logged, counted
- * in `code` and have no data. NULL after an error that was printed.
- */
-struct replay_data *replay_data_gather(struct cli *cli, const struct config *config,
-	const struct test *const *tests, size_t count, int64_t from, int64_t until, int *code);
-void replay_data_free(struct replay_data *past);
-
-/* Whether the test's data could be read. */
-bool replay_data_has(const struct replay_data *past, const char *test);
-
-/* The test's points of [since, until), not copied, in `arena`. */
-void replay_data_view(const struct replay_data *past, const char *test, int64_t since,
-	int64_t until, struct arena *arena, struct dataset *out);
-
-/* The time of the test's first point at or after `time`, ms; WHEN_NEVER: there is none. */
-int64_t replay_data_next(const struct replay_data *past, const char *test, int64_t time);
 
 struct replay_notice {
 	const char *subject, *text;

@@ -7,12 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "agent/analysis/announce.h"
 #include "agent/analysis/select.h"
-#include "agent/base/database.h"
 #include "agent/base/output_file.h"
 #include "agent/base/when.h"
 #include "agent/commands/commands.h"
@@ -78,11 +76,8 @@ struct maker {
 	const struct config *config;
 	const char *state; /* the file; NULL: there is none */
 	struct plotting plotting;
-	int64_t since, until;
-	struct report_row *rows;
-	size_t count;
-	struct report_plot *plots[REPORT_PLOTS + 1]; /* one more than fit: it is dropped */
-	size_t plot_count, ordinals;
+	struct report_document document;
+	size_t ordinals;
 	int code; /* for errors that concern no test */
 };
 
@@ -153,24 +148,24 @@ static void add_row(const struct job *job, const struct task *task, struct liste
 }
 
 /* The points and changes of the view: with some before the date, so that the old level is seen. */
-static void cut(const struct maker *maker, struct arena *arena, struct plot_line *line)
+static void cut(const struct report_document *document, struct arena *arena, struct plot_line *line)
 {
+	int64_t since = document->since, until = document->until;
 	size_t first = 0, end = line->n, least;
 	int64_t last = line->n > 0 ? line->times[line->n - 1] : 0;
 	struct column *columns = arena_array(arena, line->column_count, sizeof *columns);
 	struct plot_change *changes = arena_array(arena, line->change_count, sizeof *changes);
 	size_t count = 0;
 
-	if (maker->until != WHEN_NEVER && last > maker->until)
-		last = maker->until;
+	if (until != WHEN_NEVER && last > until)
+		last = until;
 	while (end > 0 && line->times[end - 1] > last)
 		end--;
-	if (maker->since != WHEN_ALWAYS) {
-		while (first < end && line->times[first] < maker->since)
+	if (since != WHEN_ALWAYS) {
+		while (first < end && line->times[first] < since)
 			first++;
 		least = first > BEFORE ? first - BEFORE : 0;
-		while (first > 0 &&
-			line->times[first - 1] >= maker->since - (last - maker->since) / 2)
+		while (first > 0 && line->times[first - 1] >= since - (last - since) / 2)
 			first--;
 		first = first < least ? first : least;
 	}
@@ -198,7 +193,7 @@ static void draw(
 	struct buf text = {0};
 	struct plot plot;
 
-	cut(job->maker, arena, &line);
+	cut(&job->maker->document, arena, &line);
 	plot = (struct plot){.title = arena_printf(arena, "%s %s", out->test, out->series),
 		.unit = line.unit,
 		.direction = line.direction,
@@ -219,7 +214,7 @@ static void draw(
 
 static void list_series(struct job *job, const struct task *task, const struct plot *plot)
 {
-	const struct maker *maker = job->maker;
+	const struct report_document *document = &job->maker->document;
 
 	job->series = arena_array(task->query.arena, plot->line_count, sizeof *job->series);
 	for (size_t l = 0; l < plot->line_count; l++) {
@@ -232,7 +227,7 @@ static void list_series(struct job *job, const struct task *task, const struct p
 		for (size_t i = 0; i < line->change_count; i++) {
 			const struct plot_change *change = &line->changes[i];
 
-			if (change->time >= maker->since && change->time < maker->until &&
+			if (change->time >= document->since && change->time < document->until &&
 				!change->withdrawn)
 				add_row(job, task, listed, change);
 		}
@@ -278,13 +273,14 @@ static void prepare(void *context, struct task *task)
 {
 	struct maker *maker = context;
 	struct job *job = arena_alloc(task->query.arena, sizeof *job);
-	int64_t end = maker->until < maker->cli->now ? maker->until : maker->cli->now;
+	int64_t since = maker->document.since, until = maker->document.until;
+	int64_t end = until < maker->cli->now ? until : maker->cli->now;
 
 	*job = (struct job){.maker = maker, .plotting = maker->plotting};
 	if (maker->state)
 		read_state(maker, task->test, job);
-	if (maker->since != WHEN_ALWAYS)
-		job->plotting.since = maker->since - (end - maker->since) / 2;
+	if (since != WHEN_ALWAYS)
+		job->plotting.since = since - (end - since) / 2;
 	(void)plotting_query(&job->plotting, task);
 	task->result = job;
 	task->work = work;
@@ -300,6 +296,7 @@ static void free_plot(struct report_plot *plot)
 /* Copies a series, and keeps the most important plots. */
 static void take_series(struct maker *maker, const struct listed *listed)
 {
+	struct report_document *document = &maker->document;
 	struct arena *arena = maker->cli->arena;
 	struct report_plot *plot = arena_alloc(arena, sizeof *plot);
 
@@ -309,20 +306,21 @@ static void take_series(struct maker *maker, const struct listed *listed)
 	for (size_t i = 0; i < listed->count; i++) {
 		struct report_row *row;
 
-		maker->rows = arena_grow(arena, maker->rows, maker->count, sizeof *maker->rows);
-		row = &maker->rows[maker->count];
+		document->rows =
+			arena_grow(arena, document->rows, document->count, sizeof *document->rows);
+		row = &document->rows[document->count];
 		*row = listed->rows[i];
-		row->rank.ordinal = maker->count++;
+		row->rank.ordinal = document->count++;
 		row->item = announce_copy(arena, &row->item);
 		row->person = arena_strdup(arena, row->person);
 		row->plot = plot;
 	}
 	if (!plot->svg)
 		return;
-	maker->plots[maker->plot_count++] = plot;
-	qsort(maker->plots, maker->plot_count, sizeof *maker->plots, compare_plots);
-	if (maker->plot_count > REPORT_PLOTS)
-		free_plot(maker->plots[--maker->plot_count]);
+	document->plots[document->plot_count++] = plot;
+	qsort(document->plots, document->plot_count, sizeof *document->plots, compare_plots);
+	if (document->plot_count > REPORT_PLOTS)
+		free_plot(document->plots[--document->plot_count]);
 }
 
 static void ready(void *context, struct task *const *tasks)
@@ -357,9 +355,10 @@ static bool write_document(
 }
 
 /* Of Markdown the pictures first: a document that is there has them. Their names are the file's
- * without its ".md". */
-static bool write_report(struct maker *maker, struct report_document *document, struct error *error)
+ * without its ".md"; on standard output it has none. */
+static bool write_report(struct maker *maker, struct error *error)
 {
+	struct report_document *document = &maker->document;
 	struct arena *arena = maker->cli->arena;
 	const char *path = maker->flags->markdown, *html = maker->flags->html;
 	const char *slash = path ? strrchr(path, '/') : NULL,
@@ -373,12 +372,11 @@ static bool write_report(struct maker *maker, struct report_document *document, 
 	}
 	if (!path)
 		return true;
-	if (is_stdout(path))
-		document->plot_count = 0;
-	document->base = dot && dot > (slash ? slash + 1 : path)
-				 ? arena_strndup(arena, path, (size_t)(dot - path))
-				 : path;
-	for (size_t i = 0; i < document->plot_count; i++) {
+	if (!is_stdout(path))
+		document->base = dot && dot > (slash ? slash + 1 : path)
+					 ? arena_strndup(arena, path, (size_t)(dot - path))
+					 : path;
+	for (size_t i = 0; i < document->plot_count && document->base; i++) {
 		const struct report_plot *plot = document->plots[i];
 
 		if (!output_write(arena_printf(arena, "%s-%s.svg", document->base, plot->number),
@@ -391,6 +389,7 @@ static bool write_report(struct maker *maker, struct report_document *document, 
 
 static int make(struct maker *maker, const struct test *const *tests, size_t count)
 {
+	struct report_document *document = &maker->document;
 	struct gather gather = {.tests = tests,
 		.count = count,
 		.config = maker->config,
@@ -404,26 +403,14 @@ static int make(struct maker *maker, const struct test *const *tests, size_t cou
 		return gather.code;
 	if (maker->code != EXIT_NOTHING)
 		return maker->code;
-	if (maker->count > 0)
-		qsort(maker->rows, maker->count, sizeof *maker->rows, compare_ranks);
-	for (size_t i = 0; i < maker->plot_count; i++)
-		maker->plots[i]->number = arena_printf(maker->cli->arena, "%zu", i + 1);
-	struct report_document document = {.title = maker->flags->title,
-		.now = maker->cli->now,
-		.since = maker->since,
-		.until = maker->until,
-		.branch = maker->plotting.branch,
-		.asked = maker->cli->arguments,
-		.tests = count,
-		.failed = gather.failed,
-		.has_state = maker->state != NULL,
-		.rows = maker->rows,
-		.count = maker->count,
-		.plots = maker->plots,
-		.plot_count = maker->plot_count};
-	if (!write_report(maker, &document, &error))
-		return exit_stronger(gather.code, cli_fail(&error));
-	return gather.code;
+	if (document->count > 0)
+		qsort(document->rows, document->count, sizeof *document->rows, compare_ranks);
+	for (size_t i = 0; i < document->plot_count; i++)
+		document->plots[i]->number = arena_printf(maker->cli->arena, "%zu", i + 1);
+	document->tests = count;
+	document->failed = gather.failed;
+	return write_report(maker, &error) ? gather.code
+					   : exit_stronger(gather.code, cli_fail(&error));
 }
 
 static bool check_file(const char *flag, const char *path, struct error *error)
@@ -466,8 +453,6 @@ static int run(struct cli *cli)
 	if (!config)
 		return EXIT_USAGE;
 	maker->config = config;
-	maker->since = range.since;
-	maker->until = range.until;
 	maker->plotting = (struct plotting){.branch = range.branch,
 		.since = WHEN_ALWAYS,
 		.until = WHEN_NEVER,
@@ -478,13 +463,20 @@ static int run(struct cli *cli)
 	maker->state = options->report.state_file;
 	if (!maker->state && store_is_there(config->agent.state))
 		maker->state = config->agent.state;
+	maker->document = (struct report_document){.title = maker->flags->title,
+		.now = cli->now,
+		.since = range.since,
+		.until = range.until,
+		.branch = range.branch,
+		.asked = cli->arguments,
+		.has_state = maker->state != NULL};
 	if (!config_select(config, &cli->arguments, cli->arena, &tests, &count, &error) ||
 		(maker->state && !store_expect(maker->state, &error)))
 		code = cli_fail(&error);
 	else
 		code = make(maker, tests, count);
-	for (size_t i = 0; i < maker->plot_count; i++)
-		free_plot(maker->plots[i]);
+	for (size_t i = 0; i < maker->document.plot_count; i++)
+		free_plot(maker->document.plots[i]);
 	return code;
 }
 

@@ -46,52 +46,13 @@ struct report_document {
 	size_t tests;
 	struct strings failed;
 	bool has_state;
-	const struct report_row *rows; /* in order */
-	size_t count;                  /* of all; at most REPORT_ROWS are shown */
-	struct report_plot *const *plots;
-	size_t plot_count; /* 0: none are shown */
-	const char *base;  /* of Markdown: the pictures are BASE-1.svg and so on */
+	struct report_row *rows;                     /* in order */
+	size_t count;                                /* of all; at most REPORT_ROWS are shown */
+	struct report_plot *plots[REPORT_PLOTS + 1]; /* one more than fit: it is dropped */
+	size_t plot_count;                           /* 0: none are shown */
+	const char
+		*base; /* of Markdown: the pictures are BASE-1.svg and so on; NULL: it has none */
 };
-
-/* The pieces that a document is put together from, and what each of them has. */
-enum report_piece {
-	PIECE_TITLE,     /* text */
-	PIECE_TALLY,     /* content */
-	PIECE_PROBLEM,   /* content, content */
-	PIECE_PARAGRAPH, /* content */
-	PIECE_FACTS,     /* facts */
-	PIECE_FACT,      /* name, content */
-	PIECE_TABLE,     /* headings, rules, rows */
-	PIECE_HEADING,   /* name */
-	PIECE_RULE,
-	PIECE_ROW,  /* cells */
-	PIECE_CELL, /* name of the column, content */
-	PIECE_LINE, /* break */
-	PIECE_TEXT,
-	PIECE_NAME,      /* a text set apart */
-	PIECE_LINK,      /* address, text */
-	PIECE_TIME,      /* as ISO 8601, and for people */
-	PIECE_VERDICT,   /* shape, size, word */
-	PIECE_REFERENCE, /* content; number of the plot, base */
-	PIECE_PLOT,      /* test, series; number, base; picture, JSON */
-	PIECES,
-};
-
-/*
- * A format: a template of each piece, in which $r1 is the first text as it is, $t1 the same without
- * markup, $n1 set apart, too, $u1 as an address and $d1 as data of a script.
- */
-struct report_markup {
-	const char *pieces[PIECES];
-	void (*text)(struct buf *out, const char *text);
-	void (*name)(struct buf *out, const char *name);
-	void (*address)(struct buf *out, const char *url);
-	void (*data)(struct buf *out, const char *json);
-};
-
-/* The content by that markup. */
-void report_put(struct buf *out, const struct report_document *document,
-	const struct report_markup *markup);
 
 void report_html(struct buf *out, const struct report_document *document);
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/base/when.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
 #include "agent/runtime/silence.h"

@@ -46,15 +46,16 @@ static const struct option_part parts[] = {{validate_fields, 0}, {0}};
 
 /* The configuration, or why it cannot be used. */
 struct verdict {
+	struct cli *cli;
+	const struct validate_options *options;
 	const char *path;
 	const struct config *config; /* NULL: there are errors */
-	const struct problems *problems;
+	struct problems problems;
 	size_t warnings, unsupported;
-	const struct buf *power;     /* a JSON list, or NULL */
-	const struct buf *explained; /* the same: what explains what */
-	struct post *tried;          /* test messages */
+	struct buf power, explained; /* items of JSON lists; the second: what explains what */
+	struct explain *explain;
+	struct post *tried; /* test messages */
 	size_t tried_count;
-	bool receivers; /* they were sent */
 };
 
 /* The smallest changes measured for a test. */
@@ -146,7 +147,8 @@ static void put_list(struct buf *json, const char *key, const struct buf *items)
 
 static void put_json(const struct verdict *verdict, struct buf *json)
 {
-	const struct problems *problems = verdict->problems;
+	bool receivers = verdict->config && verdict->options->receivers;
+	const struct problems *problems = &verdict->problems;
 	const struct config *config = verdict->config;
 
 	json_open(json, "config", verdict->path);
@@ -162,11 +164,11 @@ static void put_json(const struct verdict *verdict, struct buf *json)
 	json_put_count(json, "warnings", verdict->warnings);
 	json_put_text(json, "missing", config ? config->missing : NULL);
 	put_config(config, json);
-	if (verdict->power) {
-		put_list(json, "power", verdict->power);
-		put_list(json, "proposals", verdict->explained);
+	if (config && verdict->options->power) {
+		put_list(json, "power", &verdict->power);
+		put_list(json, "proposals", &verdict->explained);
 	}
-	buf_text(json, verdict->receivers ? ", \"receivers\": [" : "");
+	buf_text(json, receivers ? ", \"receivers\": [" : "");
 	for (size_t i = 0; i < verdict->tried_count; i++) {
 		const struct post *post = &verdict->tried[i];
 		bool sent = post->error.kind == ERROR_NONE;
@@ -178,7 +180,7 @@ static void put_json(const struct verdict *verdict, struct buf *json)
 		json_put_text(json, "problem", sent ? NULL : post->error.text);
 		buf_char(json, '}');
 	}
-	buf_text(json, verdict->receivers ? "]}\n" : "}\n");
+	buf_text(json, receivers ? "]}\n" : "}\n");
 }
 
 static const char *const known[] = {"test", "metric", "commit", "@from", "@to", "direction",
@@ -190,11 +192,12 @@ static const char *const proposals[] = {
 	"test", "metric", "explained", "series", "of", "add to the metric=line", NULL};
 static const char *const tried[] = {"receiver", "kind", "destination", "sent", "problem", NULL};
 
-static void print_text(const struct verdict *verdict, const struct buf *json, struct cli *cli)
+static void print_text(const struct verdict *verdict, const struct buf *json)
 {
-	const struct problems *problems = verdict->problems;
+	const struct problems *problems = &verdict->problems;
 	const struct config *config = verdict->config;
 	json_t *document = json_loadb(json->data, json->length, 0, NULL);
+	struct cli *cli = verdict->cli;
 	const struct document_section sections[] = {
 		{"known changes", "known_changes", known},
 		{arena_printf(cli->arena,
@@ -230,16 +233,9 @@ static void print_text(const struct verdict *verdict, const struct buf *json, st
 	json_decref(document);
 }
 
-struct measuring {
-	struct cli *cli;
-	const struct config *config;
-	struct buf json; /* the items of a list */
-	struct explain *explain;
-};
-
 static bool measure(struct task *task, struct scratch *scratch, struct error *error)
 {
-	const struct measuring *measuring = task->result;
+	const struct verdict *verdict = task->result;
 	const struct dataset *data = &task->query.data;
 	struct arena *arena = task->query.arena;
 	struct measured *measured = arena_array(arena, data->count, sizeof *measured);
@@ -256,7 +252,7 @@ static bool measure(struct task *task, struct scratch *scratch, struct error *er
 			.data = data,
 			.companions = task->companions,
 			.series = series,
-			.max_age = measuring->config->agent.max_age,
+			.max_age = verdict->config->agent.max_age,
 			.scratch = scratch,
 			.limit = scratch_done(scratch) + POWER_STEPS};
 
@@ -313,7 +309,7 @@ static void put_measured(struct buf *json, const struct test *test, const struct
 
 static void ready(void *context, struct task *const *tasks)
 {
-	struct measuring *measuring = context;
+	struct verdict *verdict = context;
 	const struct task *task = tasks[0];
 	const struct dataset *data = &task->query.data;
 	const struct measured *measured = task->result;
@@ -321,8 +317,8 @@ static void ready(void *context, struct task *const *tasks)
 	if (!gather_log(task))
 		return;
 	for (size_t i = 0; i < data->count && i < SERIES_MOST; i++) {
-		put_measured(&measuring->json, task->test, &measured[i]);
-		explain_keep(measuring->explain, task->test, measured[i].series, measured[i].values,
+		put_measured(&verdict->power, task->test, &measured[i]);
+		explain_keep(verdict->explain, task->test, measured[i].series, measured[i].values,
 			measured[i].has_rule);
 	}
 	if (data->count > SERIES_MOST)
@@ -332,29 +328,35 @@ static void ready(void *context, struct task *const *tasks)
 }
 
 /* Reads the data of all tests that can be run. */
-static int measure_all(struct measuring *measuring)
+static int measure_all(struct verdict *verdict)
 {
-	const struct config *config = measuring->config;
+	const struct config *config = verdict->config;
+	struct scratch *scratch = scratch_new();
 	const struct test **tests =
-		arena_array(measuring->cli->arena, config->test_count, sizeof(const struct test *));
+		arena_array(verdict->cli->arena, config->test_count, sizeof(const struct test *));
 	struct gather gather = {.tests = tests,
 		.config = config,
 		.judges = true,
 		.prepare = prepare,
 		.ready = ready,
-		.context = measuring};
+		.context = verdict};
 
 	for (size_t i = 0; i < config->test_count; i++)
 		if (!config->tests[i].unsupported)
 			tests[gather.count++] = &config->tests[i];
-	gather_run(&gather, measuring->cli);
+	verdict->explain = explain_new();
+	gather_run(&gather, verdict->cli);
+	explain_put(verdict->explain, scratch, &verdict->explained);
+	explain_free(verdict->explain);
+	scratch_free(scratch);
 	return gather.code;
 }
 
 /* Adds a test message; `problem`: it cannot be sent. */
-static void add_post(struct verdict *verdict, struct cli *cli, const struct receiver *receiver,
+static void add_post(struct verdict *verdict, const struct receiver *receiver,
 	const char *destination, const struct error *problem)
 {
+	struct cli *cli = verdict->cli;
 	struct post *posts =
 		arena_grow(cli->arena, verdict->tried, verdict->tried_count, sizeof *posts);
 	struct notice *notice = arena_alloc(cli->arena, sizeof *notice);
@@ -378,9 +380,9 @@ static void add_post(struct verdict *verdict, struct cli *cli, const struct rece
  * test, but for the terminal, unless that is configured or the only one; and for JSON without those
  * that print. Receivers that cannot be used at all are reported as problems of the configuration.
  */
-static int try_receivers(struct cli *cli, struct verdict *verdict)
+static int try_receivers(struct verdict *verdict)
 {
-	const struct validate_options *options = cli->options;
+	struct cli *cli = verdict->cli;
 	const struct config *config = verdict->config;
 	int code = config->missing ? EXIT_USAGE : EXIT_NOTHING;
 	struct error error;
@@ -391,15 +393,15 @@ static int try_receivers(struct cli *cli, struct verdict *verdict)
 		struct strings destinations;
 
 		if ((receiver->implicit && (config->receiver_count > 1 || config->missing)) ||
-			(options->output == OUTPUT_JSON && notifier == &stdout_notifier))
+			(verdict->options->output == OUTPUT_JSON && notifier == &stdout_notifier))
 			continue;
 		if (!notifier_destinations(
 			    notifier, receiver->options, cli->arena, &destinations, &error)) {
-			add_post(verdict, cli, receiver, "", &error);
+			add_post(verdict, receiver, "", &error);
 			continue;
 		}
 		for (size_t k = 0; k < destinations.count; k++)
-			add_post(verdict, cli, receiver, destinations.items[k], NULL);
+			add_post(verdict, receiver, destinations.items[k], NULL);
 	}
 	post_all(verdict->tried, verdict->tried_count, cli->arena, cli->now);
 	for (size_t i = 0; i < verdict->tried_count; i++)
@@ -409,14 +411,13 @@ static int try_receivers(struct cli *cli, struct verdict *verdict)
 
 static int validate(struct cli *cli)
 {
-	const struct validate_options *options = cli->options;
-	struct error error;
-	struct problems problems = {.arena = cli->arena};
 	struct config_source source = cli_config_source();
-	struct verdict verdict = {.problems = &problems};
-	struct measuring measuring = {.cli = cli};
-	struct buf explained = {0}, json = {0};
+	struct verdict verdict = {
+		.cli = cli, .options = cli->options, .problems = {.arena = cli->arena}};
+	struct problems *problems = &verdict.problems;
 	const struct config *config;
+	struct buf json = {0};
+	struct error error;
 	int code;
 
 	source.cautious = true;
@@ -424,37 +425,26 @@ static int validate(struct cli *cli)
 		return cli_fail(&error);
 	secret_forbid_dumps();
 	if (!cli->common.config && strcmp(verdict.path, "hunter.yaml") == 0)
-		caution_found(verdict.path, &problems);
-	config = cli->config = config_load(verdict.path, &source, &problems);
-	verdict.config = measuring.config = config;
+		caution_found(verdict.path, problems);
+	config = verdict.config = cli->config = config_load(verdict.path, &source, problems);
 	if (config)
-		check_known(config, cli->now, &problems);
-	for (size_t i = 0; i < problems.count; i++)
-		verdict.warnings += problems.items[i].warning;
+		check_known(config, cli->now, problems);
+	for (size_t i = 0; i < problems->count; i++)
+		verdict.warnings += problems->items[i].warning;
 	for (size_t i = 0; config && i < config->test_count; i++)
 		verdict.unsupported += config->tests[i].unsupported != NULL;
 	code = config ? EXIT_NOTHING : EXIT_USAGE;
-	if (config && options->power) {
-		struct scratch *scratch = scratch_new();
-
-		measuring.explain = explain_new();
-		code = measure_all(&measuring);
-		explain_put(measuring.explain, scratch, &explained);
-		explain_free(measuring.explain);
-		scratch_free(scratch);
-		verdict.power = &measuring.json;
-		verdict.explained = &explained;
-	}
-	verdict.receivers = config && options->receivers;
-	if (verdict.receivers)
-		code = exit_stronger(code, try_receivers(cli, &verdict));
+	if (config && verdict.options->power)
+		code = measure_all(&verdict);
+	if (config && verdict.options->receivers)
+		code = exit_stronger(code, try_receivers(&verdict));
 	put_json(&verdict, &json);
-	if (options->output == OUTPUT_TEXT)
-		print_text(&verdict, &json, cli);
+	if (verdict.options->output == OUTPUT_TEXT)
+		print_text(&verdict, &json);
 	else
 		text_flush(&json, cli->out);
-	buf_free(&measuring.json);
-	buf_free(&explained);
+	buf_free(&verdict.power);
+	buf_free(&verdict.explained);
 	buf_free(&json);
 	return code;
 }

@@ -2,15 +2,12 @@
 #include "agent/evaluate/evaluate.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/analysis/analysis.h"
-#include "agent/base/buf.h"
 #include "agent/base/error.h"
 #include "agent/base/hash.h"
-#include "agent/base/zone.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
 #include "agent/report/table.h"
@@ -80,53 +77,41 @@ struct work {
 	struct evaluation evaluation;
 };
 
-/* Reads "kernel(penalty=2)", which is a member of a `combine`, and "combine(HOW)". */
-static bool read_contender(const struct schema *schema, const char *text, struct arena *arena,
-	struct contender *out, struct error *error)
+/* Reads "kernel(penalty=2)", which is a member of a `combine`, and "combine(HOW)", and applies the
+ * flags for cycles. */
+static bool read_contender(const struct evaluate_options *options, const char *text,
+	struct arena *arena, struct contender *out, struct error *error)
 {
 	static const char head[] = "combine(", own[] = "combine: ";
+	const struct setting cycles[] = {{"season", options->season}, {"zone", options->zone},
+		{"holidays", options->holidays}};
 	const struct detection none = {0};
-	struct detection whole, member[COMBINE_MOST];
+	struct detection whole, member[COMBINE_MOST], chosen;
 	size_t length = strlen(text);
 	bool combines = strncmp(text, head, strlen(head)) == 0 && text[length - 1] == ')';
 	const char *how =
 		combines ? arena_strndup(arena, text + strlen(head), length - strlen(head) - 1)
 			 : arena_printf(arena, "any: %s", text);
 	const struct setting setting = {"combine", how};
-	if (!detection_overlay(schema, &none, &setting, 1, arena, &whole, error)) {
+
+	if (!detection_overlay(&cli_schema, &none, &setting, 1, arena, &whole, error)) {
 		if (!combines && strncmp(error->text, own, strlen(own)) == 0)
 			memmove(error->text, error->text + strlen(own),
 				strlen(error->text + strlen(own)) + 1);
 		return error_prefix(error, "--detector: ");
 	}
 	if (!combines)
-		combine_members(schema, &whole, member);
-	const struct detection *chosen = combines ? &whole : member;
-	*out = (struct contender){text, detector_find(chosen->detector->name), chosen->options,
-		analysis_season(chosen), {0}};
-	return true;
-}
+		combine_members(&cli_schema, &whole, member);
+	chosen = combines ? whole : member[0];
+	for (size_t i = 0; i < sizeof cycles / sizeof *cycles; i++) {
+		const struct detection base = chosen;
 
-/* Applies the flags for cycles to all contenders. */
-static bool read_season(struct work *work, struct error *error)
-{
-	const struct evaluate_options *options = work->options;
-	struct season_clock clock = {.local = zone_local};
-	const struct zone *zone = NULL;
-	enum season_mode season = SEASON_UNSET;
-	if (options->season && !season_parse(options->season, &season, error))
-		return error_prefix(error, "--");
-	if (options->zone && !zone_read(work->cli->arena, NULL, options->zone, &zone, error))
-		return error_prefix(error, "--zone: ");
-	if (options->holidays &&
-		!holidays_parse(work->cli->arena, options->holidays, &clock.holidays, error))
-		return error_prefix(error, "--");
-	clock.zone = zone;
-	for (size_t i = 0; i < work->contender_count; i++) {
-		work->contenders[i].clock = clock;
-		if (season != SEASON_UNSET)
-			work->contenders[i].season = season;
+		if (cycles[i].value && !detection_overlay(&cli_schema, &base, &cycles[i], 1, arena,
+					       &chosen, error))
+			return error_prefix(error, "--");
 	}
+	*out = (struct contender){text, detector_find(chosen.detector->name), chosen.options,
+		analysis_season(&chosen), analysis_clock(&chosen)};
 	return true;
 }
 
@@ -136,7 +121,6 @@ static bool read_contenders(struct work *work, struct error *error)
 	static const char *const loose[] = {"edivisive(profile=otava, p_value=0.05, season=auto)",
 		"kernel(penalty=0.5, season=auto)", "edivisive(p_value=0.05)"};
 	struct arena *arena = work->cli->arena;
-	const struct schema *schema = &cli_schema;
 	struct strings names = work->options->detector;
 	if (names.count == 0)
 		names = work->options->label ? (struct strings){loose, 3}
@@ -145,7 +129,7 @@ static bool read_contenders(struct work *work, struct error *error)
 		return error_set(error, ERROR_USAGE, "--detector: more than %d", CONTENDERS_MOST);
 	work->contenders = arena_array(arena, names.count, sizeof *work->contenders);
 	for (size_t i = 0; i < names.count; i++)
-		if (!read_contender(schema, names.items[i], arena,
+		if (!read_contender(work->options, names.items[i], arena,
 			    &work->contenders[work->contender_count++], error))
 			return false;
 	return true;
@@ -338,7 +322,7 @@ static int run(struct cli *cli)
 		return cli_fail(&error);
 	if (mode == TRIAGE)
 		return evaluate_triage(cli);
-	if (!read_contenders(&work, &error) || !read_season(&work, &error))
+	if (!read_contenders(&work, &error))
 		return cli_fail(&error);
 	if (mode == LABEL)
 		return evaluate_label(cli, work.contenders, work.contender_count);

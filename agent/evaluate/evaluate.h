@@ -9,7 +9,8 @@
 
 #include "agent/base/buf.h"
 #include "agent/cli/cli.h"
-#include "agent/evaluate/triaged.h"
+#include "agent/evaluate/labelled.h"
+#include "agent/model/change_record.h"
 #include "detectors/detector.h"
 #include "detectors/online_eval.h"
 #include "detectors/season.h"
@@ -35,6 +36,15 @@ struct contender {
 
 enum { MARGINS = 3, MARGIN_MAIN = 2 };
 extern const size_t evaluate_margins[MARGINS]; /* 0, 2, 5 */
+
+struct judgement {
+	const struct change_record *record;
+	enum triage_state state; /* now */
+	size_t at;               /* index in the series */
+};
+
+/* Whether this state means that the change is real, and worth announcing. */
+bool judged_real(enum triage_state state);
 
 /* The outcome of a triaged change. */
 struct judged_outcome {

@@ -20,7 +20,7 @@
 #include "agent/base/field.h"
 #include "detectors/score.h"
 
-struct judgement; /* agent/evaluate/triaged.h */
+struct judgement; /* agent/evaluate/evaluate.h */
 
 struct labelled_series {
 	const char *id, *group; /* the class, "" where there is none */

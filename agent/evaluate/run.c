@@ -9,9 +9,7 @@
 #include "agent/base/clock.h"
 #include "agent/base/order.h"
 #include "agent/evaluate/evaluate.h"
-#include "agent/evaluate/triaged.h"
 #include "agent/io/parallel.h"
-#include "detectors/season.h"
 
 enum { RERUNS_MOST = 200, SPARSE = 10, PROGRESS_EVERY = 250 }; /* the last: ms */
 

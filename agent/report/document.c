@@ -261,29 +261,27 @@ static void csv_text(struct arena *arena, const char *text, FILE *out)
 	buf_free(&field);
 }
 
-void document_csv_header(const char *first, const char *const *columns, FILE *out)
+void document_csv_header(const char *const *columns, FILE *out)
 {
 	struct arena *arena = arena_new();
 
-	csv_text(arena, first, out);
 	for (size_t i = 0; columns[i]; i++) {
-		fputs(first || i > 0 ? "," : "", out);
+		fputs(i > 0 ? "," : "", out);
 		csv_text(arena, header_of(arena, columns[i]), out);
 	}
 	putc('\n', out);
 	arena_free(arena);
 }
 
-static void csv_row(const char *first, const json_t *row, const char *const *columns, FILE *out)
+static void csv_row(const json_t *row, const char *const *columns, FILE *out)
 {
 	struct arena *arena = arena_new();
 
-	csv_text(arena, first, out);
 	for (size_t i = 0; columns[i]; i++) {
 		json_t *value = value_of(row, columns[i]);
 		struct buf number = {0};
 
-		fputs(first || i > 0 ? "," : "", out);
+		fputs(i > 0 ? "," : "", out);
 		if (json_is_number(value)) {
 			document_put(&number, value, false);
 			text_flush(&number, out);
@@ -300,21 +298,22 @@ static void csv_row(const char *first, const json_t *row, const char *const *col
 	arena_free(arena);
 }
 
-void document_csv_row(const char *first, const char *row, const char *const *columns, FILE *out)
+void document_csv_row(const char *test, const char *row, const char *const *columns, FILE *out)
 {
 	json_t *object = json_loads(row, 0, NULL);
 
-	csv_row(first, object, columns, out);
+	json_object_set_new(object, "test", json_string(test));
+	csv_row(object, columns, out);
 	json_decref(object);
 }
 
 void document_csv(const struct document_items *items, const char *const *columns, FILE *out)
 {
-	document_csv_header(NULL, columns, out);
+	document_csv_header(columns, out);
 	for (size_t i = 0; i < items->count; i++) {
 		json_t *item = items->make(items->context, i);
 
-		csv_row(NULL, item, columns, out);
+		csv_row(item, columns, out);
 		json_decref(item);
 	}
 }

@@ -33,13 +33,13 @@ void document_table_of(struct arena *arena, const struct document_items *items,
 	const char *const *columns, FILE *out);
 
 /*
- * The same as CSV: all, or the line of names and then a line for each row, of the row's JSON.
- * `first`: the name and the text of a column before the others, or NULL. A null or missing value is
- * an empty cell, true and false are yes and no, times and numbers are as in the document.
+ * The same as CSV: all, or the line of names and then a line for each row, of the row's JSON, to
+ * which `test` is added. A null or missing value is an empty cell, true and false are yes and no,
+ * times and numbers are as in the document.
  */
 void document_csv(const struct document_items *items, const char *const *columns, FILE *out);
-void document_csv_header(const char *first, const char *const *columns, FILE *out);
-void document_csv_row(const char *first, const char *row, const char *const *columns, FILE *out);
+void document_csv_header(const char *const *columns, FILE *out);
+void document_csv_row(const char *test, const char *row, const char *const *columns, FILE *out);
 
 /* The number of changes that may have caused it, and their range. */
 #define DOCUMENT_SUSPECTS                                                                          \

@@ -1,15 +1,12 @@
 /*
  * The layout of a picture. It has a head (title, unit and direction, names of several lines), a
- * lane of labels for its changes, the body, the times, and a foot that explains what is neither a
- * point nor a level. Where there is no room, it goes without: the foot first, then commits, then
- * labels of lesser changes; points, levels and changes always stay.
+ * lane of labels for its changes, the body, and the times. Where there is no room, it goes without:
+ * commits first, then labels of lesser changes; points, levels and changes always stay.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/base/arena.h"
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
 #include "agent/report/plot_canvas.h"
@@ -105,7 +102,7 @@ static const char *fitted(
 }
 
 /* Sizes of type and distances, px. */
-enum { TYPE = 12, SMALL_TYPE = 11, TITLE = 15, EDGE = 14, LINE = 17, TRIANGLE = 4 };
+enum { TYPE = 12, SMALL_TYPE = 11, TITLE = 15, EDGE = 14, TRIANGLE = 4 };
 
 /* A change with its texts, and where they are placed. */
 struct label {
@@ -129,7 +126,7 @@ struct drawing {
 	struct ticks values, times;
 	double type;
 	struct label *labels; /* the most important first */
-	size_t label_count, label_rows, foot_rows;
+	size_t label_count, label_rows;
 	bool commits; /* labels have a second line */
 	size_t seen;  /* changes in view */
 };
@@ -643,7 +640,7 @@ static void draw_spans(struct drawing *d)
 	}
 }
 
-/* Head and foot. */
+/* Head. */
 
 /* Puts a name behind a sample of its line; returns the x after it, or `x` if there is no room. */
 static double put_key(struct drawing *d, double x, double y, const char *text, struct pen pen)
@@ -652,10 +649,7 @@ static double put_key(struct drawing *d, double x, double y, const char *text, s
 
 	if (right > d->width - EDGE + 6)
 		return x;
-	if (pen.width > 4)
-		fill(d, x, y - 9, x + 18, y + 1, pen.ink, pen.opacity);
-	else
-		rule(d, x, y - 4, x + 18, y - 4, pen);
+	rule(d, x, y - 4, x + 18, y - 4, pen);
 	put(d, x + 24, y, text, INK_FAINT, plain(d, ANCHOR_START));
 	return right + 16;
 }
@@ -711,53 +705,6 @@ static double put_head(struct drawing *d, bool draw)
 	return y + 8;
 }
 
-/* Rows of keys from `y` on, or only their number: for the band, sources and spans in view. */
-static size_t put_foot(struct drawing *d, double y, bool draw)
-{
-	enum { BAND = PLOT_KNOWN, SPAN = PLOT_SOURCES, KEYS = PLOT_SOURCES + PLOT_SPAN_KINDS };
-	static const struct {
-		const char *text;
-		struct pen pen;
-	} keys[KEYS] = {[BAND] = {"start of the change (95%)", {INK_BAND, 0.3, 10, 0, 0}},
-		[PLOT_CANDIDATE] = {"not yet confirmed", {INK_NEUTRAL, 1, 1.5, 5, 3}},
-		[PLOT_FRESH] = {"found only in the points as they are now",
-			{INK_NEUTRAL, 1, 1.5, 1.5, 3}},
-		[PLOT_LOST] = {"no longer found in these points", {INK_NEUTRAL, 0.4, 1.5, 0, 0}},
-		[SPAN + PLOT_SILENCE] = {"silenced", {INK_SILENCE, 0.45, 10, 0, 0}},
-		[SPAN + PLOT_OUTAGE] = {"no data", {INK_OUTAGE, 0.2, 10, 0, 0}}};
-	bool used[KEYS] = {false};
-	struct view_place at = {0};
-	double x = EDGE, end = d->width - EDGE + 6;
-	size_t rows = 0;
-
-	while (view_next(&d->view, &at))
-		if (draws_through(d, at.change)) {
-			used[BAND] = used[BAND] || at.change->to > at.change->from;
-			used[at.change->source] |= at.change->source != PLOT_KNOWN;
-		}
-	for (size_t i = 0; i < d->plot->span_count; i++)
-		used[SPAN + d->plot->spans[i].kind] |= sees_span(d, &d->plot->spans[i]);
-	for (size_t i = 0; i < KEYS; i++) {
-		double width;
-
-		if (!used[i])
-			continue;
-		width = 24 + caption_width(keys[i].text, d->type, false);
-		if (rows == 0) {
-			rows = 1;
-		} else if (x > EDGE && x + width > end) {
-			if ((double)(rows + 1) > d->height / 150)
-				break;
-			x = EDGE;
-			rows++;
-		}
-		if (draw)
-			put_key(d, x, y + (double)(rows - 1) * LINE, keys[i].text, keys[i].pen);
-		x += width + 16;
-	}
-	return rows;
-}
-
 /* All together. */
 
 static void set_ticks(struct drawing *d)
@@ -772,10 +719,7 @@ static void lay_out(struct drawing *d)
 
 	d->top = put_head(d, false);
 	d->right = d->width - EDGE;
-	d->foot_rows = d->height >= 240 ? put_foot(d, 0, false) : 0;
 	d->bottom = d->height - 12 - 2.2 * d->type;
-	if (d->foot_rows > 0)
-		d->bottom -= 6 + (double)d->foot_rows * LINE;
 	set_ticks(d);
 	for (size_t i = 0; i < d->values.count; i++)
 		widest = fmax(widest, caption_width(d->values.items[i].text, d->type, false));
@@ -827,8 +771,6 @@ static void draw_full(struct drawing *d)
 	for (size_t i = 0; i < d->label_count; i++)
 		draw_label(d, &d->labels[i]);
 	put_head(d, true);
-	if (d->foot_rows > 0)
-		put_foot(d, d->height - 9 - (double)(d->foot_rows - 1) * LINE, true);
 	if (d->view.empty)
 		put(d, (d->left + d->right) / 2, (d->top + d->bottom) / 2, "no points", INK_FAINT,
 			(struct font){TYPE, ANCHOR_MIDDLE, false, false});

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/base/arena.h"
 #include "agent/base/utf8.h"
 #include "agent/report/plot_canvas.h"
 

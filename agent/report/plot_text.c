@@ -4,11 +4,8 @@
  * above it; all changes are listed below in words, since colours may be missing.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "agent/base/arena.h"
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
 #include "agent/report/plot_canvas.h"

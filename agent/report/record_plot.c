@@ -1,6 +1,5 @@
 #include "agent/report/record_plot.h"
 
-#include <stdlib.h>
 
 #include "agent/base/arena.h"
 #include "agent/model/announcement.h"

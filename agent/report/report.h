@@ -54,11 +54,4 @@ const char *change_accepted(const struct findings *findings, const struct change
 bool analysis_has_regression(const struct analysis *analysis);
 bool change_is_regression(const struct series *series, const struct change *change);
 
-/* The longer forms, each in its own file; called by report_test. */
-void report_table(
-	const struct report *report, const struct analysis *analysis, struct arena *arena);
-void report_json(const struct report *report, const struct analysis *analysis, struct arena *arena);
-void report_json_otava(
-	const struct report *report, const struct analysis *analysis, struct arena *arena);
-
 #endif
