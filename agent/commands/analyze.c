@@ -17,7 +17,6 @@
 #include "agent/commands/plot.h"
 #include "agent/commands/post.h"
 #include "agent/decide/group.h"
-#include "agent/report/record_plot.h"
 #include "agent/report/report.h"
 #include "sources/postgres/postgres.h"
 

@@ -23,7 +23,7 @@ struct change_row {
 struct change_list {
 	struct arena *arena;
 	struct change_row *rows;
-	size_t count, capacity;
+	size_t count;
 	size_t most;
 	bool more; /* there are others */
 };
@@ -39,7 +39,7 @@ static int by_time(const void *a, const void *b)
 
 static void add_row(struct change_list *list, int64_t time, int64_t id, struct buf *json)
 {
-	list->rows = memory_grow(list->rows, &list->capacity, list->count + 1, sizeof *list->rows);
+	list->rows = arena_grow(list->arena, list->rows, list->count, sizeof *list->rows);
 	list->rows[list->count++] = (struct change_row){time, id, buf_keep(json, list->arena)};
 }
 
@@ -232,7 +232,6 @@ static int run(struct cli *cli)
 	}
 	if (done)
 		print(cli, &list);
-	free(list.rows);
 	return done ? EXIT_NOTHING : cli_fail(&error);
 }
 

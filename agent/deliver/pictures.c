@@ -4,7 +4,6 @@
 
 #include "agent/analysis/announce.h"
 #include "agent/report/plot_draw.h"
-#include "agent/report/record_plot.h"
 
 enum { WIDTH = 800, HEIGHT = 320 };
 

@@ -59,9 +59,9 @@ struct live {
 	struct followed alarms;
 	size_t truth;   /* labelled places */
 	size_t *delays; /* of each that was detected */
-	size_t seen, capacity;
+	size_t seen;
 	struct judged_outcome *outcomes; /* of each judgement, in the order of the series */
-	size_t outcome_count, outcome_capacity;
+	size_t outcome_count;
 };
 
 /* How alarms are counted: detectors/online_eval.h. */
@@ -75,6 +75,7 @@ enum { LIVE_CONFIRMED, LIVE_AT_ONCE, LIVES, LIVES_MOST = 8 };
 
 /* Sums over series. */
 struct standing {
+	struct arena *arena;    /* has what it points to */
 	const char *group;      /* their class */
 	size_t series, changed; /* those that have labels */
 	size_t points, found;
@@ -158,25 +159,7 @@ int evaluate_triage(struct cli *cli);
  * errors; returns the exit code. */
 int evaluate_label(struct cli *cli, const struct contender *proposers, size_t count);
 
-/* Options that were tried, and their scores. */
-struct trial {
-	struct contender contender;
-	double recall, precision, f1, wrong; /* over all series; wrong: per 1,000 points */
-	bool frontier; /* no other trial finds as much with fewer wrong points */
-};
-
-struct trials {
-	struct trial *items; /* the first is the contender as given */
-	size_t count;
-	size_t best; /* the highest F1; the nearest to the first on ties */
-};
-
 enum { TUNED_MOST = 5 }; /* options that are searched, and confirm */
-
-/* Tries options around the contender's. Fails if it has none of those that are searched, and
- * like evaluate_contender. */
-bool tune_search(struct evaluation *evaluation, const struct contender *contender,
-	struct arena *arena, struct trials *out, struct error *error) MUST_USE;
 
 /* Settings found by a search on triaged changes. */
 struct tuned {
@@ -193,7 +176,5 @@ struct tuned {
  * earliest. Fails as tune_search does. */
 bool tune_judged(struct evaluation *evaluation, const struct contender *contender,
 	struct arena *arena, struct tuned *out, struct error *error) MUST_USE;
-void tune_put_text(struct buf *out, const struct trials *trials);
-void tune_put_json(struct buf *out, const struct trials *trials);
 
 #endif

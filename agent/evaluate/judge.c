@@ -561,7 +561,8 @@ static bool score(struct work *work, struct buf *out, struct error *error)
 	struct result *results = memory_new(triaged->group_count + 1, sizeof *results);
 	size_t first = triaged->group_count > 1 ? 1 : 0, done = first;
 	bool good = true;
-	results[0] = (struct result){.contender = &all, .whole.group = ""};
+	results[0] =
+		(struct result){.contender = &all, .whole = {.arena = arena_new(), .group = ""}};
 	work->evaluation.total = triaged->set.count;
 	for (size_t i = 0; i < triaged->group_count && good; i++) {
 		use_group(work, &triaged->groups[i]);

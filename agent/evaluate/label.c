@@ -45,9 +45,9 @@ struct session {
 	const struct contender *proposers;
 	size_t proposer_count;
 	struct entry *entries;
-	size_t count, capacity;
+	size_t count;
 	const char **lines; /* of the file of labels */
-	size_t line_count, line_capacity;
+	size_t line_count;
 	size_t at; /* the entry that is shown */
 	struct mark marks[LETTERS];
 	size_t mark_count, found; /* places found, with and without a letter */
@@ -84,8 +84,8 @@ static uint64_t hash_of(const char *text)
 static void add_entry(
 	struct session *session, const char *test, const struct labelled_series *series)
 {
-	session->entries = memory_grow(
-		session->entries, &session->capacity, session->count + 1, sizeof *session->entries);
+	session->entries = arena_grow(
+		session->cli->arena, session->entries, session->count, sizeof *session->entries);
 	session->entries[session->count++] = (struct entry){
 		.series = *series, .test = hash_of(test), .name = hash_of(series->id)};
 }
@@ -208,8 +208,8 @@ static bool choose(struct session *session, struct error *error)
 /* Returns its number. */
 static size_t add_line(struct session *session, const char *line)
 {
-	session->lines = memory_grow(session->lines, &session->line_capacity,
-		session->line_count + 1, sizeof *session->lines);
+	session->lines = arena_grow(
+		session->cli->arena, session->lines, session->line_count, sizeof *session->lines);
 	session->lines[session->line_count++] = line;
 	return session->line_count;
 }
@@ -237,7 +237,6 @@ static bool load_labels(struct session *session, struct error *error)
 				session->entries[e].line = line;
 			}
 	}
-	free(set.series);
 	return good;
 }
 
@@ -694,7 +693,6 @@ static bool load(struct session *session, struct error *error)
 			session->cli->arena, &set, error);
 		for (size_t i = 0; good && i < set.count; i++)
 			add_entry(session, set.series[i].id, &set.series[i]);
-		free(set.series);
 		return good;
 	}
 	if (cli_config(session->cli))
@@ -729,7 +727,5 @@ int evaluate_label(struct cli *cli, const struct contender *proposers, size_t co
 				session.options->label, 2 * session.count);
 	}
 	int code = good ? session.code : *error.text ? cli_fail(&error) : session.code;
-	free(session.entries);
-	free(session.lines);
 	return code;
 }

@@ -218,34 +218,34 @@ static bool load_batch(const struct batch *batch, struct line_reader *reader, st
 	struct batch_line line;
 	size_t offset = 0;
 	for (uint64_t number = batch->line; batch_line(batch, &offset, &line); number++) {
-		struct labelled_series *series;
-		set->series = memory_grow(
-			set->series, &set->capacity, set->count + 1, sizeof *set->series);
-		series = &set->series[set->count];
+		struct labelled_series series;
 		if (batch_line_is_blank(&line))
 			continue;
 		bool good = !line.cut;
 		if (line.cut)
 			error_set(error, ERROR_DATA, "line longer than %zu bytes (--max-line)",
 				batch->max_line);
-		good = good && labelled_read(reader, line.text, line.length, arena, series, error);
-		if (good && (*points += series->labels.n) > MOST_POINTS)
+		good = good && labelled_read(reader, line.text, line.length, arena, &series, error);
+		if (good && (*points += series.labels.n) > MOST_POINTS)
 			good = error_set(
 				error, ERROR_DATA, "more than %d points in all", MOST_POINTS);
-		if (good && !set->lines && !series->labels.annotators)
+		if (good && !set->lines && !series.labels.annotators)
 			good = error_set(error, ERROR_DATA,
 				"no \"change_points\" or \"true\" (use an empty list for none)");
 		if (!good)
 			return error_prefix(
 				error, "%s:%llu: ", batch->file, (unsigned long long)number);
 		if (set->lines)
-			series->line = arena_strndup(arena, line.text, line.length);
-		if (set->lines && !*series->id)
-			series->id = arena_printf(
+			series.line = arena_strndup(arena, line.text, line.length);
+		if (set->lines && !*series.id)
+			series.id = arena_printf(
 				arena, "%s:%llu", batch->file, (unsigned long long)number);
-		bool kept = set->lines || series->labels.annotator_count > 0;
-		set->unlabelled += !kept;
-		set->count += kept;
+		if (!set->lines && series.labels.annotator_count == 0) {
+			set->unlabelled++;
+			continue;
+		}
+		set->series = arena_grow(arena, set->series, set->count, sizeof series);
+		set->series[set->count++] = series;
 	}
 	return true;
 }

@@ -37,7 +37,7 @@ struct labelled_series {
 
 struct labelled_set {
 	struct labelled_series *series;
-	size_t count, capacity;
+	size_t count;
 	size_t unlabelled; /* left out: their map of annotators is empty */
 	/* For series that are still to be labelled: keep lines as they are, and series without
 	 * labels; those without id get FILE:LINE. */
@@ -50,7 +50,7 @@ bool labelled_read(struct line_reader *reader, const char *text, size_t length, 
 
 /*
  * Reads the files ("-" is the standard input), whose lines have up to `max_line` bytes. Fails on
- * the first bad line: `FILE:LINE: ...`. Free set->series in any case.
+ * the first bad line: `FILE:LINE: ...`.
  */
 bool labelled_load(const struct strings *files, size_t max_line, struct arena *arena,
 	struct labelled_set *set, struct error *error) MUST_USE;

@@ -31,8 +31,8 @@ static void score_whole(const struct labelled_series *series, const struct chang
 	size_t count, struct standing *out)
 {
 	const struct labels *labels = &series->labels;
-	size_t *places = memory_new(count + 1, sizeof *places),
-	       *room = memory_new(count + 1, sizeof *room);
+	size_t *places = arena_array(out->arena, count + 1, sizeof *places),
+	       *room = arena_array(out->arena, count + 1, sizeof *room);
 	struct places found = {places, count}, counted = found;
 	for (size_t i = 0; i < count; i++)
 		places[i] = changes[i].index;
@@ -54,8 +54,6 @@ static void score_whole(const struct labelled_series *series, const struct chang
 	out->f1 = score_f1_annotated(labels, counted, evaluate_margins[MARGIN_MAIN]);
 	out->cover = score_cover(labels, counted);
 	out->rand = score_rand(labels, counted);
-	free(places);
-	free(room);
 }
 
 /* Whether a judged change could be announced about this many points. */
@@ -158,16 +156,16 @@ static bool look(struct arrival *arrival, size_t before, size_t seen,
 }
 
 static void judge_live(const struct follower *follower, const struct labelled_series *series,
-	const struct change *changes, size_t count, struct live *out)
+	const struct change *changes, size_t count, struct arena *arena, struct live *out)
 {
 	const struct labels *labels = &series->labels;
 	out->points = labels->n < ONLINE_FIRST ? 1 : labels->n - ONLINE_FIRST + 1;
 	out->alarms = follower_judge(follower, labels, changes, count);
 	out->truth = labels->all.count;
-	out->delays = memory_new(out->truth + 1, sizeof *out->delays);
+	out->delays = arena_array(arena, out->truth + 1, sizeof *out->delays);
 	for (size_t k = 0; k < out->truth; k++)
 		out->seen += follower_delay(follower, labels->all.at[k], &out->delays[out->seen]);
-	out->outcomes = memory_new(series->judgement_count, sizeof *out->outcomes);
+	out->outcomes = arena_array(arena, series->judgement_count, sizeof *out->outcomes);
 	for (size_t k = 0; k < series->judgement_count; k++) {
 		struct judged_outcome *outcome = &out->outcomes[out->outcome_count++];
 		*outcome = (struct judged_outcome){.judgement = &series->judgements[k]};
@@ -185,7 +183,7 @@ static bool score_live(const struct shift *shift, const struct labelled_series *
 	struct arrival arrival = {.contender = shift->contender,
 		.series = series,
 		.scratch = scratch,
-		.adjusted = memory_new(n, sizeof *arrival.adjusted),
+		.adjusted = arena_array(out->arena, n, sizeof *arrival.adjusted),
 		.room = room};
 	bool good = true;
 	for (size_t i = 0; i < evaluation->rule_count; i++)
@@ -202,13 +200,12 @@ static bool score_live(const struct shift *shift, const struct labelled_series *
 	}
 	for (size_t i = 0; i < evaluation->rule_count; i++) {
 		judge_live(followers[i], series, arrival.changes, good ? arrival.count : 0,
-			&out->live[i]);
+			out->arena, &out->live[i]);
 		follower_free(followers[i]);
 	}
 	if (arrival.stream)
 		shift->contender->detector->stream_free(arrival.stream);
 	refit_free(&arrival.refit);
-	free(arrival.adjusted);
 	return good;
 }
 
@@ -261,13 +258,14 @@ static void do_series(void *argument, size_t index)
 	const struct contender *contender = shift->contender;
 	const struct labelled_series *series = shift->evaluation->series[index];
 	struct scratch *scratch = scratch_new();
-	struct change *room = memory_new(series->labels.n, sizeof *room);
+	struct arena *arena = arena_new();
+	struct change *room = arena_array(arena, series->labels.n, sizeof *room);
 	int64_t start = clock_monotonic_ns();
 	struct standing *standing = &shift->standings[index];
 	struct error error;
 	size_t count;
 	bool seasonal;
-	*standing = (struct standing){0};
+	*standing = (struct standing){.arena = arena};
 	bool good = evaluate_find(contender, series, scratch, room, &count, &seasonal, &error);
 	standing->seasonal = seasonal;
 	if (good)
@@ -276,7 +274,6 @@ static void do_series(void *argument, size_t index)
 		good = score_live(shift, series, scratch, room, standing, &error);
 	if (!good)
 		error_prefix(&error, "series \"%.200s\": ", series->id);
-	free(room);
 	scratch_free(scratch);
 	note_done(shift, clock_monotonic_ns() - start, good ? NULL : &error);
 }
@@ -289,7 +286,7 @@ static void add_tally(struct score_tally *sum, const struct score_tally *one)
 	sum->truth += one->truth;
 }
 
-static void add_live(struct live *sum, const struct live *one)
+static void add_live(struct arena *arena, struct live *sum, const struct live *one)
 {
 	sum->points += one->points;
 	sum->truth += one->truth;
@@ -297,14 +294,15 @@ static void add_live(struct live *sum, const struct live *one)
 	sum->alarms.wrong += one->alarms.wrong;
 	sum->alarms.withdrawn += one->alarms.withdrawn;
 	sum->alarms.true_withdrawn += one->alarms.true_withdrawn;
-	sum->delays = memory_grow(
-		sum->delays, &sum->capacity, sum->seen + one->seen, sizeof *sum->delays);
-	for (size_t i = 0; i < one->seen; i++)
+	for (size_t i = 0; i < one->seen; i++) {
+		sum->delays = arena_grow(arena, sum->delays, sum->seen, sizeof *sum->delays);
 		sum->delays[sum->seen++] = one->delays[i];
-	sum->outcomes = memory_grow(sum->outcomes, &sum->outcome_capacity,
-		sum->outcome_count + one->outcome_count, sizeof *sum->outcomes);
-	for (size_t i = 0; i < one->outcome_count; i++)
+	}
+	for (size_t i = 0; i < one->outcome_count; i++) {
+		sum->outcomes =
+			arena_grow(arena, sum->outcomes, sum->outcome_count, sizeof *sum->outcomes);
 		sum->outcomes[sum->outcome_count++] = one->outcomes[i];
+	}
 }
 
 static void add_standing(struct standing *sum, const struct standing *one)
@@ -323,15 +321,7 @@ static void add_standing(struct standing *sum, const struct standing *one)
 	sum->cover += one->cover;
 	sum->rand += one->rand;
 	for (size_t i = 0; i < LIVES_MOST; i++)
-		add_live(&sum->live[i], &one->live[i]);
-}
-
-static void free_standing(struct standing *standing)
-{
-	for (size_t i = 0; i < LIVES_MOST; i++) {
-		free(standing->live[i].delays);
-		free(standing->live[i].outcomes);
-	}
+		add_live(sum->arena, &sum->live[i], &one->live[i]);
 }
 
 /* The sums of the class; classes in a file are usually contiguous, so the last one is tried
@@ -341,10 +331,10 @@ static struct standing *find_group(struct result *result, const char *group)
 	for (size_t i = result->group_count; i > 0; i--)
 		if (strcmp(result->groups[i - 1].group, group) == 0)
 			return &result->groups[i - 1];
-	result->groups =
-		memory_resize(result->groups, result->group_count + 1, sizeof *result->groups);
+	result->groups = arena_grow(
+		result->whole.arena, result->groups, result->group_count, sizeof *result->groups);
 	struct standing *added = &result->groups[result->group_count++];
-	*added = (struct standing){.group = group};
+	*added = (struct standing){.arena = result->whole.arena, .group = group};
 	return added;
 }
 
@@ -358,12 +348,13 @@ bool evaluate_contender(struct evaluation *evaluation, const struct contender *c
 		.standings = memory_new(evaluation->count, sizeof *shift.standings),
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.next_word = clock_monotonic() + PROGRESS_EVERY};
-	*out = (struct result){.contender = contender, .whole.group = ""};
+	*out = (struct result){
+		.contender = contender, .whole = {.arena = arena_new(), .group = ""}};
 	parallel.run(parallel.context, do_series, &shift, evaluation->count);
 	for (size_t i = 0; i < evaluation->count; i++) {
 		add_standing(&out->whole, &shift.standings[i]);
 		add_standing(find_group(out, evaluation->series[i]->group), &shift.standings[i]);
-		free_standing(&shift.standings[i]);
+		arena_free(shift.standings[i].arena);
 	}
 	out->seconds = (double)shift.busy / 1e9;
 	if (evaluation->progress) {
@@ -386,10 +377,7 @@ void result_add(struct result *sum, const struct result *one)
 
 void result_free(struct result *result)
 {
-	free_standing(&result->whole);
-	for (size_t i = 0; i < result->group_count; i++)
-		free_standing(&result->groups[i]);
-	free(result->groups);
+	arena_free(result->whole.arena);
 }
 
 double per_thousand(double part, size_t whole)

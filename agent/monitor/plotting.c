@@ -14,7 +14,6 @@
 #include "agent/monitor/series_cache.h"
 #include "agent/monitor/why.h"
 #include "agent/report/plot_view.h"
-#include "agent/report/record_plot.h"
 #include "agent/runtime/silence.h"
 
 enum {

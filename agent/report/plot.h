@@ -100,6 +100,11 @@ struct plot {
 	bool numbered; /* on a terminal: times are indices */
 };
 
+/* A change as a plot has it; and as a plot: its levels, and the points around it. Both borrow from
+ * the record. Without points only the levels are shown. */
+struct plot_change record_plot_change(const struct change_record *record);
+const struct plot *record_plot(struct arena *arena, const struct excerpted *found);
+
 /* As JSON, for the page and for reports (docs/reference/api.md); times are ms since 1970. */
 struct buf;
 void plot_put_json(struct buf *out, const struct plot *plot);

@@ -9,7 +9,6 @@
 
 #include "agent/base/hash.h"
 #include "agent/report/plot_draw.h"
-#include "agent/report/record_plot.h"
 #include "agent/web/plots.h"
 
 enum {

@@ -7,7 +7,6 @@
 #include "agent/base/hash.h"
 #include "agent/base/when.h"
 #include "agent/report/plot.h"
-#include "agent/report/record_plot.h"
 
 enum { COLUMNS_MOST = 10000, WAITING_MOST = 24 };
 

@@ -195,18 +195,15 @@ static void files(void **state)
 	snprintf(says, sizeof says,
 		"%s:4: \"change_points\" 5 is not within the series (from 0 to 1)", name);
 	assert_string_equal(error.text, says);
-	free(set.series);
 	set = (struct labelled_set){0};
 	assert_int_equal(ftruncate(file, (off_t)(strstr(text, ": [5]") - text - 34)), 0);
 	assert_true(labelled_load(&list, 4096, arena, &set, &error));
 	assert_int_equal(set.count, 1);
 	assert_int_equal(set.unlabelled, 1);
-	free(set.series);
 	set = (struct labelled_set){0};
 	assert_false(labelled_load(&list, 16, arena, &set, &error));
 	snprintf(says, sizeof says, "%s:1: line longer than 16 bytes (--max-line)", name);
 	assert_string_equal(error.text, says);
-	free(set.series);
 	close(file);
 	unlink(name);
 	arena_free(arena);
