@@ -278,18 +278,18 @@ static const char *error_of(const json_t *document)
 }
 
 /* Checks the status, after an answer that is not a success. */
-static bool refuse(const struct agent_api *api, const struct agent_api_answer *answer,
-	const char *barred, struct error *error)
+static bool refuse(const struct agent_api *api, const struct reply *reply, const char *text,
+	struct error *error)
 {
-	const char *text = error_of(answer->document), *name = agent_api_name(api);
-	bool busy = answer->status == 429 || answer->status >= 500;
+	const char *name = agent_api_name(api), *barred = reply->barred;
+	bool busy = reply->status == 429 || reply->status >= 500;
 
 	if (!text)
 		return error_set(error, ERROR_STATE,
 			"%s: not a response of an agent (HTTP status %d%s%s): is it the right "
 			"address?",
-			name, answer->status, barred ? ", to " : "", barred ? barred : "");
-	if (answer->status == 401)
+			name, reply->status, barred ? ", to " : "", barred ? barred : "");
+	if (reply->status == 401)
 		return error_set(error, ERROR_USAGE,
 			"%s: %s (--token-file, or $HUNTER_TOKEN_FILE, names the file with a token "
 			"of the agent's web_config)",
@@ -305,65 +305,59 @@ static bool is_strange(const struct agent_api *api, const char *what, struct err
 		what);
 }
 
-static bool read_answer(const struct agent_api *api, const struct reply *reply, const char *key,
-	struct agent_api_answer *answer, struct error *error)
+static json_t *read_answer(const struct agent_api *api, const struct reply *reply, const char *key,
+	struct error *error)
 {
+	json_t *document = json_loadb(reply->body, reply->length, 0, NULL);
+	bool good = document && reply->status >= 200 && reply->status <= 299;
 	char lack[80];
 
-	*answer = (struct agent_api_answer){.status = reply->status};
-	if (reply->kind != REPLY_ANSWER)
-		return error_set(error, ERROR_STATE, "%s", reply->problem);
-	answer->document = json_loadb(reply->body, reply->length, 0, NULL);
-	bool good = answer->document && reply->status >= 200 && reply->status <= 299;
-	if (good ? json_object_get(answer->document, key) != NULL
-		 : reply->status == 409 && error_of(answer->document))
-		return true;
+	if (reply->kind == REPLY_ANSWER && (good ? json_object_get(document, key) != NULL
+						 : reply->status == 409 && error_of(document)))
+		return document;
 	snprintf(lack, sizeof lack, "has no \"%s\"", key);
-	(void)(good ? is_strange(api, lack, error) : refuse(api, answer, reply->barred, error));
-	json_decref(answer->document);
-	answer->document = NULL;
-	return false;
+	if (reply->kind != REPLY_ANSWER)
+		error_set(error, ERROR_STATE, "%s", reply->problem);
+	else if (good)
+		is_strange(api, lack, error);
+	else
+		refuse(api, reply, error_of(document), error);
+	json_decref(document);
+	return NULL;
 }
 
-/* One request to the current place; *unreached: nothing was sent. */
-static bool ask(struct agent_api *api, const char *path, const struct buf *body, bool post,
-	const char *key, struct agent_api_answer *answer, bool *unreached, struct error *error)
+json_t *agent_api_call(struct agent_api *api, const char *path, const struct pairs *form,
+	const char *key, struct error *error)
 {
 	static const struct pair form_type = {"Content-Type", "application/x-www-form-urlencoded"};
-	const struct endpoint *endpoint = &api->places[api->at];
-	const struct transfer transfer = {.kind = TRANSFER_HTTP,
-		.endpoint = endpoint,
-		.method = post ? "POST" : "GET",
-		.url = transfer_join_url(api->arena, endpoint->url, path),
-		.headers = {&form_type, post ? 1 : 0},
-		.body = post ? body->data : NULL,
-		.body_length = post ? body->length : 0,
-		.once = post};
-	struct call call = {.request = {.transfer = &transfer, .done = note_end}};
-	bool done;
-
-	transfers_start(api->transfers, &call.request);
-	for (transfers_run(api->transfers); !call.ended; transfers_run(api->transfers))
-		transfers_wait(api->transfers, NULL, 0, -1);
-	*unreached = call.request.reply.kind == REPLY_UNREACHABLE;
-	done = read_answer(api, &call.request.reply, key, answer, error);
-	transfers_release(api->transfers, &call.request);
-	return done;
-}
-
-bool agent_api_call(struct agent_api *api, const char *path, const struct pairs *form,
-	const char *key, struct agent_api_answer *answer, struct error *error)
-{
 	struct buf body = {0};
-	bool done, unreached;
+	json_t *document = NULL;
+	bool unreached = true; /* nothing was sent */
 
 	put_form(&body, form);
 	buf_text(&body, "");
-	while (!(done = ask(api, path, &body, form != NULL, key, answer, &unreached, error)) &&
-		unreached && api->at + 1 < api->count)
-		api->at++;
+	for (size_t at = api->at; unreached && at < api->count; at++) {
+		const struct endpoint *endpoint = &api->places[at];
+		const struct transfer transfer = {.kind = TRANSFER_HTTP,
+			.endpoint = endpoint,
+			.method = form ? "POST" : "GET",
+			.url = transfer_join_url(api->arena, endpoint->url, path),
+			.headers = {&form_type, form ? 1 : 0},
+			.body = form ? body.data : NULL,
+			.body_length = form ? body.length : 0,
+			.once = form != NULL};
+		struct call call = {.request = {.transfer = &transfer, .done = note_end}};
+
+		api->at = at;
+		transfers_start(api->transfers, &call.request);
+		for (transfers_run(api->transfers); !call.ended; transfers_run(api->transfers))
+			transfers_wait(api->transfers, NULL, 0, -1);
+		unreached = call.request.reply.kind == REPLY_UNREACHABLE;
+		document = read_answer(api, &call.request.reply, key, error);
+		transfers_release(api->transfers, &call.request);
+	}
 	buf_free(&body);
-	return done;
+	return document;
 }
 
 bool agent_api_changes(struct agent_api *api, const struct pairs *form,
@@ -374,24 +368,23 @@ bool agent_api_changes(struct agent_api *api, const struct pairs *form,
 	bool wanted = false;
 
 	for (int pages = 0; pages == 0 || (wanted && next > 0); pages++) {
-		struct agent_api_answer answer;
 		struct buf path = {0};
-		bool called;
+		json_t *document, *page;
+		bool good;
 
 		buf_text(&path, "/api/v1/changes?limit=1000");
 		if (next > 0)
 			buf_printf(&path, "&before=%" JSON_INTEGER_FORMAT, next);
 		put_form(&path, form);
 		before = next;
-		called = agent_api_call(api, path.data, NULL, "changes", &answer, error);
+		document = agent_api_call(api, path.data, NULL, "changes", error);
 		buf_free(&path);
-		if (!called)
+		if (!document)
 			return false;
-		json_t *page = json_object_get(answer.document, "changes");
-		bool good = json_is_array(page) && keep(context, page, &wanted);
-
-		next = json_integer_value(json_object_get(answer.document, "next"));
-		json_decref(answer.document);
+		page = json_object_get(document, "changes");
+		good = json_is_array(page) && keep(context, page, &wanted);
+		next = json_integer_value(json_object_get(document, "next"));
+		json_decref(document);
 		if (!good)
 			return is_strange(api, "is not a list of changes", error);
 		if (wanted && next > 0 && (next == before || pages == MOST_PAGES))

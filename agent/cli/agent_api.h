@@ -36,23 +36,18 @@ void agent_api_free(struct agent_api *api); /* accepts NULL */
 /* The address in use, for messages; the arena is the agent_api's. */
 const char *agent_api_name(const struct agent_api *api);
 
-/* An answer: its status, and the document if it is JSON. */
-struct agent_api_answer {
-	int status;
-	json_t *document; /* the caller's, for json_decref; or NULL */
-};
-
 /*
  * Sends a GET of `path`, or a POST if `form` is not NULL, and waits for the answer. Parameters
  * without a value are left out. `key`: a member that the document of a 2xx answer has, else it is
- * no answer to that request. False and an error, unless the status is 2xx or 409:
+ * no answer to that request. The document is the caller's, for json_decref; NULL and an error,
+ * unless the status is 2xx, or 409 with an "error":
  * - ERROR_STATE: the agent cannot be reached or did not answer in time, is stopping or busy, or
  *   something else answers there;
  * - ERROR_USAGE: it refused the credentials, the role or the request; the text has the reason. A
  * POST that was not answered may have been carried out.
  */
-bool agent_api_call(struct agent_api *api, const char *path, const struct pairs *form,
-	const char *key, struct agent_api_answer *answer, struct error *error) MUST_USE;
+json_t *agent_api_call(struct agent_api *api, const char *path, const struct pairs *form,
+	const char *key, struct error *error) MUST_USE;
 
 /*
  * Lists changes in pages, as long as `keep` wants more of them; it borrows the page, an array, and

@@ -16,18 +16,13 @@
 #include "agent/commands/post.h"
 #include "notifiers/grafana.h"
 
-/* The annotations of one test. */
-struct planned {
-	struct grafana_job job;
-	struct planned *next;
-};
-
 struct annotations {
 	struct arena *arena;
 	const struct config *config;
 	const struct receiver *receiver;
-	int64_t now; /* ms */
-	struct planned *first, **last;
+	int64_t now;              /* ms */
+	struct grafana_job *jobs; /* of a test each */
+	size_t count;
 	/* While sending. */
 	struct error error;
 	struct grafana_result result;
@@ -53,7 +48,6 @@ struct annotations *annotations_new(
 	annotations = arena_alloc(cli->arena, sizeof *annotations);
 	*annotations = (struct annotations){
 		.arena = cli->arena, .config = config, .receiver = receiver, .now = cli->now};
-	annotations->last = &annotations->first;
 	return annotations;
 }
 
@@ -79,7 +73,6 @@ void annotations_add(
 	const struct dataset *data = analysis->data;
 	struct grafana_job job = {.test = analysis->test->name, .from = INT64_MAX, .to = INT64_MIN};
 	struct announcement *items;
-	struct planned *planned;
 	size_t count = 0;
 
 	for (size_t i = 0; annotations && i < data->count; i++) {
@@ -99,10 +92,9 @@ void annotations_add(
 		for (size_t j = 0; j < analysis->findings[i].count; j++)
 			items[job.count++] = item_of(annotations, analysis, &analysis->findings[i],
 				&analysis->findings[i].changes[j], branch);
-	planned = arena_alloc(annotations->arena, sizeof *planned);
-	planned->job = job;
-	*annotations->last = planned;
-	annotations->last = &planned->next;
+	annotations->jobs =
+		arena_grow(annotations->arena, annotations->jobs, annotations->count, sizeof job);
+	annotations->jobs[annotations->count++] = job;
 }
 
 /* Does the job; false with annotations->error. */
@@ -131,16 +123,17 @@ int annotations_send(struct annotations *annotations)
 {
 	int code = EXIT_NOTHING;
 
-	for (const struct planned *planned = annotations->first; planned; planned = planned->next) {
-		if (!do_job(annotations, &planned->job)) {
-			code = exit_stronger(code, fail(annotations, planned->job.test));
-			continue;
-		}
-		log_event(LEVEL_INFO, "annotated", LOG_TEXT("test", planned->job.test),
-			LOG_INT("changes", planned->job.count),
-			LOG_INT("created", annotations->result.created),
-			LOG_INT("changed", annotations->result.changed),
-			LOG_INT("removed", annotations->result.removed));
+	for (size_t i = 0; i < annotations->count; i++) {
+		const struct grafana_job *job = &annotations->jobs[i];
+		const struct grafana_result *result = &annotations->result;
+
+		if (do_job(annotations, job))
+			log_event(LEVEL_INFO, "annotated", LOG_TEXT("test", job->test),
+				LOG_INT("changes", job->count), LOG_INT("created", result->created),
+				LOG_INT("changed", result->changed),
+				LOG_INT("removed", result->removed));
+		else
+			code = exit_stronger(code, fail(annotations, job->test));
 	}
 	return code;
 }

@@ -35,13 +35,11 @@ const struct field gate_fields[] = {
 };
 
 struct gate {
-	const struct config *config;
+	const struct command_context *context;
 	struct record_rows triaged; /* by test */
 	struct dict tests;          /* of its first record, the index + 1 */
-	int64_t now;
-	bool off;    /* no change is accepted */
-	bool strict; /* none is accepted */
-	bool *told;  /* by entry: that it has expired */
+	bool judges;                /* else no change is accepted */
+	bool *told;                 /* by entry: that it has expired */
 };
 
 /* The triaged changes of tests, and then the other changes of these tests, from a state file or a
@@ -169,17 +167,15 @@ bool gate_read(const struct gate_flags *flags, const struct test *const *tests, 
 struct gate *gate_new(
 	const struct gate_flags *flags, const struct command_context *context, struct error *error)
 {
-	const struct config *config = context->config;
 	struct arena *arena = context->cli->arena;
 	struct gate *gate = arena_alloc(arena, sizeof *gate);
 
-	*gate = (struct gate){.config = config,
+	*gate = (struct gate){.context = context,
 		.tests = {.arena = arena},
-		.now = context->cli->now,
-		.off = context->otava,
-		.strict = flags->strict,
-		.told = arena_array(arena, config->known_change_count, sizeof *gate->told)};
-	if (!gate->off && !gate->strict &&
+		.judges = !context->otava && !flags->strict,
+		.told = arena_array(
+			arena, context->config->known_change_count, sizeof *gate->told)};
+	if (gate->judges &&
 		!gate_read(flags, context->tests, context->count, arena, &gate->triaged, error))
 		return NULL;
 	for (size_t i = gate->triaged.count; i > 0; i--)
@@ -202,7 +198,7 @@ static struct record_rows rows_of(const struct gate *gate, const char *test)
 static void tell_expired(
 	struct gate *gate, const struct known_change *entry, const struct change_record *record)
 {
-	bool *told = &gate->told[entry - gate->config->known_changes];
+	bool *told = &gate->told[entry - gate->context->config->known_changes];
 	char until[WHEN_TEXT], place[300];
 
 	if (*told)
@@ -231,9 +227,10 @@ static struct change_record record_of(struct arena *arena, const struct test *te
 /* Why an entry of known_changes covers the record, or NULL. */
 static const char *judge_known(struct gate *gate, const struct change_record *record)
 {
+	const struct config *config = gate->context->config;
 	const struct known_change *expired;
-	const struct known_change *entry = gate_known(gate->config->known_changes,
-		gate->config->known_change_count, record, gate->now, &expired);
+	const struct known_change *entry = gate_known(config->known_changes,
+		config->known_change_count, record, gate->context->cli->now, &expired);
 
 	if (!entry && expired)
 		tell_expired(gate, expired, record);
@@ -247,7 +244,7 @@ static const char *judge_triage(const struct gate *gate, struct arena *arena,
 {
 	struct buf text = {0};
 
-	if (gate_triage(triage, change, gate->now).verdict != DROP)
+	if (gate_triage(triage, change, gate->context->cli->now).verdict != DROP)
 		return NULL;
 	buf_text(&text, triage_state_names[triage->state]);
 	if (triage->note)
@@ -306,13 +303,13 @@ static void judge_series(struct gate *gate, struct arena *arena, const char *bra
 void gate_judge(
 	struct gate *gate, struct arena *arena, const char *branch, const struct analysis *analysis)
 {
-	const struct config *config = gate->config;
+	const struct config *config = gate->context->config;
 	const char *test = analysis->test->name;
-	bool needed = !gate->off && !gate->strict &&
+	bool needed = gate->judges &&
 		      (gate_concerns(config->known_changes, config->known_change_count, test) ||
 			      rows_of(gate, test).count > 0);
 
-	for (size_t s = 0; s < analysis->data->count && !gate->off; s++) {
+	for (size_t s = 0; s < analysis->data->count && !gate->context->otava; s++) {
 		struct findings *findings = &analysis->findings[s];
 		const char **accepted = arena_array(arena, findings->count, sizeof *accepted);
 
@@ -325,12 +322,12 @@ void gate_judge(
 const char *gate_judge_span(struct gate *gate, struct arena *arena, const struct test *test,
 	struct findings *findings, const struct change *change)
 {
+	const struct config *config = gate->context->config;
 	struct prepared points;
 	struct change_record record;
 
-	if (gate->off || gate->strict ||
-		!gate_concerns(
-			gate->config->known_changes, gate->config->known_change_count, test->name))
+	if (!gate->judges ||
+		!gate_concerns(config->known_changes, config->known_change_count, test->name))
 		return NULL;
 	points = findings_prepared(arena, findings);
 	record = record_of(arena, test, findings->series, change, &points);

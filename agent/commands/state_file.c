@@ -93,12 +93,11 @@ static json_t *ask_agent(const struct state_request *request,
 	const struct agent_api_options *options, const struct config *config, struct error *error)
 {
 	struct agent_api *api = agent_api_new(options, config, error);
-	struct agent_api_answer answer = {0};
+	json_t *document =
+		api ? agent_api_call(api, request->path, request->form, request->key, error) : NULL;
 
-	if (api && !agent_api_call(api, request->path, request->form, request->key, &answer, error))
-		answer.document = NULL;
 	agent_api_free(api);
-	return answer.document;
+	return document;
 }
 
 static json_t *perform(const struct state_request *request, const char *state,

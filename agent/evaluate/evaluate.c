@@ -595,7 +595,7 @@ static bool score(struct work *work, struct error *error)
 	const struct evaluate_options *options = work->options;
 	struct evaluation *evaluation = &work->evaluation;
 	struct contender both[2];
-	struct trials trials;
+	struct trials trials = {0};
 	struct buf text = {0}, found = {0};
 	size_t searched = arrange(work);
 	bool json = options->output == EVALUATE_JSON;
