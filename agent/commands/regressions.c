@@ -97,9 +97,9 @@ struct regressions {
 /* ---- the report: as text it is Hunter's, since scripts parse it, except for units and "new" ----
  */
 
-static const char *const csv_columns[] = {"test", "metric", "time", "direction", "unit", "commit_before",
-	"commit_after", "kind", "level_before", "level_after", "size", "size_low", "size_high",
-	"forward_change_percent", "pvalue", "regression", "accepted", NULL};
+static const char *const csv_columns[] = {"test", "metric", "time", "direction", "unit",
+	"commit_before", "commit_after", "kind", "level_before", "level_after", "size", "size_low",
+	"size_high", "forward_change_percent", "pvalue", "regression", "accepted", NULL};
 
 /* "2026-02-18 00:00 15ce8e36..a60027ff": the time, and the suspects. */
 static void print_place(const struct announcement *item, FILE *out)
