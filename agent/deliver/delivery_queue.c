@@ -334,10 +334,8 @@ static void begun(struct store_attempt *request)
 			LOG_TEXT("what", first->what ? first->what : ""));
 		count(queue, "withdrawn");
 		outgoing_free(unlink_delivery(queue, &queue->first));
-	} else if (!first->begun && agent->fleet) /* another agent has settled it */
+	} else if (!first->begun) /* it is settled already, by another agent perhaps */
 		outgoing_free(unlink_delivery(queue, &queue->first));
-	else if (!first->begun)
-		abandon(queue, &queue->first, "abandoned", "no longer in the state file");
 	queue_advance(queue);
 }
 
