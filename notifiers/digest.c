@@ -27,7 +27,7 @@ static int compare_bases(const char *a, const char *b)
 	size_t length_a = strcspn(a, "{"), length_b = strcspn(b, "{");
 	int order = memcmp(a, b, length_a < length_b ? length_a : length_b);
 
-	return order != 0 ? order : (length_a > length_b) - (length_a < length_b);
+	return order ? order : order_sizes(&length_a, &length_b);
 }
 
 /* Compares everything that a crowd has in common except time. */
@@ -39,11 +39,11 @@ static int compare_kinds(const struct announcement *a, const struct announcement
 		{a->over.time != 0, b->over.time != 0}, {a->members > 0, b->members > 0}};
 	int order = order_maybe(a->test, b->test);
 
-	order = order != 0 ? order : compare_bases(a->metric, b->metric);
-	order = order != 0 ? order : order_maybe(a->unit, b->unit);
-	order = order != 0 ? order : order_maybe(a->other, b->other);
-	for (size_t i = 0; i < sizeof pairs / sizeof *pairs && order == 0; i++)
-		order = (pairs[i][0] > pairs[i][1]) - (pairs[i][0] < pairs[i][1]);
+	order = order ? order : compare_bases(a->metric, b->metric);
+	order = order ? order : order_maybe(a->unit, b->unit);
+	order = order ? order : order_maybe(a->other, b->other);
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs && !order; i++)
+		order = pairs[i][0] - pairs[i][1];
 	return order;
 }
 
@@ -53,16 +53,8 @@ static int compare_sweep(const void *a, const void *b)
 	const struct announcement *right = *(const struct announcement *const *)b;
 	int order = compare_kinds(left, right);
 
-	if (order == 0)
-		order = (left->time > right->time) - (left->time < right->time);
-	return order != 0 ? order : (left > right) - (left < right);
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
+	order = order ? order : order_times(&left->time, &right->time);
+	return order ? order : (left > right) - (left < right);
 }
 
 /* Number of items from the first on that can be one crowd. */
@@ -105,7 +97,7 @@ static double *sizes_of(const struct announcement *const *items, size_t count, s
 	for (size_t i = 0; i < count; i++)
 		if (isfinite(items[i]->change.size))
 			sizes[(*known)++] = items[i]->change.size;
-	qsort(sizes, *known, sizeof *sizes, compare_numbers);
+	qsort(sizes, *known, sizeof *sizes, order_numbers);
 	return sizes;
 }
 
@@ -119,7 +111,7 @@ static struct spread spread_of(const struct announcement *const *items, size_t c
 		spread.middle = quantile(sizes, known, 0.5);
 		for (size_t i = 0; i < known; i++)
 			sizes[i] = fabs(sizes[i] - spread.middle);
-		qsort(sizes, known, sizeof *sizes, compare_numbers);
+		qsort(sizes, known, sizeof *sizes, order_numbers);
 		spread.reach = fmax(APART * 1.4826 * quantile(sizes, known, 0.5),
 			APART_LEAST * fabs(spread.middle));
 	}
@@ -413,7 +405,6 @@ struct lines {
 	struct arena *arena;
 	struct line *items;
 	size_t count;
-	bool shorter; /* they differ from the original message */
 };
 
 static const struct announcement *first_of(const struct announcement *const *items, size_t count)
@@ -440,14 +431,12 @@ static void add_test(struct lines *lines, const struct announcement **items, siz
 	}
 	if (kind != MESSAGE_RECOVERED && crowds[0] < count)
 		common = common_of(lines->arena, items, count);
-	lines->shorter = lines->shorter || common.count > 0;
 	for (size_t at = 0; at < count;) {
 		struct line *line = &lines->items[lines->count++];
 
 		if (crowds[at] >= CROWD_LEAST) {
 			*line = (struct line){first_of(items + at, crowds[at]),
 				crowd_of(lines->arena, items + at, crowds[at], &common)};
-			lines->shorter = true;
 			at += crowds[at];
 			continue;
 		}
@@ -488,7 +477,6 @@ static bool has_labels(const struct message *message)
 	return false;
 }
 
-/* Messages without anything to shorten are not copied. */
 struct digest digest_of(const struct message *message)
 {
 	if (!has_labels(message))
@@ -509,10 +497,8 @@ struct digest digest_of(const struct message *message)
 			;
 		add_test(&lines, sorted + at, next - at, message->kind);
 	}
-	if (lines.shorter) {
-		digest.message.items = items_of(&lines);
-		digest.message.count = lines.count;
-	}
+	digest.message.items = items_of(&lines);
+	digest.message.count = lines.count;
 	free(lines.items);
 	free(sorted);
 	return digest;

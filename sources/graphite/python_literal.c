@@ -137,43 +137,29 @@ static void keep_word(struct reader *reader, const char *from)
 	reader->has_text = true;
 }
 
-static bool read_number(struct reader *reader)
+/* A number, None, True and the like, or a string with a prefix: u'text', b'text'. */
+static bool read_word(struct reader *reader)
 {
+	static const char *const words[] = {
+		"None", "null", "True", "true", "False", "false", "inf", "nan", "-inf", "+inf"};
 	const char *from = reader->at;
-	bool digits = false;
-	if (*from == '-' || *from == '+')
-		reader->at++;
+	bool number = strchr("+-.0123456789", *from) && *from, digits = false;
+	reader->at += *from == '-' || *from == '+';
 	for (; reader->at < reader->end; reader->at++) {
 		char c = *reader->at;
 		bool exponent = (c == '-' || c == '+') && (reader->at[-1] | 0x20) == 'e';
 		if (!is_word_part(c) && !(exponent && digits))
 			break;
-		digits = digits || (c >= '0' && c <= '9');
+		digits |= number && c >= '0' && c <= '9';
 	}
-	if (!digits && !(reader->at - from >= 4 && memcmp(from + 1, "inf", 3) == 0))
-		return false;
-	keep_word(reader, from);
-	return true;
-}
-
-static bool read_word(struct reader *reader)
-{
-	static const char *const words[] = {
-		"None", "null", "True", "true", "False", "false", "inf", "nan", NULL};
-	const char *from = reader->at;
-	while (reader->at < reader->end && is_word_part(*reader->at))
-		reader->at++;
-	size_t length = (size_t)(reader->at - from);
-	for (int i = 0; words[i]; i++) {
-		if (strlen(words[i]) != length || memcmp(words[i], from, length) != 0)
-			continue;
-		if (i >= 2)
-			keep_word(reader, from);
-		return true;
-	}
-	/* u'text', b'text' */
-	return length == 1 && strchr("ub", *from) && reader->at < reader->end &&
-	       strchr("'\"", *reader->at) && read_string(reader);
+	size_t length = (size_t)(reader->at - from), i = 0, n = sizeof words / sizeof *words;
+	while (i < n && (strlen(words[i]) != length || memcmp(words[i], from, length) != 0))
+		i++;
+	if (digits || (i >= 2 && i < n))
+		keep_word(reader, from);
+	return digits || i < n ||
+	       (length == 1 && strchr("ub", *from) && reader->at < reader->end &&
+		       strchr("'\"", *reader->at) && read_string(reader));
 }
 
 static bool add_member(struct reader *reader, const char *key)
@@ -232,12 +218,7 @@ static bool read_value(struct reader *reader, int depth)
 	case '{': return read_container(reader, '}', depth + 1);
 	case '[': return read_container(reader, ']', depth + 1);
 	case '(': return read_container(reader, ')', depth + 1);
-	case '-':
-	case '+':
-	case '.': return read_number(reader);
-	default:
-		return *reader->at >= '0' && *reader->at <= '9' ? read_number(reader)
-								: read_word(reader);
+	default: return read_word(reader);
 	}
 }
 

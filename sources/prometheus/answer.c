@@ -47,11 +47,11 @@ struct key {
 	int text;
 };
 
-const struct pair *answer_label(const struct pair *labels, size_t count, const char *name)
+const struct pair *answer_label(struct pairs labels, const char *name)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(labels[i].key, name) == 0)
-			return &labels[i];
+	for (size_t i = 0; i < labels.count; i++)
+		if (strcmp(labels.items[i].key, name) == 0)
+			return &labels.items[i];
 	return NULL;
 }
 
@@ -219,8 +219,7 @@ static bool read_point(struct reader *reader)
 static bool take_series(struct reader *reader, size_t n, bool histograms)
 {
 	const struct answer_series series = {
-		.labels = reader->labels,
-		.label_count = reader->label_count,
+		.labels = {reader->labels, reader->label_count},
 		.times = reader->times,
 		.values = reader->values,
 		.n = n,

@@ -21,8 +21,7 @@
 enum { ANSWER_LABELS_MAX = 512 };
 
 struct answer_series {
-	const struct pair *labels; /* sorted by name; texts are in the query's arena */
-	size_t label_count;
+	struct pairs labels;  /* sorted by name; texts are in the query's arena */
 	const int64_t *times; /* ms, ascending; valid until the next series */
 	const double *values; /* as received, including NaN and infinities */
 	size_t n;
@@ -40,7 +39,7 @@ struct answer {
 };
 
 /* The label of that name, or NULL. */
-const struct pair *answer_label(const struct pair *labels, size_t count, const char *name);
+const struct pair *answer_label(struct pairs labels, const char *name);
 
 typedef void answer_take(void *context, const struct answer_series *series);
 

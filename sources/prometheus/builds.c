@@ -18,7 +18,6 @@ enum {
 	SORTED_MAX = 2 * BUILDS_SAMPLES_MAX,
 	EVALUATIONS_MAX = 43200, /* of builds_starts_query in all stretches: minutes of 30 days, */
 	STEP_EVALUATIONS_MAX = 60, /* and within one step */
-	NAMES_MAX = 64,            /* labels of series */
 };
 
 /* Prometheus' lookback: how long a sample counts as the current value; ms. */
@@ -40,10 +39,7 @@ struct times {
 };
 
 struct build {
-	const struct pair *labels;
-	size_t label_count;
-	struct pair *match_labels; /* labels that a series must match */
-	size_t match_count;
+	struct pairs match;      /* labels that a series must match */
 	const char **attributes; /* one for each point label, or NULL */
 	bool labelled;
 	struct times points, seen; /* seen: points in whose preceding step the build was seen */
@@ -63,8 +59,7 @@ struct builds {
 	int64_t gap;              /* ms without a sample after which a build starts anew */
 	int64_t end; /* ms without a sample after which it has stopped if other builds are seen */
 	bool annotations;
-	const char *expected[NAMES_MAX]; /* labels of the series */
-	size_t expected_count;
+	struct dict expected;    /* labels of the series */
 	struct dict timelines;   /* -> struct timeline, by its members */
 	size_t compared, sorted; /* builds and samples processed for timelines */
 	bool overflow;
@@ -95,7 +90,7 @@ struct builds *builds_new(
 	builds->end = step > 0 ? 0 : lookback;
 	builds->annotations = annotations;
 	builds->point_labels = point_labels;
-	builds->by_labels.arena = builds->timelines.arena = arena;
+	builds->by_labels.arena = builds->timelines.arena = builds->expected.arena = arena;
 	return builds;
 }
 
@@ -117,8 +112,8 @@ bool builds_overflow(const struct builds *builds)
 static void label_key(struct buf *out, const struct answer_series *series)
 {
 	buf_reserve(out, 1);
-	for (size_t i = 0; i < series->label_count; i++) {
-		const struct pair *label = &series->labels[i];
+	for (size_t i = 0; i < series->labels.count; i++) {
+		const struct pair *label = &series->labels.items[i];
 
 		buf_printf(out, "%zu %s%zu %s", strlen(label->key), label->key,
 			strlen(label->value), label->value);
@@ -129,22 +124,19 @@ static struct build *build_new(const struct builds *builds, const struct answer_
 {
 	struct arena *arena = builds->arena;
 	struct build *build = arena_alloc(arena, sizeof *build);
-	struct pair *labels = arena_array(arena, series->label_count, sizeof *labels);
-	if (series->label_count > 0)
-		memcpy(labels, series->labels, series->label_count * sizeof *labels);
-	build->labels = labels;
-	build->label_count = series->label_count;
-	build->match_labels = arena_array(arena, series->label_count, sizeof *labels);
-	for (size_t i = 0; i < series->label_count; i++)
-		if (strcmp(labels[i].key, "__name__") != 0 &&
-			!answer_label(builds->point_labels.items, builds->point_labels.count,
-				labels[i].key))
-			build->match_labels[build->match_count++] = labels[i];
+	struct pair *match = arena_array(arena, series->labels.count, sizeof *match);
+	build->match.items = match;
+	for (size_t i = 0; i < series->labels.count; i++) {
+		const struct pair *label = &series->labels.items[i];
+		if (strcmp(label->key, "__name__") != 0 &&
+			!answer_label(builds->point_labels, label->key))
+			match[build->match.count++] = *label;
+	}
 	build->attributes =
 		arena_array(arena, builds->point_labels.count, sizeof *build->attributes);
 	for (size_t i = 0; i < builds->point_labels.count; i++) {
 		const struct pair *label =
-			answer_label(labels, build->label_count, builds->point_labels.items[i].key);
+			answer_label(series->labels, builds->point_labels.items[i].key);
 		build->attributes[i] = label && *label->value ? label->value : NULL;
 		build->labelled = build->labelled || build->attributes[i];
 	}
@@ -231,16 +223,10 @@ void builds_take_seen(void *context, const struct answer_series *series)
 		append(builds->arena, &build->seen, series->times, series->n);
 }
 
-void builds_expect(struct builds *builds, const struct pair *labels, size_t count)
+void builds_expect(struct builds *builds, struct pairs labels)
 {
-	for (size_t i = 0; i < count && builds->expected_count < NAMES_MAX; i++) {
-		size_t at = 0;
-		while (at < builds->expected_count &&
-			strcmp(builds->expected[at], labels[i].key) != 0)
-			at++;
-		if (at == builds->expected_count)
-			builds->expected[builds->expected_count++] = labels[i].key;
-	}
+	for (size_t i = 0; i < labels.count; i++)
+		*dict_place(&builds->expected, labels.items[i].key) = builds;
 }
 
 const char *builds_seen_query(struct builds *builds, const char *query)
@@ -251,22 +237,13 @@ const char *builds_seen_query(struct builds *builds, const char *query)
 		builds->arena, "count_over_time(%s\n[%lldms])", query, (long long)builds->step);
 }
 
-/* Whether the label distinguishes builds that the same series could belong to. */
-static bool is_expected(const struct builds *builds, const char *name)
-{
-	for (size_t i = 0; i < builds->expected_count; i++)
-		if (strcmp(builds->expected[i], name) == 0)
-			return true;
-	return builds->expected_count == NAMES_MAX;
-}
-
 /* The next matching label from `at` on that distinguishes builds, or NULL. */
 static const struct pair *next_expected(
 	const struct builds *builds, const struct build *build, size_t *at)
 {
-	while (*at < build->match_count) {
-		const struct pair *pair = &build->match_labels[(*at)++];
-		if (is_expected(builds, pair->key))
+	while (*at < build->match.count) {
+		const struct pair *pair = &build->match.items[(*at)++];
+		if (dict_get(&builds->expected, pair->key))
 			return pair;
 	}
 	return NULL;
@@ -414,11 +391,11 @@ const char *builds_starts_query(struct builds *builds, const char *query)
 	return NULL;
 }
 
-static bool matches(const struct build *build, const struct pair *labels, size_t count)
+static bool matches(const struct build *build, struct pairs labels)
 {
-	for (size_t i = 0; i < build->match_count; i++) {
-		const struct pair *own = &build->match_labels[i];
-		const struct pair *other = answer_label(labels, count, own->key);
+	for (size_t i = 0; i < build->match.count; i++) {
+		const struct pair *own = &build->match.items[i];
+		const struct pair *other = answer_label(labels, own->key);
 		if (other && strcmp(other->value, own->value) != 0)
 			return false;
 	}
@@ -726,8 +703,7 @@ static const struct timeline *find_timeline(
 	return known;
 }
 
-const struct timeline *builds_timeline(
-	struct builds *builds, const struct pair *labels, size_t count)
+const struct timeline *builds_timeline(struct builds *builds, struct pairs labels)
 {
 	static const struct timeline none = {0};
 	if (builds->count > COMPARED_MAX - builds->compared) {
@@ -738,7 +714,7 @@ const struct timeline *builds_timeline(
 	size_t *members = memory_new(builds->count, sizeof *members);
 	size_t member_count = 0;
 	for (size_t i = 0; i < builds->count; i++)
-		if (matches(builds->items[i], labels, count))
+		if (matches(builds->items[i], labels))
 			members[member_count++] = i;
 	const struct timeline *timeline = find_timeline(builds, members, member_count);
 	free(members);

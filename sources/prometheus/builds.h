@@ -40,7 +40,7 @@ const char *builds_seen_query(struct builds *builds, const char *query);
 void builds_take_seen(void *builds, const struct answer_series *series);
 
 /* Adds a series with these labels: builds that differ only in other labels belong together. */
-void builds_expect(struct builds *builds, const struct pair *labels, size_t count);
+void builds_expect(struct builds *builds, struct pairs labels);
 
 /* Times between two points of the grid, including both. */
 struct stretch {
@@ -73,8 +73,7 @@ bool builds_overflow(const struct builds *builds);
  * The builds that belong to a series with these labels: any label that both have must be equal,
  * except __name__ and the point labels. Series with the same builds share a timeline.
  */
-const struct timeline *builds_timeline(
-	struct builds *builds, const struct pair *labels, size_t count);
+const struct timeline *builds_timeline(struct builds *builds, struct pairs labels);
 
 /* Adds a column to the axis for each attribute that is known at some point, and the deployments:
  * the times at which another commit or version began to run. */

@@ -37,8 +37,7 @@ struct collected_series {
 	struct collected_series *next;
 	struct family *family;
 	const char *identity;
-	struct pair *labels;
-	size_t label_count;
+	struct pairs labels;
 	size_t n;
 	struct piece *pieces, **last;
 };
@@ -60,7 +59,7 @@ bool prometheus_set_check(const struct prometheus_set *set, struct error *error)
 
 static const char *label_value(const struct answer_series *series, const char *name)
 {
-	const struct pair *label = answer_label(series->labels, series->label_count, name);
+	const struct pair *label = answer_label(series->labels, name);
 	return label ? label->value : "";
 }
 
@@ -78,21 +77,18 @@ static void write_label(struct buf *out, const struct pair *label, bool first)
 	buf_char(out, '"');
 }
 
-/* Appends the metric's name with its labels, all or those in which the metric's series differ. An
- * empty label counts as absent. */
-static void put_name(struct buf *out, const struct family *family, const struct pair *labels,
-	size_t count, bool all)
+/* Appends the metric's name with its labels, all or those in which the metric's series differ. */
+static void put_name(struct buf *out, const struct family *family, struct pairs labels, bool all)
 {
 	bool first = true;
 	buf_text(out, family->metric->name);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < labels.count; i++) {
+		const struct pair *label = &labels.items[i];
 		const struct pair *shared =
-			all ? NULL
-			    : answer_label(family->first->labels, family->first->label_count,
-				      labels[i].key);
-		if (!*labels[i].value || (shared && family->common[shared - family->first->labels]))
+			all ? NULL : answer_label(family->first->labels, label->key);
+		if (shared && family->common[shared - family->first->labels.items])
 			continue;
-		write_label(out, &labels[i], first);
+		write_label(out, label, first);
 		first = false;
 	}
 	if (!first)
@@ -132,34 +128,32 @@ static void family_join(
 	bool first = !family->first;
 	if (first) {
 		family->first = found;
-		family->common = arena_array(arena, found->label_count, sizeof *family->common);
+		family->common = arena_array(arena, found->labels.count, sizeof *family->common);
 	}
-	for (size_t i = 0; i < family->first->label_count; i++) {
-		const struct pair *label = &family->first->labels[i];
-		const struct pair *other =
-			answer_label(found->labels, found->label_count, label->key);
+	for (size_t i = 0; i < family->first->labels.count; i++) {
+		const struct pair *label = &family->first->labels.items[i];
+		const struct pair *other = answer_label(found->labels, label->key);
 		family->common[i] = (first || family->common[i]) &&
 				    strcmp(other ? other->value : "", label->value) == 0;
 	}
 }
 
-/* The labels that name the series: not empty, and no point labels. */
-static size_t naming_labels(
+/* The labels that name the series: no point labels, and not empty, which counts as absent. */
+static struct pairs naming_labels(
 	const struct prometheus_set *set, const struct answer_series *series, struct pair *out)
 {
 	size_t count = 0;
-	for (size_t i = 0; i < series->label_count; i++) {
-		const struct pair *label = &series->labels[i];
-		if (*label->value &&
-			!answer_label(set->point_labels.items, set->point_labels.count, label->key))
+	for (size_t i = 0; i < series->labels.count; i++) {
+		const struct pair *label = &series->labels.items[i];
+		if (*label->value && !answer_label(set->point_labels, label->key))
 			out[count++] = *label;
 	}
-	return count;
+	return (struct pairs){out, count};
 }
 
 /* `key`: the family's address, a space, the identity. */
 static struct collected_series *found_add(struct prometheus_set *set, struct family *family,
-	const struct buf *key, const struct pair *labels, size_t count)
+	const struct buf *key, struct pairs labels)
 {
 	struct arena *arena = set->arena;
 	struct collected_series *found = arena_alloc(arena, sizeof *found);
@@ -167,10 +161,9 @@ static struct collected_series *found_add(struct prometheus_set *set, struct fam
 	*found = (struct collected_series){.next = set->found,
 		.family = family,
 		.identity = strchr(copy, ' ') + 1,
-		.labels = arena_array(arena, count, sizeof *labels),
-		.label_count = count,
+		.labels = {arena_copy(arena, labels.items, labels.count, sizeof *labels.items),
+			labels.count},
 		.last = &found->pieces};
-	memcpy(found->labels, labels, count * sizeof *labels);
 	family_join(arena, family, found);
 	*dict_place(&set->by_identity, copy) = found;
 	set->found = found;
@@ -182,14 +175,14 @@ static struct collected_series *found_add(struct prometheus_set *set, struct fam
 static struct collected_series *find(struct prometheus_set *set, const struct answer_series *series)
 {
 	struct family *family = family_of(set, series);
-	struct pair labels[ANSWER_LABELS_MAX];
+	struct pair room[ANSWER_LABELS_MAX];
 	struct buf key = {0};
-	size_t count = naming_labels(set, series, labels);
+	struct pairs labels = naming_labels(set, series, room);
 	buf_printf(&key, "%" PRIxPTR " ", (uintptr_t)family);
-	put_name(&key, family, labels, count, true);
+	put_name(&key, family, labels, true);
 	const void *known = dict_get(&set->by_identity, key.data);
 	struct collected_series *found = known ? (struct collected_series *)(uintptr_t)known
-					       : found_add(set, family, &key, labels, count);
+					       : found_add(set, family, &key, labels);
 	buf_free(&key);
 	return found;
 }
@@ -260,14 +253,14 @@ void prometheus_set_take(void *context, const struct answer_series *series)
 	set->before = piece;
 }
 
-/* The labels shown to users: without empty ones, which count as absent, and without the name. */
+/* The labels shown to users: without the name. */
 static struct pairs labels_of(struct arena *arena, const struct collected_series *found)
 {
-	struct pair *labels = arena_array(arena, found->label_count, sizeof *labels);
+	struct pair *labels = arena_array(arena, found->labels.count, sizeof *labels);
 	size_t count = 0;
-	for (size_t i = 0; i < found->label_count; i++)
-		if (*found->labels[i].value && strcmp(found->labels[i].key, "__name__") != 0)
-			labels[count++] = found->labels[i];
+	for (size_t i = 0; i < found->labels.count; i++)
+		if (strcmp(found->labels.items[i].key, "__name__") != 0)
+			labels[count++] = found->labels.items[i];
 	return (struct pairs){labels, count};
 }
 
@@ -422,7 +415,7 @@ static int compare_found(const void *a, const void *b)
 void prometheus_set_expect_builds(const struct prometheus_set *set, struct builds *builds)
 {
 	for (const struct collected_series *found = set->found; found; found = found->next)
-		builds_expect(builds, found->labels, found->label_count);
+		builds_expect(builds, found->labels);
 }
 
 struct dataset prometheus_set_dataset(struct prometheus_set *set, struct builds *builds)
@@ -443,12 +436,12 @@ struct dataset prometheus_set_dataset(struct prometheus_set *set, struct builds 
 		struct buf name = {0};
 		*series = join(set, found);
 		series->metric = found->family->metric;
-		put_name(&name, found->family, found->labels, found->label_count, false);
+		put_name(&name, found->family, found->labels, false);
 		series->name = buf_keep(&name, arena);
 		series->identity = found->identity;
 		series->labels = labels_of(arena, found);
 		const struct timeline *timeline =
-			builds ? builds_timeline(builds, found->labels, found->label_count) : NULL;
+			builds ? builds_timeline(builds, found->labels) : NULL;
 		series->axis = share_axis(&recent, series->axis, builds, timeline);
 	}
 	return data;

@@ -120,11 +120,11 @@ static void take(void *context, const struct answer_series *series)
 	const json_t *values = json_object_get(line, "values");
 	const json_t *stamps = json_object_get(line, "timestamps");
 	size_t n = 0;
-	require(json_object_size(metric) == series->label_count, "how many labels there are");
-	for (size_t i = 0; i < series->label_count; i++) {
+	require(json_object_size(metric) == series->labels.count, "how many labels there are");
+	for (size_t i = 0; i < series->labels.count; i++) {
 		const char *value =
-			json_string_value(json_object_get(metric, series->labels[i].key));
-		require(value && strcmp(value, series->labels[i].value) == 0, "a label");
+			json_string_value(json_object_get(metric, series->labels.items[i].key));
+		require(value && strcmp(value, series->labels.items[i].value) == 0, "a label");
 	}
 	for (size_t i = 0; i < json_array_size(values); i++) {
 		double value;

@@ -137,12 +137,13 @@ static void take(void *context, const struct answer_series *series)
 	const json_t *theirs = next_series(check);
 	const json_t *metric = json_object_get(theirs, "metric");
 	const json_t *values = json_object_get(theirs, "values");
-	require(json_object_size(metric) == series->label_count, "how many labels there are");
-	for (size_t i = 0; i < series->label_count; i++) {
+	require(json_object_size(metric) == series->labels.count, "how many labels there are");
+	for (size_t i = 0; i < series->labels.count; i++) {
 		const char *value =
-			json_string_value(json_object_get(metric, series->labels[i].key));
-		require(value && strcmp(value, series->labels[i].value) == 0, "a label");
-		require(i == 0 || strcmp(series->labels[i - 1].key, series->labels[i].key) < 0,
+			json_string_value(json_object_get(metric, series->labels.items[i].key));
+		require(value && strcmp(value, series->labels.items[i].value) == 0, "a label");
+		require(i == 0 || strcmp(series->labels.items[i - 1].key,
+					  series->labels.items[i].key) < 0,
 			"the order of labels");
 	}
 	require(json_array_size(values) == series->n, "how many points there are");
