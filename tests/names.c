@@ -9,7 +9,6 @@
 #include "agent/analysis/shapes.h"
 #include "agent/commands/commands.h"
 #include "agent/web/api.h"
-#include "agent/web/pages.h"
 #include "conf/known_changes.h"
 #include "conf/load.h"
 #include "conf/web_config.h"

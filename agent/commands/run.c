@@ -131,7 +131,12 @@ static const char *unready(void *context)
 static void collect(void *context)
 {
 	struct run *run = context;
+	const struct agent *agent = &run->parts.agent;
+	struct engine_memory memory = engine_memory(agent->engine);
 
+	metrics_set(agent->metrics, METRIC_STORE_SIZE, (double)store_size(agent->store), NULL);
+	metrics_set(agent->metrics, METRIC_MEMORY_IN_FLIGHT, (double)memory.used, NULL);
+	metrics_set(agent->metrics, METRIC_MEMORY_WAITS, (double)memory.waits, NULL);
 	agent_hint(&run->parts.agent, HINT_METRICS);
 	store_client_collect(&run->parts.agent);
 }

@@ -159,6 +159,7 @@ static void ready(void *context, struct task *const *tasks)
 	}
 	asking->lacks_data = ((const struct why *)task->result)->end == WHY_NO_DATA;
 	why_put_json(&out, task->result);
+	buf_char(&out, '\n');
 	if (options->output == OUTPUT_TEXT) {
 		answer = json_loadb(out.data, out.length, 0, NULL);
 		document_print(asking->cli->arena, answer, sections, asking->cli->out);

@@ -138,52 +138,44 @@ void judged_put_json(struct buf *out, const struct judged *judged)
 
 static void put_tally(struct buf *out, const struct score_tally *tally)
 {
-	json_put_number(out, "precision", score_precision(tally));
-	json_put_number(out, "recall", score_recall(tally));
-	json_put_number(out, "f1", score_f1(tally));
-	json_put_number(out, "right", tally->right);
-	json_put_number(out, "found", tally->found);
-	json_put_number(out, "seen", tally->seen);
-	json_put_number(out, "labelled", tally->truth);
-	buf_char(out, '}');
+	json_put(out,
+		"precision: %g, recall: %g, f1: %g, right: %g, found: %g, seen: %g, "
+		"labelled: %g}",
+		score_precision(tally), score_recall(tally), score_f1(tally), tally->right,
+		tally->found, tally->seen, tally->truth);
 }
 
 static void put_live_json(struct buf *out, const char *name, struct live *live)
 {
-	buf_printf(out,
-		", \"%s\": {\"points\": %zu, \"alarms\": %zu, \"false\": %zu, \"withdrawn\": %zu, "
-		"\"right_withdrawn\": %zu, \"seen\": %zu, \"labelled\": %zu, \"delay_p50\": %zu, "
-		"\"delay_p90\": %zu",
-		name, live->points, live->alarms.alarms, live->alarms.wrong, live->alarms.withdrawn,
+	json_key(out, name);
+	json_put(out,
+		"{points: %zu, alarms: %zu, false: %zu, withdrawn: %zu, "
+		"right_withdrawn: %zu, seen: %zu, labelled: %zu, delay_p50: %zu, "
+		"delay_p90: %zu, false_per_1000: %g}",
+		live->points, live->alarms.alarms, live->alarms.wrong, live->alarms.withdrawn,
 		live->alarms.true_withdrawn, live->seen, live->truth, live_delay(live, 5),
-		live_delay(live, 9));
-	json_put_number(
-		out, "false_per_1000", per_thousand((double)live->alarms.wrong, live->points));
-	buf_char(out, '}');
+		live_delay(live, 9), per_thousand((double)live->alarms.wrong, live->points));
 }
 
 static void put_standing(struct buf *out, struct standing *standing)
 {
 	buf_text(out, "{\"class\": ");
 	buf_json_text(out, standing->group);
-	buf_printf(out,
-		", \"series\": %zu, \"changed\": %zu, \"points\": %zu, \"found\": %zu, "
-		"\"flat_points\": %zu, \"flat_found\": %zu",
+	json_put(out,
+		"series: %zu, changed: %zu, points: %zu, found: %zu, flat_points: %zu, "
+		"flat_found: %zu, seasonal: %zu, flat_per_1000: %g, margins: [",
 		standing->series, standing->changed, standing->points, standing->found,
-		standing->flat_points, standing->flat_found);
-	buf_printf(out, ", \"seasonal\": %zu", standing->seasonal);
-	json_put_number(out, "flat_per_1000",
+		standing->flat_points, standing->flat_found, standing->seasonal,
 		per_thousand((double)standing->flat_found, standing->flat_points));
-	buf_text(out, ", \"margins\": [");
 	for (size_t m = 0; m < MARGINS; m++) {
 		buf_printf(out, "%s{\"margin\": %zu", m ? ", " : "", evaluate_margins[m]);
 		put_tally(out, &standing->margins[m]);
 	}
 	buf_printf(out, "], \"pooled\": {\"margin\": %zu", evaluate_margins[MARGIN_MAIN]);
 	put_tally(out, &standing->all);
-	json_put_number(out, "f1_annotated", mean(standing->f1, standing->series));
-	json_put_number(out, "covering", mean(standing->cover, standing->series));
-	json_put_number(out, "rand", mean(standing->rand, standing->series));
+	json_put(out, "f1_annotated: %g, covering: %g, rand: %g",
+		mean(standing->f1, standing->series), mean(standing->cover, standing->series),
+		mean(standing->rand, standing->series));
 	for (size_t i = 0; i < LIVES && standing->live[i].points > 0; i++)
 		put_live_json(out, live_names[i], &standing->live[i]);
 	buf_char(out, '}');
@@ -192,9 +184,8 @@ static void put_standing(struct buf *out, struct standing *standing)
 void evaluate_put_json(struct buf *out, struct result *results, size_t count,
 	const struct evaluation *evaluation, const char *rule)
 {
-	json_put_text(out, "confirm", rule);
-	json_put_id(out, "unlabelled", (int64_t)evaluation->unlabelled);
-	buf_text(out, ", \"detectors\": [");
+	json_put(out, "confirm: %s, unlabelled: %jd id, detectors: [", rule,
+		(int64_t)evaluation->unlabelled);
 	for (size_t i = 0; i < count; i++) {
 		struct result *result = &results[i];
 		struct live *live = &result->whole.live[LIVE_CONFIRMED];
@@ -202,8 +193,7 @@ void evaluate_put_json(struct buf *out, struct result *results, size_t count,
 
 		buf_text(out, i ? ",\n {\"detector\": " : "\n {\"detector\": ");
 		buf_json_text(out, result->contender->name);
-		json_put_number(out, "seconds", result->seconds);
-		buf_text(out, ", \"all\": ");
+		json_put(out, "seconds: %g, all:", result->seconds);
 		put_standing(out, &result->whole);
 		if (live->outcome_count > 0) {
 			buf_text(out, ", \"judged\": {");

@@ -9,7 +9,6 @@
  */
 #include "agent/http/access.h"
 
-#include <inttypes.h>
 #include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,12 +134,10 @@ static uint64_t add_file(uint64_t hash, const char *path)
 
 	if (!path || stat(path, &status) != 0)
 		return hash_add(hash, "", 1);
-	hash = hash_add(hash, &status.st_dev, sizeof status.st_dev);
-	hash = hash_add(hash, &status.st_ino, sizeof status.st_ino);
-	hash = hash_add(hash, &status.st_size, sizeof status.st_size);
-	hash = hash_add(hash, &status.st_mtim.tv_sec, sizeof status.st_mtim.tv_sec);
-	hash = hash_add(hash, &status.st_mtim.tv_nsec, sizeof status.st_mtim.tv_nsec);
-	return hash_add(hash, &status.st_ctim.tv_nsec, sizeof status.st_ctim.tv_nsec);
+	const int64_t state[] = {(int64_t)status.st_dev, (int64_t)status.st_ino, status.st_size,
+		status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_nsec};
+
+	return hash_add(hash, state, sizeof state);
 }
 
 /* The files that the web configuration names. */

@@ -55,12 +55,9 @@ static bool is_loopback(const struct sockaddr *address)
 	return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
 }
 
-static bool fail(const char *address, int fd, struct error *error)
+static bool fail(const char *address, const char *why, struct error *error)
 {
-	error_set(error, ERROR_STATE, "cannot listen on %.200s: %s", address, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return false;
+	return error_set(error, ERROR_STATE, "cannot listen on %.200s: %s", address, why);
 }
 
 static bool open_address(const char *address, const struct addrinfo *found, struct listener *out,
@@ -72,8 +69,13 @@ static bool open_address(const char *address, const struct addrinfo *found, stru
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
 	if (fd >= 0 && found->ai_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-	if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0)
-		return fail(address, fd, error);
+	if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 ||
+		listen(fd, BACKLOG) != 0) {
+		fail(address, strerror(errno), error);
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
 	out->fd = fd;
 	out->reachable = !is_loopback(found->ai_addr);
 	return true;
@@ -122,11 +124,9 @@ static bool make_room(const struct sockaddr_un *address, struct error *error)
 	if (lstat(address->sun_path, &status) != 0)
 		return true; /* nothing there, or binding reports why */
 	if (!S_ISSOCK(status.st_mode))
-		return error_set(error, ERROR_STATE,
-			"cannot listen on %s: the file is not a socket", address->sun_path);
+		return fail(address->sun_path, "the file is not a socket", error);
 	if (is_in_use(address))
-		return error_set(error, ERROR_STATE,
-			"cannot listen on %s: in use by another process", address->sun_path);
+		return fail(address->sun_path, "in use by another process", error);
 	if (unlink(address->sun_path) != 0)
 		return error_set(error, ERROR_STATE, "cannot replace %s: %s", address->sun_path,
 			strerror(errno));
@@ -174,8 +174,7 @@ static bool bind_file(const struct listen_options *options, const struct sockadd
 	if (fchmod(fd, 0600) != 0 ||
 		bind(fd, (const struct sockaddr *)address, sizeof *address) != 0 ||
 		lstat(path, &status) != 0)
-		return error_set(
-			error, ERROR_STATE, "cannot listen on %s: %s", path, strerror(errno));
+		return fail(path, strerror(errno), error);
 	snprintf(out->path, sizeof out->path, "%s", path);
 	out->device = status.st_dev;
 	out->inode = status.st_ino;
@@ -183,8 +182,7 @@ static bool bind_file(const struct listen_options *options, const struct sockadd
 		fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) != 0)
 		return error_set(error, ERROR_STATE, "cannot set owner and mode of %s: %s", path,
 			strerror(errno));
-	return listen(fd, BACKLOG) == 0 ||
-	       error_set(error, ERROR_STATE, "cannot listen on %s: %s", path, strerror(errno));
+	return listen(fd, BACKLOG) == 0 || fail(path, strerror(errno), error);
 }
 
 static bool open_unix(
@@ -201,7 +199,7 @@ static bool open_unix(
 	strcpy(address.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return fail(options->address, fd, error);
+		return fail(options->address, strerror(errno), error);
 	if (!bind_file(options, &address, fd, out, error)) {
 		listen_remove(out);
 		close(fd);

@@ -57,6 +57,27 @@ static bool gzip(struct buf *text)
 	return true;
 }
 
+bool http_unpack(const void *packed, size_t length, size_t most, struct buf *out)
+{
+	z_stream stream = {.next_in = (Bytef *)(uintptr_t)packed, .avail_in = (uInt)length};
+	int state = Z_OK;
+
+	if (inflateInit2(&stream, GZIP) != Z_OK)
+		abort(); /* out of memory */
+	while (state == Z_OK && out->length <= most) {
+		buf_reserve(out, AT_ONCE);
+		stream.next_out = (Bytef *)out->data + out->length;
+		stream.avail_out = AT_ONCE;
+		state = inflate(&stream, Z_NO_FLUSH);
+		out->length += AT_ONCE - stream.avail_out;
+		if (state == Z_STREAM_END && stream.avail_in > 0)
+			state = inflateReset(&stream);
+	}
+	inflateEnd(&stream);
+	buf_append(out, "", 0); /* a NUL */
+	return state == Z_STREAM_END && out->length <= most;
+}
+
 static uint64_t version_of(const struct buf *body)
 {
 	return hash_add(HASH_START, body->data, body->length);

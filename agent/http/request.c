@@ -150,6 +150,7 @@ void http_send(struct http_request *request, int status)
 {
 	struct http_answer answer = {.status = status, .body = request->buffer};
 
+	buf_char(&answer.body, '\n');
 	request->buffer = (struct buf){0};
 	http_answer(request, &answer);
 }

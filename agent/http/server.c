@@ -104,35 +104,25 @@ static bool find_route(struct http_request *request, const char *path, const cha
 
 /* Headers that delimit the request, or name its target and sender: if one is repeated, or both
  * delimiters are present, a proxy in front of the agent may have used the other one. */
-struct single {
-	size_t hosts, ends;
-	const char *forwarded; /* the last X-Forwarded-For */
-	bool relayed;
-	/* Of the sender: Authorization, and what trusted proxies set. */
-	const char *names[3], *values[3]; /* NULL: none */
-	size_t senders[3];
+enum header { HOST, LENGTH, CHUNKS, AUTHORIZATION, USER, ROLES, FORWARDED_FOR, HEADERS = 12 };
+
+struct headers {
+	const char *names[HEADERS]; /* from FORWARDED_FOR on: those that proxies add */
+	const char *values[HEADERS];
+	size_t counts[HEADERS];
 };
 
-static enum MHD_Result count_single(
+static enum MHD_Result count_header(
 	void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-	static const char *const of_proxies[] = {"Forwarded", "Via", "X-Forwarded-For",
-		"X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP"};
-	struct single *single = context;
+	struct headers *headers = context;
 
 	(void)kind;
-	for (size_t i = 0; i < sizeof of_proxies / sizeof *of_proxies; i++)
-		single->relayed |= strcasecmp(name, of_proxies[i]) == 0;
-	single->hosts += strcasecmp(name, "Host") == 0;
-	single->ends += strcasecmp(name, "Content-Length") == 0 ||
-			strcasecmp(name, "Transfer-Encoding") == 0;
-	for (size_t i = 0; i < 3; i++)
-		if (single->names[i] && strcasecmp(name, single->names[i]) == 0) {
-			single->values[i] = value;
-			single->senders[i]++;
+	for (size_t i = 0; i < HEADERS; i++)
+		if (headers->names[i] && strcasecmp(name, headers->names[i]) == 0) {
+			headers->values[i] = value;
+			headers->counts[i]++;
 		}
-	if (strcasecmp(name, "X-Forwarded-For") == 0)
-		single->forwarded = value;
 	return MHD_YES;
 }
 
@@ -140,41 +130,47 @@ static enum MHD_Result count_single(
 static bool check_headers(struct http_request *request, const char *version)
 {
 	const struct web_config *config = access_config(request->http->options.access);
-	struct single single = {.names = {"Authorization"}};
+	struct headers headers = {
+		.names = {"Host", "Content-Length", "Transfer-Encoding", "Authorization", NULL,
+			NULL, "X-Forwarded-For", "Forwarded", "Via", "X-Forwarded-Host",
+			"X-Forwarded-Proto", "X-Real-IP"}};
+	const size_t *counts = headers.counts;
 	struct sign_in *sign_in = &request->sign_in;
 	const char *problem = NULL;
 
 	if (config && config->proxy_count > 0) {
-		single.names[1] = config->user_header;
-		single.names[2] = config->role_header;
+		headers.names[USER] = config->user_header;
+		headers.names[ROLES] = config->role_header;
 	}
-	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_single, &single);
+	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_header, &headers);
 	if (request->has_nul)
 		problem = "a NUL in the path";
 	else if (request->after != version && *version)
 		problem = "a NUL in the address";
-	else if (single.hosts == 0 && strcmp(version, MHD_HTTP_VERSION_1_0) != 0)
+	else if (counts[HOST] == 0 && strcmp(version, MHD_HTTP_VERSION_1_0) != 0)
 		problem = "no Host header";
-	else if (single.hosts > 1)
+	else if (counts[HOST] > 1)
 		problem = "more than one Host header";
-	else if (single.ends > 1)
+	else if (counts[LENGTH] + counts[CHUNKS] > 1)
 		problem = "more than one Content-Length or Transfer-Encoding header";
-	else if (single.senders[0] > 1 || single.senders[1] > 1 || single.senders[2] > 1)
+	else if (counts[AUTHORIZATION] > 1 || counts[USER] > 1 || counts[ROLES] > 1)
 		problem = "more than one Authorization header, or header with the user's name or "
 			  "roles";
-	if (!problem) {
-		sign_in->forwarded = arena_strdup(request->arena, single.forwarded);
-		sign_in->relayed = single.relayed || single.senders[1] > 0;
-		if (single.values[0])
-			arena_holds_secrets(request->arena);
-		sign_in->authorization = arena_strdup(request->arena, single.values[0]);
-		sign_in->user = arena_strdup(request->arena, single.values[1]);
-		sign_in->roles = arena_strdup(request->arena, single.values[2]);
-		return true;
+	if (problem) {
+		request->closes = true;
+		http_request_fail(request, MHD_HTTP_BAD_REQUEST, problem);
+		return false;
 	}
-	request->closes = true;
-	http_request_fail(request, MHD_HTTP_BAD_REQUEST, problem);
-	return false;
+	if (counts[AUTHORIZATION] > 0)
+		arena_holds_secrets(request->arena);
+	sign_in->authorization = arena_strdup(request->arena, headers.values[AUTHORIZATION]);
+	sign_in->user = arena_strdup(request->arena, headers.values[USER]);
+	sign_in->roles = arena_strdup(request->arena, headers.values[ROLES]);
+	sign_in->forwarded = arena_strdup(request->arena, headers.values[FORWARDED_FOR]);
+	sign_in->relayed = counts[USER] > 0;
+	for (size_t i = FORWARDED_FOR; i < HEADERS; i++)
+		sign_in->relayed |= counts[i] > 0;
+	return true;
 }
 
 static bool check_guard(struct http_request *request)

@@ -93,7 +93,7 @@ const char *http_parameter(const struct http_request *request, const char *name)
 const char *http_header(const struct http_request *request, const char *name);
 
 /* Answers; takes the body. The route must not use the request afterwards. http_send answers with
- * what the request's buffer has, as JSON. */
+ * what the request's buffer has, as JSON, and a line break. */
 void http_answer(struct http_request *request, struct http_answer *answer);
 void http_send(struct http_request *request, int status);
 void http_fail(struct http_request *request, int status, const char *format, ...) PRINTF_LIKE(3, 4);
@@ -122,6 +122,10 @@ void http_stream_wake(struct http_request *request);
 
 /* Ends all of them, so that their clients reconnect. */
 void http_end_streams(struct http *http);
+
+/* Appends the text that gzip packed, of several files in a row. False: it is malformed, cut off, or
+ * has more than `most` bytes, which `out` then has, too. */
+bool http_unpack(const void *packed, size_t length, size_t most, struct buf *out) MUST_USE;
 
 /* The status for an error: 400, 502 or 503. */
 int http_status_of(const struct error *error);

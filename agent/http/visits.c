@@ -2,7 +2,6 @@
 #include "agent/http/visits.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "agent/base/arena.h"

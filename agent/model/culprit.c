@@ -6,22 +6,18 @@
 
 void culprit_put(struct buf *out, const struct culprit *culprit)
 {
-	buf_printf(out, "{\"bisection\": %" PRId64, culprit->bisection);
-	json_put_text(out, "end", culprit->end);
-	json_put_text(out, "verdict", culprit->verdict);
-	json_put_text(out, "commit", culprit->commit);
-	json_put_number(out, "probability", culprit->probability);
-	buf_text(out, ", \"set\": [");
+	json_put(out,
+		"{bisection: %jd, end: %s, verdict: %s, commit: %s, probability: %g, "
+		"set: [",
+		culprit->bisection, culprit->end, culprit->verdict, culprit->commit,
+		culprit->probability);
 	for (size_t i = 0; i < culprit->set_count; i++) {
 		buf_text(out, i ? ", {\"commit\": " : "{\"commit\": ");
 		buf_json_text(out, culprit->set[i].commit);
-		json_put_number(out, "probability", culprit->set[i].probability);
-		json_put_bool(out, "broken", culprit->set[i].broken);
-		buf_char(out, '}');
+		json_put(out, "probability: %g, broken: %d bool}", culprit->set[i].probability,
+			culprit->set[i].broken);
 	}
-	buf_char(out, ']');
-	json_put_count(out, "set_total", culprit->set_total);
-	buf_char(out, '}');
+	json_put(out, "], set_total: %zu}", culprit->set_total);
 }
 
 struct culprit *culprit_copy(struct arena *arena, const struct culprit *culprit)

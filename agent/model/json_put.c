@@ -1,10 +1,14 @@
 /* Keys are the program's own, so they are not escaped. */
 #include "agent/model/json_put.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "agent/base/when.h"
+
+#define WORD "abcdefghijklmnopqrstuvwxyz_0123456789"
 
 static bool ends_with(const struct buf *out, const char *any)
 {
@@ -60,51 +64,23 @@ void json_put_number(struct buf *out, const char *key, double value)
 	buf_json_number(out, value);
 }
 
-void json_put_time(struct buf *out, const char *key, int64_t ms)
+/* `how`: the first letter of the word behind the conversion, or 0. */
+static void put_integer(struct buf *out, char how, int64_t value)
 {
 	char text[WHEN_TEXT];
 
-	json_put_text(out, key, ms == WHEN_NEVER ? NULL : when_format_iso(ms, text));
-}
-
-void json_put_moment(struct buf *out, const char *key, int64_t ms)
-{
-	json_put_time(out, key, ms == 0 ? WHEN_NEVER : ms);
-}
-
-void json_put_count(struct buf *out, const char *key, size_t count)
-{
-	json_key(out, key);
-	buf_printf(out, "%zu", count);
-}
-
-void json_put_id(struct buf *out, const char *key, int64_t id)
-{
-	json_key(out, key);
-	if (id != 0)
-		buf_printf(out, "%" PRId64, id);
-	else
+	if ((value == WHEN_NEVER && how) || (value == 0 && (how == 'm' || how == 'i')))
 		buf_text(out, "null");
-}
-
-void json_put_seconds(struct buf *out, const char *key, int64_t ms)
-{
-	json_key(out, key);
-	if (ms == WHEN_NEVER)
-		buf_text(out, "null");
+	else if (how == 's')
+		buf_json_number(out, (double)value / 1000);
+	else if (how == 'm' || how == 't')
+		buf_json_text(out, when_format_iso(value, text));
 	else
-		buf_json_number(out, (double)ms / 1000);
+		buf_printf(out, "%" PRId64, value);
 }
 
-void json_put_bool(struct buf *out, const char *key, bool value)
+static void put_strings(struct buf *out, const struct strings *values)
 {
-	json_key(out, key);
-	buf_text(out, value ? "true" : "false");
-}
-
-void json_put_strings(struct buf *out, const char *key, const struct strings *values)
-{
-	json_key(out, key);
 	buf_char(out, '[');
 	for (size_t i = 0; i < values->count; i++) {
 		json_next(out);
@@ -113,25 +89,118 @@ void json_put_strings(struct buf *out, const char *key, const struct strings *va
 	buf_char(out, ']');
 }
 
+static void put_member(struct buf *out, const char *key, char how, int64_t value)
+{
+	json_key(out, key);
+	put_integer(out, how, value);
+}
+
+void json_put_time(struct buf *out, const char *key, int64_t ms)
+{
+	put_member(out, key, 't', ms);
+}
+
+void json_put_count(struct buf *out, const char *key, size_t count)
+{
+	put_member(out, key, 0, (int64_t)count);
+}
+
+void json_put_moment(struct buf *out, const char *key, int64_t ms)
+{
+	put_member(out, key, 'm', ms);
+}
+
+void json_put_id(struct buf *out, const char *key, int64_t id)
+{
+	put_member(out, key, 'i', id);
+}
+
+void json_put_strings(struct buf *out, const char *key, const struct strings *values)
+{
+	json_key(out, key);
+	put_strings(out, values);
+}
+
+void json_put_seconds(struct buf *out, const char *key, int64_t ms)
+{
+	put_member(out, key, 's', ms);
+}
+
+void json_put_bool(struct buf *out, const char *key, bool value)
+{
+	json_key(out, key);
+	buf_text(out, value ? "true" : "false");
+}
+
+static void put_value(struct buf *out, const char *at, char how, va_list *values)
+{
+	int64_t value = 0;
+
+	switch (*at) {
+	case 's': {
+		const char *text = va_arg(*values, const char *);
+
+		if (how == 'j')
+			buf_text(out, text);
+		else
+			buf_json_text(out, how && text && !*text ? NULL : text);
+		return;
+	}
+	case 'p': put_strings(out, va_arg(*values, const struct strings *)); return;
+	case 'g': buf_json_number(out, va_arg(*values, double)); return;
+	case 'd': value = va_arg(*values, int); break;
+	case 'z': value = (int64_t)va_arg(*values, size_t); break;
+	default: value = va_arg(*values, int64_t);
+	}
+	if (how == 'b')
+		buf_text(out, value ? "true" : "false");
+	else
+		put_integer(out, how, value);
+}
+
+void json_put(struct buf *out, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	for (const char *at = format; *at; at++) {
+		size_t length = strspn(at, WORD), name = *at == '%' ? strspn(at + 1, WORD) : 0;
+		bool worded = name > 0 && at[name + 1] == ' ' && islower(at[name + 2]);
+
+		if (*at == '\n' && out->length > 0)
+			json_line(out);
+		else if (!strchr("]},: \n", *at))
+			json_next(out);
+		if (name > 0) {
+			put_value(out, at + 1, worded ? at[name + 2] : 0, &values);
+			at += name;
+			at += worded ? 1 + strspn(at + 2, WORD) : 0;
+		} else if (length > 0) {
+			buf_printf(out, at[length] == ':' ? "\"%.*s\": " : "%.*s", (int)length, at);
+			at += length - 1;
+		} else if (strchr("{[]}", *at)) {
+			buf_char(out, *at);
+		}
+	}
+	va_end(values);
+}
+
 void json_put_means(struct buf *out, const struct change *change)
 {
-	json_put_number(out, "forward_change_percent", change_percent(change));
-	json_put_number(out, "magnitude", change->magnitude);
-	json_put_number(out, "mean_before", change->mean_before);
-	json_put_number(out, "mean_after", change->mean_after);
-	json_put_number(out, "stddev_before", change->stddev_before);
-	json_put_number(out, "stddev_after", change->stddev_after);
-	json_put_count(out, "count_before", change->count_before);
-	json_put_count(out, "count_after", change->count_after);
-	json_put_number(out, "pvalue", change->pvalue);
+	json_put(out,
+		"forward_change_percent: %g, magnitude: %g, mean_before: %g, "
+		"mean_after: %g, stddev_before: %g, stddev_after: %g, "
+		"count_before: %zu, count_after: %zu, pvalue: %g",
+		change_percent(change), change->magnitude, change->mean_before, change->mean_after,
+		change->stddev_before, change->stddev_after, change->count_before,
+		change->count_after, change->pvalue);
 }
 
 void json_put_levels(struct buf *out, const struct change *change)
 {
-	json_put_text(out, "kind", change_kind_names[change->kind]);
-	json_put_number(out, "level_before", change->level_before);
-	json_put_number(out, "level_after", change->level_after);
-	json_put_number(out, "size", change->size);
-	json_put_number(out, "size_low", change->size_low);
-	json_put_number(out, "size_high", change->size_high);
+	json_put(out,
+		"kind: %s, level_before: %g, level_after: %g, size: %g, "
+		"size_low: %g, size_high: %g",
+		change_kind_names[change->kind], change->level_before, change->level_after,
+		change->size, change->size_low, change->size_high);
 }

@@ -26,12 +26,27 @@ void json_put_text(struct buf *out, const char *key, const char *value);
 void json_put_clean(struct buf *out, const char *key, const char *text, size_t most);
 void json_put_number(struct buf *out, const char *key, double value);
 void json_put_time(struct buf *out, const char *key, int64_t ms);
-void json_put_moment(struct buf *out, const char *key, int64_t ms); /* 0: null, too */
 void json_put_count(struct buf *out, const char *key, size_t count);
-void json_put_id(struct buf *out, const char *key, int64_t id); /* 0: null */
+void json_put_moment(struct buf *out, const char *key, int64_t ms); /* 0: null, too */
+void json_put_id(struct buf *out, const char *key, int64_t id);     /* 0: null */
+void json_put_strings(struct buf *out, const char *key, const struct strings *values);
 void json_put_seconds(struct buf *out, const char *key, int64_t ms);
 void json_put_bool(struct buf *out, const char *key, bool value);
-void json_put_strings(struct buf *out, const char *key, const struct strings *values);
+
+/*
+ * Appends what the format describes: JSON without quotes around keys, with conversions in place of
+ * values. Separators are added; a line break begins an item on a line of its own.
+ *
+ *	json_put(out, "{id: %jd, test: %s, since: %jd moment, levels: {before: %g}, routes: [", ...)
+ *
+ * Conversions as printf has them, so that compilers check the arguments: %s (NULL: null), %g (null
+ * unless finite), %d, %zu, %jd for int64_t, %p for struct strings; and a word behind them for what
+ *is written differently:
+ * "%d bool"; "%jd time" (WHEN_NEVER: null), "%jd moment" (0: null, too), "%jd seconds" (of ms),
+ * "%jd id" (0: null); "%s optional" ("": null, too), "%s json" for a text that is JSON already.
+ * Other words (null, true) are written as they are.
+ */
+void json_put(struct buf *out, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* Means and deviations with the numbers of points, and the p-value. */
 void json_put_means(struct buf *out, const struct change *change);

@@ -19,31 +19,26 @@ void environment_put_json(struct buf *out, const struct environment_event *event
 		buf_text(out, "null");
 		return;
 	}
-	buf_char(out, '{');
-	json_put_id(out, "id", event->id);
+	json_put(out, "{id: %jd id", event->id);
 	json_put_clean(out, "label", event->label, ATTRIBUTE_CHARS);
 	json_put_clean(out, "value", event->value, ATTRIBUTE_CHARS);
-	json_put_time(out, "since", event->time);
-	json_put_count(out, "changed", event->hit);
-	json_put_count(out, "series", event->total);
-	json_put_number(out, "size", event->size);
-	json_put_count(out, "worse", event->worse);
-	json_put_count(out, "better", event->better);
-	json_put_count(out, "elsewhere", event->elsewhere);
-	json_put_count(out, "elsewhere_changed", event->elsewhere_changed);
-	json_put_bool(out, "followed", event->followed);
-	buf_char(out, '}');
+	json_put(out,
+		"since: %jd time, changed: %zu, series: %zu, size: %g, worse: %zu, "
+		"better: %zu, elsewhere: %zu, elsewhere_changed: %zu, "
+		"followed: %d bool}",
+		event->time, event->hit, event->total, event->size, event->worse, event->better,
+		event->elsewhere, event->elsewhere_changed, event->followed);
 }
 
 void announcement_put_basis(struct buf *out, const struct announcement *item)
 {
-	json_put_text(out, "explained_by", item->basis == BASIS_LOAD ? item->other : NULL);
-	json_put_text(out, "relative_to", item->basis == BASIS_RATIO ? item->other : NULL);
+	json_put(out, "explained_by: %s optional", item->basis == BASIS_LOAD ? item->other : "");
+	json_put(out, "relative_to: %s optional", item->basis == BASIS_RATIO ? item->other : "");
 	if (item->other)
-		json_put_bool(out, "other_changed", item->other_changed);
+		json_put(out, "other_changed: %d bool", item->other_changed);
 	else
-		json_put_text(out, "other_changed", NULL);
-	json_put_number(out, "other_size", item->other_changed ? item->other_size : (double)NAN);
+		json_put(out, "other_changed: null");
+	json_put(out, "other_size: %g", item->other_changed ? item->other_size : (double)NAN);
 }
 
 void announcement_put_culprit(struct buf *out, const struct announcement *item)
@@ -60,11 +55,9 @@ static void put_deployment(struct buf *out, const struct deployment *deployment,
 	buf_char(out, '{');
 	json_put_clean(out, "commit", deployment->commit, ATTRIBUTE_CHARS);
 	json_put_clean(out, "version", deployment->version, ATTRIBUTE_CHARS);
-	json_put_time(out, "time", deployment->time);
-	json_put_time(
-		out, "not_before", deployment->after == INT64_MIN ? WHEN_NEVER : deployment->after);
-	json_put_seconds(out, "age_seconds", time - deployment->time);
-	buf_char(out, '}');
+	json_put(out, "time: %jd time, not_before: %jd time, age_seconds: %jd seconds}",
+		deployment->time, deployment->after == INT64_MIN ? WHEN_NEVER : deployment->after,
+		time - deployment->time);
 }
 
 void announcement_put_suspects(struct buf *out, const struct attribution *suspects, int64_t time)
@@ -77,23 +70,21 @@ void announcement_put_suspects(struct buf *out, const struct attribution *suspec
 	buf_char(out, '{');
 	json_put_clean(out, "from", attribution_from(suspects), ATTRIBUTE_CHARS);
 	json_put_clean(out, "to", attribution_to(suspects), ATTRIBUTE_CHARS);
-	json_put_count(out, "count", suspects->count);
+	json_put(out, "count: %zu", suspects->count);
 	json_key(out, "list");
 	buf_char(out, '[');
 	for (size_t i = 0; i < suspects->listed; i++) {
 		json_next(out);
 		put_deployment(out, &suspects->list[i], time);
 	}
-	buf_char(out, ']');
-	json_put_time(out, "since", suspects->since);
-	json_put_time(out, "until", suspects->until);
+	json_put(out, "], since: %jd time, until: %jd time", suspects->since, suspects->until);
 	json_key(out, "last");
 	if (suspects->last.time == INT64_MIN)
 		buf_text(out, "null");
 	else
 		put_deployment(out, &suspects->last, time);
 	if (suspects->share > 0)
-		json_put_number(out, "share", suspects->share);
+		json_put(out, "share: %g", suspects->share);
 	buf_char(out, '}');
 }
 
@@ -147,18 +138,15 @@ void record_put_found(struct buf *out, const struct announcement *item)
 
 static void put_event(struct buf *out, const struct event *event)
 {
-	buf_char(out, '{');
-	json_put_text(out, "event", event_names[event->kind]);
-	json_put_time(out, "at", event->time);
-	json_put_time(out, "time", event->point);
+	json_put(out, "{event: %s, at: %jd time, time: %jd time", event_names[event->kind],
+		event->time, event->point);
 	if (event->kind == EVENT_ANNOUNCED) {
-		json_put_text(out, "receiver", event->actor.person);
-		json_put_text(out, "destination", event->actor.origin);
+		json_put(out, "receiver: %s, destination: %s", event->actor.person,
+			event->actor.origin);
 	}
 	if (event->kind >= EVENT_TRIAGED) {
-		json_put_text(out, "person", event->actor.person);
-		json_put_text(out, "origin", event->actor.origin);
-		json_put_text(out, "detail", event->detail);
+		json_put(out, "person: %s, origin: %s, detail: %s", event->actor.person,
+			event->actor.origin, event->detail);
 	}
 	buf_char(out, '}');
 }
@@ -180,24 +168,22 @@ void record_hide_origins(struct arena *arena, struct record_rows *rows)
 
 void triage_put_json(struct buf *out, const struct triage *triage)
 {
-	bool measured = triage_passes_gates(triage->state);
-
-	buf_printf(out, ", \"triage\": {\"state\": \"%s\", \"version\": %" PRId64,
-		triage_state_names[triage->state ? triage->state : TRIAGE_OPEN], triage->version);
-	json_put_text(out, "owner", triage->owner);
-	json_put_text(out, "note", triage->note);
-	json_put_text(out, "link", triage->link);
-	json_put_text(out, "person", triage->person);
-	json_put_moment(out, "time", triage->time);
-	json_put_moment(out, "until", triage->until);
-	json_put_number(out, "size", measured ? triage->size : (double)NAN);
-	json_put_number(out, "size_low", measured ? triage->size_low : (double)NAN);
-	json_put_number(out, "size_high", measured ? triage->size_high : (double)NAN);
-	if (triage->inherited != 0)
-		buf_printf(out, ", \"inherited\": \"i%" PRId64 "\"", triage->inherited);
+	json_put(out,
+		"triage: {state: %s, version: %jd, owner: %s, note: %s, link: %s, "
+		"person: %s, time: %jd moment, until: %jd moment",
+		triage_state_names[triage->state ? triage->state : TRIAGE_OPEN], triage->version,
+		triage->owner, triage->note, triage->link, triage->person, triage->time,
+		triage->until);
+	if (triage_passes_gates(triage->state))
+		json_put(out, "size: %g, size_low: %g, size_high: %g", triage->size,
+			triage->size_low, triage->size_high);
 	else
-		buf_text(out, ", \"inherited\": null");
-	buf_char(out, '}');
+		json_put(out, "size: null, size_low: null, size_high: null");
+	json_key(out, "inherited");
+	if (triage->inherited != 0)
+		buf_printf(out, "\"i%" PRId64 "\"}", triage->inherited);
+	else
+		buf_text(out, "null}");
 }
 
 void record_put_json(struct buf *out, const struct change_record *record)
@@ -208,18 +194,16 @@ void record_put_json(struct buf *out, const struct change_record *record)
 	for (const struct stored_column *column = change_columns + 1; column->name; column++)
 		if (column_is_shown(column))
 			column_put_json(column, record, out);
-	json_put_bool(out, "regression", announcement_verdict(item) > 0);
-	json_put_number(out, "forward_change_percent", change_percent(&item->change));
+	json_put(out, "regression: %d bool, forward_change_percent: %g",
+		announcement_verdict(item) > 0, change_percent(&item->change));
 	announcement_put_suspects(out, &item->suspects, item->time);
 	announcement_put_culprit(out, item);
 	announcement_put_attributes(out, item);
-	json_put_text(out, "page", item->page);
-	json_put_text(out, "dashboard", item->dashboard);
-	json_put_text(out, "runbook", item->runbook);
-	json_put_text(out, "owner", item->owner);
+	json_put(out, "page: %s, dashboard: %s, runbook: %s, owner: %s", item->page,
+		item->dashboard, item->runbook, item->owner);
 	announcement_put_basis(out, item);
-	json_put_id(out, "ends", record->ends);
-	json_put_moment(out, "announced", record_announced(record));
+	json_put(
+		out, "ends: %jd id, announced: %jd moment", record->ends, record_announced(record));
 	triage_put_json(out, &record->triage);
 	json_key(out, "history");
 	buf_char(out, '[');

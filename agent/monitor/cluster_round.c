@@ -25,28 +25,22 @@ static const char *describe(
 {
 	struct buf text = {0}, *out = &text;
 
-	json_put_time(out, "time", shape->time);
-	buf_printf(out, ", \"sign\": %d, \"direction\": %d", shape->sign, shape->direction);
-	json_put_bool(out, "worse", shape->sign * shape->direction < 0);
-	json_put_number(out, "strength", fabs(shape->regression));
-	json_put_number(out, "size", 100 * (shape->ratio - 1));
-	json_put_text(out, "commit_before", shape->commit_before);
-	json_put_text(out, "commit_after", shape->commit_after);
-	json_put_text(out, "version_before", shape->version_before);
-	json_put_text(out, "version_after", shape->version_after);
-	json_put_count(out, "members", shape->count);
-	buf_text(out, ", \"first_members\": [");
+	json_put(out,
+		"time: %jd time, sign: %d, direction: %d, worse: %d bool, "
+		"strength: %g, size: %g, commit_before: %s, commit_after: %s, "
+		"version_before: %s, version_after: %s, members: %zu, first_members: [",
+		shape->time, shape->sign, shape->direction, shape->sign * shape->direction < 0,
+		fabs(shape->regression), 100 * (shape->ratio - 1), shape->commit_before,
+		shape->commit_after, shape->version_before, shape->version_after, shape->count);
 	for (size_t i = 0; i < shape->count && i < CLUSTER_ROUND_MEMBERS; i++) {
-		json_open(out, "test", cut_name(arena, shape->members[i].test));
-		json_put_text(out, "series", cut_name(arena, shape->members[i].series));
-		buf_char(out, '}');
+		json_put(out, "\n{test: %s, series: %s}", cut_name(arena, shape->members[i].test),
+			cut_name(arena, shape->members[i].series));
 	}
 	buf_text(out, "], \"shared\": [");
 	for (size_t i = 0; i < shape->label_count; i++) {
-		json_open(out, "label", cut_name(arena, shape->labels[i].text));
-		json_put_number(out, "share", shape->labels[i].share);
-		json_put_number(out, "overall", shape->labels[i].overall);
-		buf_char(out, '}');
+		json_put(out, "\n{label: %s, share: %g, overall: %g}",
+			cut_name(arena, shape->labels[i].text), shape->labels[i].share,
+			shape->labels[i].overall);
 	}
 	buf_text(out, "], \"centroid\": [");
 	for (size_t part = 0; part < parts; part++) {

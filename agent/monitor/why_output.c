@@ -168,46 +168,42 @@ static void json_cycles(struct buf *out, const char *key, unsigned cycles)
 
 static void json_tried(struct buf *out, const struct why *why)
 {
-	buf_text(out, ",\n  \"tried\": [");
+	json_put(out, "tried: [");
 	for (size_t i = 0; i < why->tried_count; i++) {
 		const struct tried *tried = &why->tried[i];
 
-		buf_printf(out, "%s{\"index\": %zu", i ? ",\n    " : "\n    ", tried->index);
-		json_put_time(out, "time", why->series->axis->times[tried->index]);
-		json_put_number(out, "pvalue", tried->pvalue);
-		json_put_number(out, "mean_before", tried->mean_before);
-		json_put_number(out, "mean_after", tried->mean_after);
-		json_put_number(out, "forward_change_percent",
-			100 * (tried->mean_after / tried->mean_before - 1)); /* or null */
-		json_put_text(out, "fate", tried_kinds[tried->fate].name);
-		json_put_text(out, "reason", tried_kinds[tried->fate].sentence);
-		json_put_text(out, "measure", tried->measure);
-		json_put_number(out, "measured", tried->measure ? tried->measured : (double)NAN);
-		json_put_number(out, "limit", tried->measure ? tried->limit : (double)NAN);
-		json_put_text(out, "detector", tried->by);
-		json_put_bool(out, "meant", tried == why->culprit);
-		buf_char(out, '}');
+		json_put(out,
+			"\n{index: %zu, time: %jd time, pvalue: %g, mean_before: %g, "
+			"mean_after: %g, forward_change_percent: %g, fate: %s, reason: %s, "
+			"measure: %s",
+			tried->index, why->series->axis->times[tried->index], tried->pvalue,
+			tried->mean_before, tried->mean_after,
+			100 * (tried->mean_after / tried->mean_before - 1), /* or null */
+			tried_kinds[tried->fate].name, tried_kinds[tried->fate].sentence,
+			tried->measure);
+		if (tried->measure)
+			json_put(out, "measured: %g, limit: %g", tried->measured, tried->limit);
+		else
+			json_put(out, "measured: null, limit: null");
+		json_put(out, "detector: %s, meant: %d bool}", tried->by, tried == why->culprit);
 	}
-	buf_printf(out, "],\n  \"tried_more\": %zu", why->tried_more);
+	json_put(out, "], tried_more: %zu", why->tried_more);
 }
 
 static void json_arrival(struct buf *out, const struct arrival *arrival)
 {
-	buf_printf(out, "\"points\": %zu", arrival->seen);
-	json_put_id(out, "found", (int64_t)arrival->found);
-	json_put_id(out, "told", (int64_t)arrival->told);
-	json_put_id(out, "lost", (int64_t)arrival->lost);
-	json_put_number(out, "pvalue", arrival->pvalue);
-	json_put_moment(out, "held_until", arrival->held_until);
+	json_put(out,
+		"points: %zu, found: %jd id, told: %jd id, lost: %jd id, pvalue: %g, "
+		"held_until: %jd moment",
+		arrival->seen, (int64_t)arrival->found, (int64_t)arrival->told,
+		(int64_t)arrival->lost, arrival->pvalue, arrival->held_until);
 }
 
 static void json_side(struct buf *out, const char *key, const struct power_side *side)
 {
 	buf_printf(out, ", \"%s\": {\"smallest\": ", key);
 	buf_json_number(out, side->smallest);
-	json_put_bool(out, "anyway", side->anyway);
-	json_put_bool(out, "cut", side->cut);
-	buf_text(out, ", \"sizes\": [");
+	json_put(out, "anyway: %d bool, cut: %d bool, sizes: [", side->anyway, side->cut);
 	for (size_t i = 0; i < side->tried; i++) {
 		buf_printf(out, "%s{\"size\": %.0f, ", i ? ", " : "",
 			power_sizes[POWER_SIZES - 1 - i]);
@@ -219,11 +215,10 @@ static void json_side(struct buf *out, const char *key, const struct power_side 
 
 void why_put_power(struct buf *out, const struct axis *axis, const struct power *power)
 {
-	buf_printf(out, "{\"points\": %d", POWER_POINTS);
-	json_put_time(out, "time", axis->times[power->place]);
-	json_put_bool(out, "moved", power->moved);
-	json_put_bool(out, "added", power->added);
-	json_put_bool(out, "evened", power->evened);
+	json_put(out,
+		"{points: %d, time: %jd time, moved: %d bool, added: %d bool, "
+		"evened: %d bool",
+		POWER_POINTS, axis->times[power->place], power->moved, power->added, power->evened);
 	json_side(out, "up", &power->up);
 	json_side(out, "down", &power->down);
 	buf_char(out, '}');
@@ -236,21 +231,17 @@ static void json_change(struct buf *out, const struct why *why)
 	struct buf words = {0};
 
 	if (!item) {
-		json_put_text(out, "change", NULL);
+		json_put(out, "change: null");
 		return;
 	}
-	buf_text(out, ",\n  \"change\": ");
-	buf_printf(out, "{\"index\": %zu", item->change.index);
-	json_put_time(out, "time", item->time);
-	json_put_number(out, "forward_change_percent", change_percent(&item->change));
+	json_put(out, "change: {index: %zu, time: %jd time, forward_change_percent: %g",
+		item->change.index, item->time, change_percent(&item->change));
 	record_put_found(out, item);
-	json_put_bool(out, "regression", change_is_regression(why->series, &item->change));
+	json_put(out, "regression: %d bool", change_is_regression(why->series, &item->change));
 	announcement_put_suspects(out, &item->suspects, item->time);
 	announcement_range(item, &before, &after);
 	text_suspects(&words, item, &text_plain);
-	json_put_text(out, "commit_from", before);
-	json_put_text(out, "commit_to", after);
-	json_put_text(out, "suspected", words.data);
+	json_put(out, "commit_from: %s, commit_to: %s, suspected: %s", before, after, words.data);
 	buf_free(&words);
 	buf_char(out, '}');
 }
@@ -269,17 +260,17 @@ static void json_quiet(struct buf *out, const struct why *why)
 	const struct silence *silence = why->silence;
 
 	if (silence) {
-		buf_printf(out, ",\n  \"silence\": {\"id\": %lld", (long long)silence->id);
-		json_put_text(out, "matchers", silence->matchers);
-		json_put_text(out, "owner", silence->owner);
-		json_put_text(out, "person", silence->person);
-		json_put_text(out, "reason", silence->reason);
-		buf_char(out, '}');
+		json_put(out,
+			"silence: {id: %jd, matchers: %s, owner: %s, person: %s, "
+			"reason: %s}",
+			silence->id, silence->matchers, silence->owner, silence->person,
+			silence->reason);
 	} else {
-		json_put_text(out, "silence", NULL);
+		json_put(out, "silence: null");
 	}
-	json_put_text(out, "mute_time", why->mute ? mute_name(why->mute) : NULL);
-	json_put_time(out, "silenced_until", silence || why->mute ? why->quiet_until : WHEN_NEVER);
+	json_put(out, "mute_time: %s optional", why->mute ? mute_name(why->mute) : "");
+	json_put(out, "silenced_until: %jd time",
+		silence || why->mute ? why->quiet_until : WHEN_NEVER);
 }
 
 static void json_environment(struct buf *out, const struct environment_event *event)
@@ -293,7 +284,7 @@ static void json_environment(struct buf *out, const struct environment_event *ev
 		buf_printf(&words, " since %s, ", when_format(event->time, time));
 		text_elsewhere(&words, event);
 	}
-	json_put_text(out, "announced_in", words.data);
+	json_put(out, "announced_in: %s", words.data);
 	buf_free(&words);
 }
 
@@ -302,28 +293,24 @@ static void json_series(struct buf *out, const struct why *why)
 	const struct season *season = &why->findings.season;
 	const struct axis *axis = why->series->axis;
 
-	json_put_text(out, "series", why->series->name);
-	json_put_text(out, "identity", why->series->identity);
-	json_put_time(out, "time", axis->times[why->place]);
-	json_put_count(out, "index", why->place);
-	json_put_text(out, "place", place_names[why->chosen]);
-	json_put_count(out, "points", why->points);
-	json_put_time(out, "front", axis->times[why->front]);
-	json_put_bool(out, "hourly", why->series->pooled > 0);
-	json_put_text(out, "detector", why->detection->detector->name);
+	json_put(out,
+		"series: %s, identity: %s, time: %jd time, index: %zu, place: %s, "
+		"points: %zu, front: %jd time, hourly: %d bool, detector: %s",
+		why->series->name, why->series->identity, axis->times[why->place], why->place,
+		place_names[why->chosen], why->points, axis->times[why->front],
+		why->series->pooled > 0, why->detection->detector->name);
 	json_cycles(out, "season", season->cycles);
 	json_cycles(out, "season_undecided", season->undecided);
-	json_put_number(out, "season_explained", season->cycles ? season->explained : (double)NAN);
-	json_put_text(out, "judged_by", why->findings.rule ? why->findings.rule->name : NULL);
-	buf_printf(out, ", \"proposals\": [%s]", why->proposals);
+	json_put(out, "season_explained: %g", season->cycles ? season->explained : (double)NAN);
+	json_put(out, "judged_by: %s optional, proposals: [%s json]",
+		why->findings.rule ? why->findings.rule->name : "", why->proposals);
 	json_tried(out, why);
 	json_change(out, why);
 	buf_text(out, ",\n  \"arrival\": ");
 	if (why->arrival.seen > 0) {
 		buf_char(out, '{');
 		json_arrival(out, &why->arrival);
-		json_put_time(out, "time", axis->times[why->arrival_at]);
-		buf_char(out, '}');
+		json_put(out, "time: %jd time}", axis->times[why->arrival_at]);
 	} else {
 		buf_text(out, "null");
 	}
@@ -339,35 +326,38 @@ static void json_series(struct buf *out, const struct why *why)
 		buf_text(out, "null");
 }
 
+static int64_t some(int64_t time)
+{
+	return time == WHEN_ALWAYS ? WHEN_NEVER : time;
+}
+
 void why_put_json(struct buf *out, const struct why *why)
 {
 	const char *word = gives_reason(why) ? confirm_word(why->reason) : NULL;
 	struct buf reason = {0};
 
-	json_open(out, "test", why->test->name);
+	json_put(out, "\n{test: %s", why->test->name);
 	if (why->series) {
 		json_series(out, why);
 	} else { /* what there is of a series without data */
-		json_put_text(out, "series", why->absent);
-		json_put_text(out, "source", why->test->source->name);
-		json_put_text(out, "query", why->question);
-		json_put_text(out, "answer", why->notice);
-		json_put_time(out, "since", why->since != WHEN_ALWAYS ? why->since : WHEN_NEVER);
-		json_put_time(out, "until", why->until);
+		json_put(out,
+			"series: %s, source: %s, query: %s, answer: %s, since: %jd time, "
+			"until: %jd time",
+			why->absent, why->test->source->name, why->question, why->notice,
+			some(why->since), why->until);
 	}
 	/* Reports about the test and the series, apart from changes, and the range of the points.
 	 */
-	json_put_strings(out, "clusters", &why->clusters);
-	json_put_text(out, "problem", why->condition ? why->condition->text : NULL);
-	json_put_time(out, "ended", why->vanished ? why->vanished->ended : WHEN_NEVER);
-	json_put_time(out, "last_point", why->last != WHEN_ALWAYS ? why->last : WHEN_NEVER);
-	json_put_time(out, "newest_of_test", why->newest != WHEN_ALWAYS ? why->newest : WHEN_NEVER);
-	json_put_bool(out, "state", why->has_state);
-	json_put_text(out, "verdict", word ? word : why_texts[why->end].name);
-	json_put_text(out, "dropped_by",
-		why->end == WHY_DETECTOR ? tried_kinds[why->culprit->fate].name : NULL);
+	json_put(out, "clusters: %p, problem: %s optional", &why->clusters,
+		why->condition ? why->condition->text : "");
+	json_put(out, "ended: %jd time", why->vanished ? why->vanished->ended : WHEN_NEVER);
+	json_put(out, "last_point: %jd time, newest_of_test: %jd time, state: %d bool",
+		some(why->last), some(why->newest), why->has_state);
+	json_put(out, "verdict: %s", word ? word : why_texts[why->end].name);
+	json_put(out, "dropped_by: %s optional",
+		why->end == WHY_DETECTOR ? tried_kinds[why->culprit->fate].name : "");
 	put_reason(&reason, why);
-	json_put_text(out, "reason", reason.data);
+	json_put(out, "reason: %s", reason.data);
 	buf_free(&reason);
-	buf_text(out, "}\n");
+	buf_char(out, '}');
 }

@@ -1,6 +1,5 @@
 #include "agent/report/plot.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "agent/base/dict.h"
@@ -34,24 +33,15 @@ const char *plot_state_text(const struct plot_change *change)
 
 static void put_change(struct buf *out, const struct plot_change *change)
 {
-	buf_char(out, '{');
-	json_put_id(out, "id", change->id);
-	json_put_text(out, "source", plot_source_names[change->source]);
-	json_put_id(out, "time", change->time);
-	json_put_id(out, "from", change->from);
-	json_put_id(out, "to", change->to);
-	json_put_number(out, "before", change->before);
-	json_put_number(out, "after", change->after);
-	json_put_id(out, "level_from", change->level_from);
-	json_put_id(out, "level_to", change->level_to);
-	json_put_number(out, "size", change->size);
-	json_put_bool(out, "trend", change->trend);
-	buf_printf(out, ", \"verdict\": %d", change->verdict);
-	json_put_id(out, "ended", change->ended);
-	json_put_bool(out, "withdrawn", change->withdrawn);
-	json_put_text(out, "triage", triage_state_names[change->triage]);
-	json_put_text(out, "commit", change->commit);
-	buf_char(out, '}');
+	json_put(out,
+		"{id: %jd id, source: %s, time: %jd id, from: %jd id, to: %jd id, "
+		"before: %g, after: %g, level_from: %jd id, level_to: %jd id, "
+		"size: %g, trend: %d bool, verdict: %d, ended: %jd id, "
+		"withdrawn: %d bool, triage: %s, commit: %s}",
+		change->id, plot_source_names[change->source], change->time, change->from,
+		change->to, change->before, change->after, change->level_from, change->level_to,
+		change->size, change->trend, change->verdict, change->ended, change->withdrawn,
+		triage_state_names[change->triage], change->commit);
 }
 
 /* Each text once, and for each point which it has: points of one commit are many. */
@@ -80,15 +70,12 @@ static void put_column(struct buf *out, const struct column *column, size_t n)
 
 static void put_line(struct buf *out, const struct plot_line *line)
 {
-	json_open(out, "name", line->name);
-	json_put_text(out, "test", line->test);
-	json_put_text(out, "metric", line->metric);
-	json_put_text(out, "series", line->identity);
-	json_put_text(out, "branch", line->branch && *line->branch ? line->branch : NULL);
-	json_put_text(out, "unit", line->unit);
-	json_put_text(out, "commit_url", line->commit_url);
-	json_put_text(out, "compare_url", line->compare_url);
-	buf_printf(out, ", \"direction\": %d, \"total\": %zu,\n   \"times\": [", line->direction,
+	json_put(out,
+		"\n{name: %s, test: %s, metric: %s, series: %s, branch: %s optional, "
+		"unit: %s, commit_url: %s, compare_url: %s, direction: %d, total: %zu, "
+		"times: [",
+		line->name, line->test, line->metric, line->identity, line->branch, line->unit,
+		line->commit_url, line->compare_url, line->direction,
 		line->total ? line->total : line->n);
 	for (size_t i = 0; i < line->n; i++)
 		buf_printf(out, "%s%lld", i ? "," : "", (long long)line->times[i]);
@@ -114,26 +101,20 @@ void plot_put_json(struct buf *out, const struct plot *plot)
 {
 	static const char *const kinds[PLOT_SPAN_KINDS] = {"silence", "outage"};
 
-	buf_char(out, '{');
-	json_put_text(out, "title", plot->title);
-	json_put_text(out, "unit", plot->unit);
-	buf_printf(out, ", \"direction\": %d", plot->direction);
-	json_put_id(out, "from", plot->from);
-	json_put_id(out, "to", plot->to);
-	json_put_id(out, "mark", plot->mark);
-	json_put_text(out, "scale", plot_scale_names[plot->scale]);
-	buf_text(out, ", \"lines\": [");
+	json_put(out,
+		"{title: %s, unit: %s, direction: %d, from: %jd id, to: %jd id, "
+		"mark: %jd id, scale: %s, lines: [",
+		plot->title, plot->unit, plot->direction, plot->from, plot->to, plot->mark,
+		plot_scale_names[plot->scale]);
 	for (size_t i = 0; i < plot->line_count; i++)
 		put_line(out, &plot->lines[i]);
 	buf_text(out, "], \"spans\": [");
 	for (size_t i = 0; i < plot->span_count; i++) {
-		json_open(out, "kind", kinds[plot->spans[i].kind]);
-		json_put_id(out, "from", plot->spans[i].from);
-		json_put_id(out, "to", plot->spans[i].to);
-		json_put_text(out, "text", plot->spans[i].text);
-		buf_char(out, '}');
+		json_put(out, "\n{kind: %s, from: %jd id, to: %jd id, text: %s}",
+			kinds[plot->spans[i].kind], plot->spans[i].from, plot->spans[i].to,
+			plot->spans[i].text);
 	}
-	buf_text(out, "]}\n");
+	buf_text(out, "]}");
 }
 
 /* ---- a change as a plot, from the store alone ---- */

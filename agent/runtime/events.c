@@ -134,10 +134,8 @@ static struct buf change_of(
 {
 	struct buf data = {0};
 
-	buf_printf(&data, "{\"id\": %" PRId64, id);
-	json_put_text(&data, "test", test);
-	json_put_text(&data, "metric", metric);
-	json_put_text(&data, "state", change_state_names[state]);
+	json_put(&data, "{id: %jd, test: %s, metric: %s optional, state: %s", id, test, metric,
+		change_state_names[state]);
 	return data;
 }
 
@@ -145,15 +143,14 @@ static struct buf change_of(
 static void tell_change(struct events *events, int64_t id, const char *test,
 	enum change_state state, const struct announcement *item, const char *triage, bool known)
 {
-	struct buf data = change_of(id, test, item ? item->metric : NULL, state);
+	struct buf data = change_of(id, test, item ? item->metric : "", state);
 
-	json_put_text(&data, "triage", triage);
+	json_put(&data, "triage: %s", triage);
 	if (item)
-		json_put_bool(&data, "regression", announcement_verdict(item) > 0);
+		json_put(&data, "regression: %d bool", announcement_verdict(item) > 0);
 	else
-		json_put_text(&data, "regression", NULL);
-	json_put_bool(&data, "known", known);
-	buf_char(&data, '}');
+		json_put(&data, "regression: null");
+	json_put(&data, "known: %d bool}", known);
 	tell(events, "change", &data);
 }
 
@@ -165,10 +162,8 @@ static void tell_triage(struct events *events, const struct record_rows *records
 		struct buf data = change_of(
 			record->item.id, record->item.test, record->item.metric, record->state);
 
-		json_put_text(&data, "triage", triage_name(triage->state));
-		json_put_text(&data, "owner", triage->owner);
-		json_put_text(&data, "person", triage->person);
-		buf_printf(&data, ", \"version\": %" PRId64 "}", triage->version);
+		json_put(&data, "triage: %s, owner: %s, person: %s, version: %jd}",
+			triage_name(triage->state), triage->owner, triage->person, triage->version);
 		tell(events, "triage", &data);
 	}
 }
@@ -195,12 +190,11 @@ static void tell_bisection(struct events *events, const struct store_call *answe
 	if (!rows || rows->count == 0)
 		return;
 	row = rows->items;
-	buf_printf(&data, "{\"id\": %" PRId64 ", \"change\": %" PRId64, row->id, row->change);
-	json_put_text(&data, "test", row->test);
-	json_put_text(&data, "metric", row->metric);
-	json_put_text(&data, "state", bisection_state_names[row->state]);
-	json_put_text(&data, "end", row->end);
-	buf_printf(&data, ", \"runs\": %" PRId64 "}", row->runs);
+	json_put(&data,
+		"{id: %jd, change: %jd, test: %s, metric: %s, state: %s, end: %s, "
+		"runs: %jd}",
+		row->id, row->change, row->test, row->metric, bisection_state_names[row->state],
+		row->end, row->runs);
 	tell(events, "bisection", &data);
 }
 
@@ -235,13 +229,11 @@ void events_store(struct agent *agent, const struct store_call *answered)
 		tell_triage(agent->events, &((const struct store_reopen_due *)answered)->records);
 	if (answered->work != &store_silence_work || !silence->found)
 		return;
-	buf_printf(&data, "{\"id\": %" PRId64, written->id);
-	json_put_text(&data, "matchers", written->matchers);
-	json_put_time(&data, "from", written->from);
-	json_put_time(&data, "until", written->until);
-	json_put_bool(&data, "ended", written->ended != 0);
-	json_put_text(&data, "owner", written->owner);
-	buf_char(&data, '}');
+	json_put(&data,
+		"{id: %jd, matchers: %s, from: %jd time, until: %jd time, "
+		"ended: %d bool, owner: %s}",
+		written->id, written->matchers, written->from, written->until, written->ended != 0,
+		written->owner);
 	tell(agent->events, "silence", &data);
 }
 
@@ -253,9 +245,7 @@ void events_test(struct agent *agent, const char *test, bool failing, const char
 		return;
 	buf_text(&data, "{\"name\": ");
 	buf_json_text(&data, test);
-	json_put_bool(&data, "failing", failing);
-	json_put_text(&data, "problem", problem);
-	buf_char(&data, '}');
+	json_put(&data, "failing: %d bool, problem: %s}", failing, problem);
 	tell(agent->events, "test", &data);
 }
 

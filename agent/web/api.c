@@ -1,20 +1,13 @@
 /* The table of routes, and helpers shared by their files. */
 #include "agent/web/api.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "agent/base/when.h"
 #include "agent/model/record_json.h"
-#include "agent/web/forms.h"
-#include "agent/web/pages.h"
-#include "agent/web/plots.h"
-
-enum { MOST_FETCHES = 4 };
 
 struct api *api_of(const struct http_request *request)
 {
-	return ((struct pages *)request->context)->api;
+	return request->context;
 }
 
 static const char *get(void *request, const char *name)
@@ -45,11 +38,19 @@ bool api_wrong(struct http_request *request, const struct form *form)
 	return form->failed;
 }
 
-bool api_failed(struct http_request *request, const struct store_call *call)
+bool api_failed(struct http_request *request, struct store_call *call)
 {
-	if (call->failed)
-		http_fail(request, http_status_of(call->error), "%s", call->error->text);
-	return call->failed;
+	if (!call->failed)
+		return false;
+	http_fail(request, http_status_of(call->error), "%s", call->error->text);
+	store_call_free(call);
+	return true;
+}
+
+void api_reply(struct http_request *request, struct store_call *call)
+{
+	http_send(request, 200);
+	store_call_free(call);
 }
 
 struct api_page api_page_begin(struct form *form, int64_t usual, int64_t most)
@@ -58,7 +59,7 @@ struct api_page api_page_begin(struct form *form, int64_t usual, int64_t most)
 		.limit = form_number(form, "limit", 1, most, usual)};
 }
 
-bool api_page_lists(struct api_page *page, const char *name, struct buf *out)
+bool api_page_lists(struct api_page *page, const char *name)
 {
 	page->matching++;
 	if (page->after && strcmp(name, page->after) <= 0)
@@ -67,24 +68,23 @@ bool api_page_lists(struct api_page *page, const char *name, struct buf *out)
 		page->next = page->last;
 		return false;
 	}
-	buf_text(out, page->listed++ ? "," : "");
+	page->listed++;
 	page->last = name;
 	return true;
 }
 
 void api_page_end(const struct api_page *page, struct buf *out)
 {
-	buf_printf(out, "], \"total\": %zu", page->matching);
-	json_put_text(out, "next", page->next);
+	json_put(out, "], total: %zu, next: %s", page->matching, page->next);
 }
 
 struct actor api_actor(struct http_request *request, struct form *form)
 {
 	const struct http_person *person = &request->sign_in.person;
 	bool local = strncmp(person->from, "uid ", 4) == 0;
-	const char *name = *person->name ? person->name : "local";
 
-	return (struct actor){.person = person->unproven ? form_person(form, name) : name,
+	return (struct actor){
+		.person = person->unproven ? form_person(form, person->name) : person->name,
 		.origin = local ? arena_printf(request->arena, "unix socket, %s", person->from)
 				: person->from};
 }
@@ -109,37 +109,7 @@ void api_audit(struct agent *agent, const struct actor *actor, enum event_kind k
 	store_client_call(agent, &call->call);
 }
 
-const struct test *api_fetch_test(struct http_request *request, const char *name)
-{
-	const struct api *api = api_of(request);
-	const struct test *test = config_test(api->agent->config, name);
-
-	if (!test)
-		http_fail(request, 404, "there is no test \"%.200s\"", name);
-	else if (test->unsupported)
-		http_fail(request, 404, "%s", test->unsupported);
-	else if (api->fetches >= MOST_FETCHES)
-		http_fail(request, 503, "%d tests are being fetched for other requests",
-			MOST_FETCHES);
-	else
-		return test;
-	return NULL;
-}
-
-void api_fetch_begin(struct api_fetch *fetch, struct task *task)
-{
-	fetching_begin(&fetch->fetching, api_of(fetch->request)->agent, task);
-	api_of(fetch->request)->fetches++;
-}
-
-void api_fetch_end(struct api_fetch *fetch, const struct error *error)
-{
-	api_of(fetch->request)->fetches--;
-	if (error)
-		http_fail(fetch->request, http_status_of(error), "%s", error->text);
-	else
-		http_send(fetch->request, 200);
-}
+static const char plot[] = "test metric since until branch change width limit cleaned";
 
 const struct route api_routes[] = {
 	{"/-/reload", HTTP_POST | HTTP_URGENT, ROLE_ADMIN, 60000, NULL, api_post_reload},
@@ -149,9 +119,8 @@ const struct route api_routes[] = {
 	{"/api/v1/clusters", HTTP_READ, ROLE_VIEWER, 0, "group after limit", api_get_clusters},
 	{"/api/v1/status", HTTP_READ, ROLE_VIEWER, 0, NULL, api_get_status},
 	{"/api/v1/configuration", HTTP_READ, ROLE_VIEWER, 0, "test", api_get_configuration},
-	{"/api/v1/series", HTTP_READ, ROLE_VIEWER, 60000,
-		"test metric since until last branch after limit", api_get_series},
-	{"/api/v1/plot", HTTP_READ, ROLE_VIEWER, 60000, PLOTS_PARAMETERS, api_get_plot},
+	{"/api/v1/plot", HTTP_READ, ROLE_VIEWER, 60000, plot, api_get_plot},
+	{"/api/v1/series", HTTP_READ, ROLE_VIEWER, 60000, plot, api_get_plot},
 	{"/api/v1/why", HTTP_READ, ROLE_VIEWER, 60000, "test metric at", api_get_why},
 	{"/api/v1/changes", HTTP_READ, ROLE_VIEWER, 30000,
 		"state triage open test incident since until before limit", api_get_changes},

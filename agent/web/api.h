@@ -19,8 +19,8 @@ struct api {
 	struct repositories *repositories;
 	struct scheduler *scheduler;
 	struct web_options options;
-	size_t fetches;                    /* for /api/v1/series and /api/v1/why, in progress */
-	struct datasets *datasets;         /* for plots, see plots.h */
+	size_t fetches;                    /* for /api/v1/why, in progress */
+	struct datasets *datasets;         /* for plots */
 	size_t plots;                      /* requests for plots in progress */
 	struct silence_reaching *reaching; /* requests about silences that a worker has */
 	struct arrivals *arrivals;         /* requests that report written data */
@@ -29,9 +29,10 @@ struct api {
 /* To be called after the engine was freed, or when no request is in progress. */
 void api_silences_free(struct api *api);
 
-/* For http_start, whose context is a struct pages that has an api. Pictures of changes and series
- * are SVG and PNG, for rows of the page, wikis and tickets. */
-extern const struct route api_routes[], picture_routes[];
+/* For http_start, whose context is a struct api. The pages for monitoring need its agent's metrics
+ * and the options alone. Pictures of changes and series are SVG and PNG, for rows of the page,
+ * wikis and tickets. */
+extern const struct route api_routes[], pages_routes[], picture_routes[];
 
 /* The watchers (/api/v1/events). Makes agent->events, which ends with them; accepts NULL. */
 struct watchers *watchers_new(struct agent *agent);
@@ -52,9 +53,12 @@ struct form api_form(struct http_request *request, struct arena *arena);
  * frees it. `form`: or NULL. */
 void api_ask(struct http_request *request, const struct form *form, struct store_call *call);
 
-/* Whether the call failed, or the form; then the request is answered. */
-bool api_failed(struct http_request *request, const struct store_call *call);
+/* Whether the call failed, or the form; then the request is answered, and the call freed. */
+bool api_failed(struct http_request *request, struct store_call *call);
 bool api_wrong(struct http_request *request, const struct form *form);
+
+/* Answers with the content of the request's buffer, and frees the call. */
+void api_reply(struct http_request *request, struct store_call *call);
 
 /* A page of a list in order of names: `limit` of them after the one in the request. */
 struct api_page {
@@ -66,8 +70,8 @@ struct api_page {
 
 /* As requested. */
 struct api_page api_page_begin(struct form *form, int64_t usual, int64_t most);
-/* Counts one that matches; true if it is on the page, after its comma. */
-bool api_page_lists(struct api_page *page, const char *name, struct buf *out) MUST_USE;
+/* Counts one that matches; true if it is on the page. */
+bool api_page_lists(struct api_page *page, const char *name) MUST_USE;
 /* The end of the list: "], "total", "next". */
 void api_page_end(const struct api_page *page, struct buf *out);
 
@@ -81,22 +85,6 @@ void api_hide(const struct http_request *request, struct arena *arena, struct re
 void api_audit(struct agent *agent, const struct actor *actor, enum event_kind kind,
 	const char *subject, const char *detail);
 
-/* A request that waits for a test's data (see datasets.h); the first member of the task's context.
- */
-struct api_fetch {
-	struct fetching fetching;
-	struct http_request *request;
-};
-
-/* The test of that name, if its data can be fetched now; otherwise answers with an error. */
-const struct test *api_fetch_test(struct http_request *request, const char *name);
-
-/* Takes over the task, for fetching_submit; api_fetch_end must follow. */
-void api_fetch_begin(struct api_fetch *fetch, struct task *task);
-
-/* Answers with the content of the request's buffer, or the error. */
-void api_fetch_end(struct api_fetch *fetch, const struct error *error);
-
 /* The routes. */
 void api_get_me(struct http_request *request);
 void api_get_agents(struct http_request *request);
@@ -104,7 +92,6 @@ void api_get_tests(struct http_request *request);
 void api_get_clusters(struct http_request *request);
 void api_get_status(struct http_request *request);
 void api_get_configuration(struct http_request *request);
-void api_get_series(struct http_request *request);
 void api_get_plot(struct http_request *request);
 void api_get_why(struct http_request *request);
 void api_get_change(struct http_request *request);

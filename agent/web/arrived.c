@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <zlib.h>
 
 #include "agent/base/scan.h"
 #include "agent/web/api.h"
@@ -21,8 +20,6 @@ enum {
 	MOST_BYTES = HTTP_BULK_MOST,
 	MOST_WAITING = 50,                   /* requests, and ... */
 	MOST_BYTES_WAITING = 4 * MOST_BYTES, /* ... their bodies, apart from the first */
-	GZIP = 16 + MAX_WBITS,
-	PIECE = 64 << 10
 };
 
 /* Reading a body. */
@@ -247,16 +244,15 @@ bool arrived_read(
 
 /* Requests. */
 
-/* A request, which may outlive its client's connection. */
+/* In an arena of its own, as the loop may use its request's meanwhile; but not the body. */
 struct arrival {
+	struct arena *arena;
 	struct arrivals *arrivals;
 	struct http_request *request;
-	struct buf body;
 	size_t came; /* bytes */
 	bool packed;
 	enum arrived_kind kind;
 	struct arrived arrived;
-	struct arena *arena;
 	bool read;
 	struct error error;
 	int status; /* if it was not read */
@@ -279,20 +275,13 @@ struct arrivals *arrivals_new(struct api *api)
 	return arrivals;
 }
 
-static void free_arrival(struct arrival *arrival)
-{
-	buf_free(&arrival->body);
-	arena_free(arrival->arena);
-	free(arrival);
-}
-
 void arrivals_free(struct arrivals *arrivals)
 {
 	if (!arrivals)
 		return;
 	for (struct arrival *next, *arrival = arrivals->first; arrival; arrival = next) {
 		next = arrival->next;
-		free_arrival(arrival);
+		arena_free(arrival->arena);
 	}
 	readers_free(arrivals->readers);
 	config_ref_release(arrivals->config_ref);
@@ -302,32 +291,16 @@ void arrivals_free(struct arrivals *arrivals)
 /* Replaces the body by the text that gzip compressed. */
 static bool unpack(struct arrival *arrival)
 {
-	struct buf out = {0};
-	z_stream stream = {
-		.next_in = (Bytef *)arrival->body.data, .avail_in = (uInt)arrival->body.length};
-	int state = Z_OK;
+	struct buf out = {0}, *body = &arrival->request->body;
+	bool good = http_unpack(body->data, body->length, MOST_BYTES, &out);
 
-	if (inflateInit2(&stream, GZIP) != Z_OK)
-		abort(); /* out of memory */
-	while (state == Z_OK && out.length <= MOST_BYTES) {
-		buf_reserve(&out, PIECE);
-		stream.next_out = (Bytef *)out.data + out.length;
-		stream.avail_out = PIECE;
-		state = inflate(&stream, Z_NO_FLUSH);
-		out.length += PIECE - stream.avail_out;
-		if (state == Z_STREAM_END &&
-			stream.avail_in > 0) /* the next one of several files */
-			state = inflateReset(&stream);
-	}
-	inflateEnd(&stream);
-	buf_append(&out, "", 0);
-	buf_free(&arrival->body);
-	arrival->body = out;
+	buf_free(body);
+	*body = out;
 	if (out.length > MOST_BYTES) {
 		arrival->status = 413;
 		return error_set(&arrival->error, ERROR_USAGE, "the body is too large");
 	}
-	return state == Z_STREAM_END ||
+	return good ||
 	       error_set(&arrival->error, ERROR_USAGE, "the body is not whole, or not gzip");
 }
 
@@ -336,6 +309,7 @@ static void work(void *context)
 {
 	struct arrival *arrival = context;
 	struct arrivals *arrivals = arrival->arrivals;
+	struct buf *body = &arrival->request->body;
 
 	if (!arrivals->readers)
 		arrivals->readers =
@@ -343,8 +317,8 @@ static void work(void *context)
 	arrival->arrived.readers = found_readers_new(arrivals->readers, arrival->arena);
 	arrival->status = 400;
 	arrival->read = (!arrival->packed || unpack(arrival)) &&
-			arrived_read(&arrival->arrived, arrival->body.data, arrival->body.length,
-				arrival->kind, &arrival->error);
+			arrived_read(&arrival->arrived, body->data, body->length, arrival->kind,
+				&arrival->error);
 }
 
 /* Runs the tests, and answers. */
@@ -358,8 +332,8 @@ static void run_readers(const struct arrival *arrival)
 	metrics_add(api->agent->metrics, METRIC_ARRIVED, (double)(arrived->names - arrived->unread),
 		"yes");
 	metrics_add(api->agent->metrics, METRIC_ARRIVED, (double)arrived->unread, "no");
-	buf_printf(out, "{\"names\": %zu, \"unread\": %zu, \"count\": %zu, \"tests\": [",
-		arrived->names, arrived->unread, count);
+	json_put(out, "{names: %zu, unread: %zu, count: %zu, tests: [", arrived->names,
+		arrived->unread, count);
 	for (size_t i = 0; i < count; i++) {
 		const char *test =
 			arrival->arrivals->config_ref->tests[arrived->readers.tests[i]]->name;
@@ -367,10 +341,9 @@ static void run_readers(const struct arrival *arrival)
 		scheduler_written(api->scheduler, test);
 		if (i >= shown)
 			continue;
-		json_next(out);
-		buf_json_text(out, test);
+		json_put(out, "%s", test);
 	}
-	buf_printf(out, "], \"left_out\": %zu}\n", count - shown);
+	json_put(out, "], left_out: %zu}", count - shown);
 	http_send(arrival->request, 202);
 }
 
@@ -390,7 +363,7 @@ static void done(void *context)
 	arrivals->bytes -= arrival->came;
 	if (!arrivals->first)
 		arrivals->end = &arrivals->first;
-	free_arrival(arrival);
+	arena_free(arrival->arena);
 	if (arrivals->first)
 		begin(arrivals);
 }
@@ -412,19 +385,18 @@ static void begin(struct arrivals *arrivals)
 static void add(struct arrivals *arrivals, struct http_request *request, enum arrived_kind kind,
 	bool packed)
 {
-	struct arrival *arrival = memory_new(1, sizeof *arrival);
+	struct arena *arena = arena_new();
+	struct arrival *arrival = arena_alloc(arena, sizeof *arrival);
 
-	*arrival = (struct arrival){.arrivals = arrivals,
+	*arrival = (struct arrival){.arena = arena,
+		.arrivals = arrivals,
 		.request = request,
-		.body = request->body,
+		.came = request->body.length,
 		.packed = packed,
-		.kind = kind,
-		.arena = arena_new()};
-	request->body = (struct buf){0};
-	arrival->came = arrival->body.length;
+		.kind = kind};
 	arrivals->waiting++;
 	arrivals->bytes += arrival->came;
-	buf_append(&arrival->body, "", 0); /* so that a NUL follows */
+	buf_append(&request->body, "", 0); /* so that a NUL follows */
 	*arrivals->end = arrival;
 	arrivals->end = &arrival->next;
 	if (arrivals->first == arrival)

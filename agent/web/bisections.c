@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "agent/base/utf8.h"
-#include "agent/base/when.h"
 #include "agent/fleet/fleet.h"
 #include "agent/monitor/bisect_lab.h"
 #include "agent/web/api.h"
@@ -14,20 +13,13 @@ enum { LIMIT = 50, MOST = 1000, PROBLEM_MOST = 300 };
 
 static void put_row(struct buf *out, const struct bisection_row *row)
 {
-	buf_printf(out, "{\"id\": %" PRId64 ", \"change\": %" PRId64, row->id, row->change);
-	json_put_text(out, "test", row->test);
-	json_put_text(out, "metric", row->metric);
-	json_put_text(out, "lab", row->lab);
-	json_put_text(out, "state", bisection_state_names[row->state]);
-	json_put_moment(out, "asked", row->asked);
-	json_put_moment(out, "begun", row->begun);
-	json_put_moment(out, "ended", row->ended);
-	json_put_text(out, "person", row->person);
-	buf_printf(out, ", \"runs\": %" PRId64, row->runs);
-	json_put_text(out, "end", row->end);
-	json_put_text(out, "verdict", row->verdict);
-	json_put_text(out, "cancelled", row->cancelled);
-	buf_text(out, ", \"culprit\": ");
+	json_put(out,
+		"{id: %jd, change: %jd, test: %s, metric: %s, lab: %s, state: %s, "
+		"asked: %jd moment, begun: %jd moment, ended: %jd moment, person: %s, "
+		"runs: %jd, end: %s, verdict: %s, cancelled: %s, culprit:",
+		row->id, row->change, row->test, row->metric, row->lab,
+		bisection_state_names[row->state], row->asked, row->begun, row->ended, row->person,
+		row->runs, row->end, row->verdict, row->cancelled);
 	if (row->culprit && row->culprit->bisection == row->id)
 		culprit_put(out, row->culprit);
 	else
@@ -37,7 +29,7 @@ static void put_row(struct buf *out, const struct bisection_row *row)
 static void answer_one(struct http_request *request, int status, const struct bisection_row *row)
 {
 	put_row(&request->buffer, row);
-	buf_text(&request->buffer, "}\n");
+	buf_char(&request->buffer, '}');
 	http_send(request, status);
 }
 
@@ -46,21 +38,17 @@ static void listed(struct store_bisections *list)
 	struct http_request *request = list->call.context;
 	struct buf *out = &request->buffer;
 
-	if (api_failed(request, &list->call)) {
-		store_call_free(&list->call);
+	if (api_failed(request, &list->call))
 		return;
-	}
-	buf_text(out, "{\"bisections\": [");
+	json_put(out, "{bisections: [");
 	for (size_t i = 0; i < list->rows.count; i++) {
 		json_line(out);
 		put_row(out, &list->rows.items[i]);
 		buf_char(out, '}');
 	}
-	buf_char(out, ']');
-	json_put_id(out, "next", list->more ? list->rows.items[list->rows.count - 1].id : 0);
-	buf_text(out, "}\n");
-	http_send(request, 200);
-	store_call_free(&list->call);
+	json_put(out, "], next: %jd id}",
+		list->more ? list->rows.items[list->rows.count - 1].id : 0);
+	api_reply(request, &list->call);
 }
 
 void api_get_bisections(struct http_request *request)
@@ -79,27 +67,22 @@ static void found(struct store_bisections *list)
 {
 	struct http_request *request = list->call.context;
 	struct buf *out = &request->buffer;
+	const struct bisection_row *row = list->rows.items;
 
-	if (api_failed(request, &list->call)) {
-		;
-	} else if (list->rows.count == 0) {
+	if (api_failed(request, &list->call))
+		return;
+	if (list->rows.count == 0) {
 		http_fail(request, 404, "there is no bisection %" PRId64, list->id);
-	} else {
-		const struct bisection_row *row = list->rows.items;
-
-		put_row(out, row);
-		/* The lines are JSON as they are. */
-		buf_printf(out, ",\n \"setup\": %s,\n \"journal\": [",
-			row->setup ? row->setup : "null");
-		for (size_t i = 0; i < row->lines.count; i++)
-			if (row->lines.items[i].kind != BISECTION_ANSWER) {
-				json_line(out);
-				buf_text(out, row->lines.items[i].text);
-			}
-		buf_text(out, "]}\n");
-		http_send(request, 200);
+		store_call_free(&list->call);
+		return;
 	}
-	store_call_free(&list->call);
+	put_row(out, row);
+	json_put(out, "setup: %s json, journal: [", row->setup ? row->setup : "null");
+	for (size_t i = 0; i < row->lines.count; i++)
+		if (row->lines.items[i].kind != BISECTION_ANSWER)
+			json_put(out, "\n%s json", row->lines.items[i].text);
+	json_put(out, "]}");
+	api_reply(request, &list->call);
 }
 
 void api_get_bisection(struct http_request *request)
@@ -123,8 +106,8 @@ static void asked(struct store_bisection_ask *ask)
 	struct http_request *request = ask->call.context;
 
 	if (api_failed(request, &ask->call))
-		;
-	else if (ask->missing || ask->rows.count == 0)
+		return;
+	if (ask->missing || ask->rows.count == 0)
 		http_fail(request, ask->missing ? 404 : 409,
 			ask->missing ? "there is no change %" PRId64
 				     : "change %" PRId64 " no longer stands, or was triaged",
@@ -155,9 +138,9 @@ static void change_read(struct store_list *list)
 	const struct change_record *record = list->records.items;
 	const struct test *test;
 
-	if (api_failed(request, &list->call)) {
-		;
-	} else if (list->records.count == 0 || record->item.id != wanting->change) {
+	if (api_failed(request, &list->call))
+		return;
+	if (list->records.count == 0 || record->item.id != wanting->change) {
 		http_fail(request, 404, "there is no change %" PRId64, wanting->change);
 	} else {
 		test = config_test(api_of(request)->agent->config, record->item.test);
@@ -190,8 +173,8 @@ static void said(struct store_bisection_say *say)
 	struct http_request *request = say->call.context;
 
 	if (api_failed(request, &say->call))
-		;
-	else if (!say->found)
+		return;
+	if (!say->found)
 		http_fail(request, 404, "there is no bisection %" PRId64, say->bisection);
 	else if (say->taken || say->repeated || say->cancel)
 		answer_one(request, 200, &say->rows.items[0]);

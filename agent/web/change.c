@@ -5,56 +5,42 @@
 
 #include "agent/analysis/announce.h"
 #include "agent/base/url_template.h"
-#include "agent/base/when.h"
 #include "agent/model/announcement.h"
 #include "agent/model/record_json.h"
+#include "agent/report/plot.h"
 #include "agent/runtime/silence.h"
 #include "agent/web/api.h"
 
 enum { LIMIT = 12 };
 
-/* The points that are stored with a change; null without any. */
-static void put_excerpt(struct buf *out, const struct excerpt *excerpt)
+/* A plot of the points that are stored with a change, if there are any. */
+static void put_plot(struct buf *out, struct arena *arena, const struct change_record *record,
+	const struct excerpt *excerpt)
 {
-	if (excerpt->n == 0) {
-		json_put_text(out, "excerpt", NULL);
-		return;
-	}
-	buf_text(out, ", \"excerpt\": {\"times\": [");
-	for (size_t i = 0; i < excerpt->n; i++)
-		buf_printf(out, "%s%" PRId64, i ? "," : "", excerpt->times[i]);
-	buf_text(out, "], \"values\": [");
-	for (size_t i = 0; i < excerpt->n; i++) {
-		json_next(out);
-		buf_json_number(out, excerpt->values[i]);
-	}
-	buf_text(out, "]}");
+	const struct excerpted found = {.record = *record, .excerpt = *excerpt};
+
+	json_put(out, "plot:");
+	plot_put_json(out, record_plot(arena, &found));
 }
 
-static void put_sibling(struct buf *out, const struct related_change *related)
+static void put_sibling(struct buf *out, struct arena *arena, const struct related_change *related)
 {
 	const struct change_record *record = &related->record;
 	const struct announcement *item = &record->item;
 
-	buf_printf(out, "{\"id\": %" PRId64, item->id);
-	json_put_text(out, "test", item->test);
-	json_put_text(out, "series", record->series);
-	json_put_text(out, "branch", *record->branch ? record->branch : NULL);
-	json_put_time(out, "time", item->time);
+	json_put(out, "{id: %jd, test: %s, series: %s, branch: %s optional, time: %jd time",
+		item->id, item->test, record->series, record->branch, item->time);
 	record_put_found(out, item);
-	json_put_moment(out, "recovered", item->over.time);
-	json_put_bool(out, "regression", announcement_verdict(item) > 0);
-	json_put_text(out, "state", change_state_names[record->state]);
-	json_put_text(out, "triage",
+	json_put(out,
+		"recovered: %jd moment, regression: %d bool, state: %s, triage: %s, "
+		"relations: [",
+		item->over.time, announcement_verdict(item) > 0, change_state_names[record->state],
 		triage_state_names[record->triage.state ? record->triage.state : TRIAGE_OPEN]);
-	buf_text(out, ", \"relations\": [");
 	for (int i = 0; i < RELATIONS; i++)
-		if (related->relations >> i & 1) {
-			json_next(out);
-			buf_json_text(out, relation_names[i]);
-		}
+		if (related->relations >> i & 1)
+			json_put(out, "%s", relation_names[i]);
 	buf_char(out, ']');
-	put_excerpt(out, &related->excerpt);
+	put_plot(out, arena, record, &related->excerpt);
 	buf_char(out, '}');
 }
 
@@ -70,11 +56,8 @@ static void put_matchers(struct buf *out, const char *of, const struct matcher *
 	if (!fits)
 		return;
 	matchers_print(&(struct matchers){items, count}, &text);
-	if (text.length <= MATCHERS_TEXT_MOST) {
-		json_open(out, "of", of);
-		json_put_text(out, "matchers", text.data);
-		buf_char(out, '}');
-	}
+	if (text.length <= MATCHERS_TEXT_MOST)
+		json_put(out, "\n{of: %s, matchers: %s}", of, text.data);
 	buf_free(&text);
 }
 
@@ -89,7 +72,7 @@ static void put_silences(struct buf *out, const struct announcement *item)
 	struct matcher environment = equal("environment", item->environment);
 	struct matcher commit = equal("commit", item->commit_after);
 
-	buf_text(out, ",\n \"matchers\": [");
+	json_put(out, "matchers: [");
 	if (item->members == 0)
 		put_matchers(out, "series", series, 2);
 	put_matchers(out, item->members ? "cluster" : "test", series, 1);
@@ -101,16 +84,14 @@ static void put_silences(struct buf *out, const struct announcement *item)
 static void put_silence(struct buf *out, const struct silence *silence)
 {
 	if (!silence) {
-		json_put_text(out, "silence", NULL);
+		json_put(out, "silence: null");
 		return;
 	}
-	buf_printf(out, ",\n \"silence\": {\"id\": %" PRId64, silence->id);
-	json_put_text(out, "matchers", silence->matchers);
-	json_put_time(out, "until", silence_end(silence));
-	json_put_text(out, "owner", silence->owner);
-	json_put_text(out, "person", silence->person);
-	json_put_text(out, "reason", silence->reason);
-	buf_char(out, '}');
+	json_put(out,
+		"silence: {id: %jd, matchers: %s, until: %jd time, owner: %s, "
+		"person: %s, reason: %s}",
+		silence->id, silence->matchers, silence_end(silence), silence->owner,
+		silence->person, silence->reason);
 }
 
 /* The pages of the commit, of the comparison, and of each listed suspect. */
@@ -118,23 +99,20 @@ static void put_links(struct buf *out, struct arena *arena, const struct announc
 {
 	const struct attribution *suspects = &item->suspects;
 
-	buf_text(out, ",\n \"links\": {\"commit\": ");
-	buf_json_text(out, item->commit_url);
-	json_put_text(out, "compare", item->compare_url);
-	buf_text(out, ", \"suspects\": [");
+	json_put(out, "links: {commit: %s, compare: %s, suspects: [", item->commit_url,
+		item->compare_url);
 	for (size_t i = 0; i < suspects->listed; i++) {
 		struct url_values values = {0};
 
 		if (item->templates && item->values)
 			values = *item->values;
 		values.commit = suspects->list[i].commit;
-		json_next(out);
-		buf_json_text(out,
+		json_put(out, "%s optional",
 			item->templates && values.commit
 				? url_template_expand(arena, item->templates->commit_url, &values)
-				: NULL);
+				: "");
 	}
-	buf_text(out, "]}");
+	json_put(out, "]}");
 }
 
 /* The one of that name. */
@@ -152,15 +130,13 @@ static void put_state(void *context, const struct scheduler_test *state)
 	if (search->found || strcmp(state->test->name, search->name) != 0)
 		return;
 	search->found = true;
-	json_put_text(out, "source", state->test->server ? state->test->server->name : NULL);
-	json_put_seconds(out, "interval_seconds", state->test->interval);
-	json_put_bool(out, "bisects", state->test->bisect != NULL);
-	json_put_bool(out, "running", state->running);
-	json_put_bool(out, "failing", state->failing);
-	json_put_bool(out, "stale", state->stale);
-	json_put_text(out, "problem", state->problem);
-	json_put_moment(out, "last_run", state->last_run);
-	json_put_time(out, "next_run", state->next_due);
+	json_put(out,
+		"source: %s optional, interval_seconds: %jd seconds, bisects: %d bool, "
+		"running: %d bool, failing: %d bool, stale: %d bool, problem: %s, "
+		"last_run: %jd moment, next_run: %jd time",
+		state->test->server ? state->test->server->name : "", state->test->interval,
+		state->test->bisect != NULL, state->running, state->failing, state->stale,
+		state->problem, state->last_run, state->next_due);
 }
 
 static void put_test(struct buf *out, const struct api *api, const char *name)
@@ -170,10 +146,10 @@ static void put_test(struct buf *out, const struct api *api, const char *name)
 	bool cluster = group && group->cluster;
 
 	if (!cluster && !config_test(config, name)) {
-		json_put_text(out, "test", NULL);
+		json_put(out, "test: null");
 		return;
 	}
-	buf_printf(out, ",\n \"test\": {\"kind\": \"%s\"", cluster ? "cluster" : "test");
+	json_put(out, "test: {kind: %s", cluster ? "cluster" : "test");
 	if (!cluster)
 		scheduler_each(api->scheduler, put_state, &(struct search){name, out, false});
 	buf_char(out, '}');
@@ -185,22 +161,20 @@ static void put_story(struct buf *out, const struct api *api, struct store_story
 	const struct agent *agent = api->agent;
 
 	announce_links(story->call.arena, agent->config, record);
-	buf_text(out, "{\"change\": ");
+	json_put(out, "{change:");
 	record_put_json(out, record);
-	put_excerpt(out, &story->excerpt);
+	put_plot(out, story->call.arena, record, &story->excerpt);
 	put_links(out, story->call.arena, &record->item);
 	put_test(out, api, record->item.test);
-	json_put_time(out, "last_point", story->last_point);
-	json_put_time(out, "ended", story->ended);
+	json_put(out, "last_point: %jd time, ended: %jd time", story->last_point, story->ended);
 	put_silence(out, silence_of(agent->config, &story->silences, record, story->now));
 	put_silences(out, &record->item);
-	json_put_id(out, "cluster", story->cluster);
-	buf_text(out, ",\n \"siblings\": [");
+	json_put(out, "cluster: %jd id, siblings: [", story->cluster);
 	for (size_t i = 0; i < story->related_count; i++) {
 		json_line(out);
-		put_sibling(out, &story->related[i]);
+		put_sibling(out, story->call.arena, &story->related[i]);
 	}
-	buf_printf(out, "], \"siblings_total\": %zu}\n", story->related_total);
+	json_put(out, "], siblings_total: %zu}", story->related_total);
 }
 
 static void told(struct store_story *story)
@@ -208,8 +182,8 @@ static void told(struct store_story *story)
 	struct http_request *request = story->call.context;
 
 	if (api_failed(request, &story->call))
-		;
-	else if (story->records.count == 0 && story->pruned)
+		return;
+	if (story->records.count == 0 && story->pruned)
 		http_fail(request, 404, "change %" PRId64 " was settled and pruned", story->change);
 	else if (story->records.count == 0)
 		http_fail(request, 404, "there is no change %" PRId64, story->change);

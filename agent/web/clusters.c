@@ -2,7 +2,6 @@
  */
 #include <string.h>
 
-#include "agent/base/when.h"
 #include "agent/web/api.h"
 
 enum { LIMIT = 20, MOST = 100 };
@@ -15,53 +14,45 @@ struct listing {
 
 static void put_round(struct buf *out, const struct cluster_round *round)
 {
-	json_put_time(out, "ended", round->ended);
-	json_put_seconds(out, "duration_seconds", round->duration);
-	json_put_text(out, "problem", *round->problem ? round->problem : NULL);
-	json_put_count(out, "tests", round->tests);
-	json_put_count(out, "failed_tests", round->failed);
-	json_put_count(out, "series", round->series);
-	json_put_count(out, "left_out", round->left_out);
-	json_put_count(out, "points", round->points);
-	json_put_count(out, "k", round->k);
-	json_put_count(out, "found", round->found);
-	json_put_count(out, "new", round->fresh);
+	json_put(out,
+		"ended: %jd time, duration_seconds: %jd seconds, problem: %s optional, "
+		"tests: %zu, failed_tests: %zu, series: %zu, left_out: %zu, "
+		"points: %zu, k: %zu, found: %zu, new: %zu",
+		round->ended, round->duration, round->problem, round->tests, round->failed,
+		round->series, round->left_out, round->points, round->k, round->found,
+		round->fresh);
 }
 
 static void put_shapes(struct buf *out, const struct cluster_shapes *shapes)
 {
 	if (!shapes) {
-		buf_text(out, ", \"last\": null");
+		json_put(out, "last: null");
 		return;
 	}
-	buf_printf(out, ",\n   \"last\": {\"times\": [%s]", shapes->times);
+	json_put(out, "last: {times: [%s json]", shapes->times);
 	put_round(out, &shapes->round);
-	buf_text(out, ", \"clusters\": [");
-	for (size_t i = 0; i < shapes->count; i++) {
-		json_line(out);
-		buf_char(out, '{');
-		json_put_id(out, "change", shapes->items[i].change);
-		buf_printf(out, ", %s}", shapes->items[i].json);
-	}
-	buf_text(out, "]}");
+	json_put(out, "clusters: [");
+	for (size_t i = 0; i < shapes->count; i++)
+		json_put(out, "\n{change: %jd id, %s json}", shapes->items[i].change,
+			shapes->items[i].json);
+	json_put(out, "]}");
 }
 
 static void put_cluster(struct buf *out, const struct scheduler_cluster *state)
 {
-	json_open(out, "name", state->group->name);
-	json_put_count(out, "tests", state->tests);
-	json_put_seconds(out, "interval_seconds", state->interval);
-	json_put_bool(out, "running", state->running);
-	json_put_bool(out, "failing", state->failing);
-	json_put_time(out, "next_run", state->next_due);
+	json_put(out,
+		"\n{name: %s, tests: %zu, interval_seconds: %jd seconds, "
+		"running: %d bool, failing: %d bool, next_run: %jd time",
+		state->group->name, state->tests, state->interval, state->running, state->failing,
+		state->next_due);
 	put_shapes(out, state->rounds->shapes);
-	buf_text(out, ",\n   \"rounds\": [");
+	json_put(out, "rounds: [");
 	for (size_t i = 0; i < state->rounds->count; i++) {
-		buf_printf(out, "%s\n    {\"number\": %zu", i ? "," : "", i);
+		json_put(out, "\n{number: %zu", i);
 		put_round(out, &state->rounds->items[i]);
 		buf_char(out, '}');
 	}
-	buf_text(out, "]}");
+	json_put(out, "]}");
 }
 
 static void list_cluster(void *context, const struct scheduler_cluster *state)
@@ -71,7 +62,7 @@ static void list_cluster(void *context, const struct scheduler_cluster *state)
 
 	if (listing->group && strcmp(listing->group, name) != 0)
 		return;
-	if (api_page_lists(&listing->page, name, listing->out))
+	if (api_page_lists(&listing->page, name))
 		put_cluster(listing->out, state);
 }
 
@@ -85,9 +76,9 @@ void api_get_clusters(struct http_request *request)
 
 	if (api_wrong(request, &form))
 		return;
-	buf_text(out, "{\"groups\": [");
+	json_put(out, "{groups: [");
 	scheduler_each_cluster(api_of(request)->scheduler, list_cluster, &listing);
 	api_page_end(&listing.page, out);
-	buf_text(out, "}\n");
+	buf_char(out, '}');
 	http_send(request, 200);
 }

@@ -46,13 +46,9 @@ static void put_commit(struct buf *out, const struct asking *asking, const struc
 	const struct url_values values = {
 		.commit = commit->id, .test = item->test, .metric = item->metric};
 
-	json_open(out, "commit", commit->id);
-	json_put_text(out, "author", commit->author);
-	json_put_time(out, "time", commit->time);
-	json_put_text(out, "subject", commit->subject);
-	json_put_text(out, "url",
+	json_put(out, "\n{commit: %s, author: %s, time: %jd time, subject: %s, url: %s}",
+		commit->id, commit->author, commit->time, commit->subject,
 		url_template_expand(asking->list->call.arena, asking->commit_url, &values));
-	buf_char(out, '}');
 }
 
 static void answer(void *context, const struct commits *commits)
@@ -61,22 +57,15 @@ static void answer(void *context, const struct commits *commits)
 	const struct change_record *record = &asking->list->records.items[0];
 	struct buf *out = &asking->request->buffer;
 
-	buf_printf(out, "{\"change\": %" PRId64, record->item.id);
-	json_put_bool(out, "configured", asking->path != NULL);
-	json_put_text(out, "from", asking->from);
-	json_put_text(out, "to", asking->to);
-	json_put_text(out, "compare_url", record->item.compare_url);
-	buf_text(out, ", \"commits\": [");
-	for (size_t i = 0; i < commits->count; i++) {
-		json_line(out);
+	json_put(out,
+		"{change: %jd, configured: %d bool, from: %s, to: %s, compare_url: %s, "
+		"commits: [",
+		record->item.id, asking->path != NULL, asking->from, asking->to,
+		record->item.compare_url);
+	for (size_t i = 0; i < commits->count; i++)
 		put_commit(out, asking, &commits->items[i]);
-	}
-	buf_char(out, ']');
-	json_put_bool(out, "more", commits->more);
-	json_put_text(out, "problem", commits->problem);
-	buf_text(out, "}\n");
-	http_send(asking->request, 200);
-	store_call_free(&asking->list->call);
+	json_put(out, "], more: %d bool, problem: %s}", commits->more, commits->problem);
+	api_reply(asking->request, &asking->list->call);
 }
 
 static void listed(struct store_list *list)
@@ -87,10 +76,8 @@ static void listed(struct store_list *list)
 	int64_t id = list->filter.before_id - 1;
 
 	asking->list = list;
-	if (api_failed(asking->request, &list->call)) {
-		store_call_free(&list->call);
+	if (api_failed(asking->request, &list->call))
 		return;
-	}
 	if (list->records.count == 0 || list->records.items[0].item.id != id) {
 		http_fail(asking->request, 404, "there is no change %" PRId64, id);
 		store_call_free(&list->call);

@@ -6,7 +6,6 @@
  * a second. A watcher reads at its own pace from the events that are kept; one that falls behind
  * them is closed, and learns of the gap when it comes back.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,14 +175,13 @@ static void answer(
 	struct event_news event;
 	char id[EVENTS_ID];
 
-	buf_text(out, "{\"events\": [");
-	for (size_t i = 0; events_next(events, seen, &event); i++) {
+	json_put(out, "{events: [");
+	while (events_next(events, seen, &event)) {
 		seen = event.number;
-		buf_printf(out, "%s\n  {\"event\": \"%s\", \"id\": \"%s\", \"data\": %s}",
-			i ? "," : "", event.kind, events_id(events, seen, id), event.data);
+		json_put(out, "\n{event: %s, id: %s, data: %s json}", event.kind,
+			events_id(events, seen, id), event.data);
 	}
-	buf_printf(out, "], \"id\": \"%s\", \"reset\": %s}\n", events_id(events, seen, id),
-		reset ? "true" : "false");
+	json_put(out, "], id: %s, reset: %d bool}", events_id(events, seen, id), reset);
 	http_send(request, 200);
 }
 

@@ -346,7 +346,7 @@ static void put_conflict(struct buf *out, const struct change_record *record)
 		buf_printf(&text, ", as %s said at %s", triage->person,
 			when_format_iso(triage->time, time));
 	buf_printf(&text, " (version %" PRId64 "): nothing was changed", triage->version);
-	json_put_text(out, "error", text.data);
+	json_put(out, "error: %s", text.data);
 	buf_free(&text);
 }
 
@@ -415,7 +415,7 @@ bool triage_form_nothing(const struct store_triage *call, struct error *error)
 void records_put_changes(struct buf *out, const struct config *config, struct arena *arena,
 	struct record_rows *records, size_t most)
 {
-	buf_text(out, "\"changes\": [");
+	json_put(out, "changes: [");
 	for (size_t i = 0; i < records->count && i < most; i++) {
 		json_line(out);
 		if (config)
@@ -429,7 +429,7 @@ void triage_form_answer(struct buf *out, const struct config *config, struct sto
 {
 	size_t count = call->records.count;
 
-	buf_printf(out, "{\"changed\": %zu, \"count\": %zu", call->changed, count);
+	json_put(out, "{changed: %zu, count: %zu", call->changed, count);
 	if (call->conflict && count > 0) {
 		const struct change_record *last = call->records.items;
 
@@ -438,9 +438,8 @@ void triage_form_answer(struct buf *out, const struct config *config, struct sto
 				last = &call->records.items[i];
 		put_conflict(out, last);
 	}
-	buf_text(out, ", ");
 	records_put_changes(out, config, call->call.arena, &call->records, FORM_CHANGES);
-	buf_text(out, "}\n");
+	buf_char(out, '}');
 }
 
 const char *form_matchers(const char *text, struct arena *arena, struct error *error)
@@ -528,28 +527,24 @@ static const char *state_of(const struct silence *silence, int64_t now)
 
 void silences_put_json(struct buf *out, const struct silence_rows *silences, int64_t now)
 {
-	buf_text(out, "{\"silences\": [");
+	json_put(out, "{silences: [");
 	for (size_t i = 0; i < silences->count; i++) {
 		json_line(out);
 		silence_put_json(out, &silences->items[i], now);
 	}
-	buf_text(out, "]}\n");
+	json_put(out, "]}");
 }
 
 /* Without its end. */
 static void put_silence(struct buf *out, const struct silence *silence, int64_t now)
 {
-	buf_printf(out, "{\"id\": %" PRId64 ", \"state\": \"%s\"", silence->id,
-		state_of(silence, now));
-	json_put_text(out, "matchers", silence->matchers);
-	json_put_moment(out, "from", silence->from);
-	json_put_moment(out, "until", silence->until);
-	json_put_text(out, "owner", silence->owner);
-	json_put_text(out, "reason", silence->reason);
-	json_put_text(out, "person", silence->person);
-	json_put_moment(out, "created", silence->created);
-	json_put_moment(out, "ended", silence->ended);
-	json_put_text(out, "ended_by", silence->ended_by);
+	json_put(out,
+		"{id: %jd, state: %s, matchers: %s, from: %jd moment, "
+		"until: %jd moment, owner: %s, reason: %s, person: %s, "
+		"created: %jd moment, ended: %jd moment, ended_by: %s",
+		silence->id, state_of(silence, now), silence->matchers, silence->from,
+		silence->until, silence->owner, silence->reason, silence->person, silence->created,
+		silence->ended, silence->ended_by);
 }
 
 void silence_put_json(struct buf *out, const struct silence *silence, int64_t now)
@@ -562,7 +557,7 @@ void silence_put_added(struct buf *out, const struct silence *silence, int64_t n
 	const struct silence_reach *reach)
 {
 	put_silence(out, silence, now);
-	buf_printf(out, ", \"tests\": %zu, \"open_changes\": %zu", reach->tests, reach->changes);
+	json_put(out, "tests: %zu, open_changes: %zu", reach->tests, reach->changes);
 	silence_put_warning(out, reach);
 	buf_char(out, '}');
 }
@@ -579,7 +574,7 @@ void silence_put_warning(struct buf *out, const struct silence_reach *reach)
 		buf_text(&warning, "no configured test and no open change matches");
 	if (reach->suggestion)
 		buf_printf(&warning, " (did you mean \"%s\"?)", reach->suggestion);
-	json_put_text(out, "warning", warning.data);
+	json_put(out, "warning: %s", warning.data);
 	buf_free(&warning);
 }
 
@@ -587,24 +582,18 @@ void audit_list_put_json(struct buf *out, const struct store_audit *list)
 {
 	size_t count = list->entry_count;
 
-	buf_text(out, "{\"audit\": [");
+	json_put(out, "{audit: [");
 	for (size_t i = 0; i < count; i++) {
 		const struct event *entry = &list->entries[i];
 
-		json_line(out);
-		buf_printf(out, "{\"id\": %" PRId64, entry->id);
-		json_put_moment(out, "time", entry->time);
-		json_put_text(out, "person", entry->actor.person);
-		json_put_text(out, "origin", entry->actor.origin);
-		json_put_text(out, "action", event_names[entry->kind]);
-		json_put_id(out, "change", entry->change);
-		json_put_text(out, "subject", entry->subject);
-		json_put_text(out, "detail", entry->detail);
-		buf_char(out, '}');
+		json_put(out,
+			"\n{id: %jd, time: %jd moment, person: %s, origin: %s, action: %s, "
+			"change: %jd id, subject: %s, detail: %s}",
+			entry->id, entry->time, entry->actor.person, entry->actor.origin,
+			event_names[entry->kind], entry->change, entry->subject, entry->detail);
 	}
-	buf_char(out, ']');
-	json_put_id(out, "next", list->more && count > 0 ? list->entries[count - 1].id : 0);
-	buf_text(out, "}\n");
+	json_put(
+		out, "], next: %jd id}", list->more && count > 0 ? list->entries[count - 1].id : 0);
 }
 
 /* Appends one, and returns how many shards it holds. */
@@ -615,27 +604,26 @@ static size_t put_agent(
 	int64_t instance = agent->gone ? -1 : agent->instance;
 	size_t count = 0;
 
-	json_open(out, "name", agent->name);
-	buf_printf(out, ", \"instance\": %" PRId64, agent->instance);
-	json_put_text(out, "state", agent->gone ? "gone" : late ? "late" : "alive");
-	json_put_bool(out, "self", self);
-	buf_text(out, ", \"held\": [");
+	json_put(out, "\n{name: %s, instance: %jd, state: %s, self: %d bool, held: [", agent->name,
+		agent->instance,
+		agent->gone ? "gone"
+		: late      ? "late"
+			    : "alive",
+		self);
 	for (int i = 0; i < STORE_SHARDS; i++)
-		if (seen->shards[i].holder == instance)
-			buf_printf(out, "%s%d", count++ > 0 ? ", " : "", i);
-	buf_printf(out, "], \"shards\": %zu", count);
-	json_put_bool(out, "leader", seen->shards[0].holder == instance);
-	buf_printf(out, ", \"tests\": %" PRId64, agent->tests);
+		if (seen->shards[i].holder == instance) {
+			json_put(out, "%d", i);
+			count++;
+		}
+	json_put(out, "], shards: %zu, leader: %d bool, tests: %jd", count,
+		seen->shards[0].holder == instance, agent->tests);
 	buf_printf(out, ", \"configuration\": \"%016" PRIx64 "\"", (uint64_t)agent->configuration);
-	json_put_text(out, "version", agent->version);
-	json_put_text(out, "address", *agent->address ? agent->address : NULL);
-	json_put_time(out, "joined", agent->joined);
-	json_put_time(out, "renewed", agent->renewed);
-	json_put_seconds(out, "renewed_seconds_ago", seen->now - agent->renewed);
-	json_put_time(out, "lease_until", agent->until);
-	buf_printf(out, ", \"late_renewals\": %" PRId64, agent->late);
-	json_put_moment(out, "gone", agent->gone);
-	buf_char(out, '}');
+	json_put(out,
+		"version: %s, address: %s optional, joined: %jd time, "
+		"renewed: %jd time, renewed_seconds_ago: %jd seconds, "
+		"lease_until: %jd time, late_renewals: %jd, gone: %jd moment}",
+		agent->version, agent->address, agent->joined, agent->renewed,
+		seen->now - agent->renewed, agent->until, agent->late, agent->gone);
 	return count;
 }
 
@@ -643,12 +631,8 @@ void agents_put_json(struct buf *out, const struct store_turn *seen, int64_t sel
 {
 	size_t held = 0;
 
-	buf_text(out, "{\"shared\": true");
-	json_put_time(out, "time", seen->now);
-	buf_text(out, ",\n \"agents\": [");
-	for (size_t i = 0; i < seen->agent_count; i++) {
-		json_line(out);
+	json_put(out, "{shared: true, time: %jd time, agents: [", seen->now);
+	for (size_t i = 0; i < seen->agent_count; i++)
 		held += put_agent(out, seen, &seen->agents[i], seen->agents[i].instance == self);
-	}
-	buf_printf(out, "], \"shards\": %d, \"held\": %zu}\n", STORE_SHARDS, held);
+	json_put(out, "], shards: %d, held: %zu}", STORE_SHARDS, held);
 }

@@ -6,15 +6,12 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/analysis/announce.h"
 #include "agent/base/dict.h"
-#include "agent/base/when.h"
 #include "agent/model/announcement.h"
-#include "agent/model/json_put.h"
 #include "agent/model/record_json.h"
 #include "agent/runtime/silence.h"
 #include "agent/web/api.h"
@@ -386,34 +383,19 @@ static void make_groups(struct inbox *inbox)
 
 static void put_row(struct buf *out, const struct row *row)
 {
-	buf_printf(out, "{\"id\": %" PRId64, row->id);
-	if (row->incident != 0)
-		buf_printf(out, ", \"incident\": \"i%" PRId64 "\"", row->incident);
-	else
-		json_put_text(out, "incident", NULL);
-	json_put_text(out, "test", row->test);
-	json_put_text(out, "metric", row->metric);
-	json_put_text(out, "branch", row->branch);
-	json_put_text(out, "unit", row->unit);
-	json_put_time(out, "time", row->time);
-	json_put_time(out, "first_seen", row->first_seen);
-	json_put_text(out, "kind", row->trend ? "trend" : "step");
-	json_put_number(out, "size", row->size);
-	json_put_number(out, "level_before", row->before);
-	json_put_number(out, "level_after", row->after);
-	buf_printf(out, ", \"direction\": %d", row->direction);
-	json_put_bool(out, "regression", row->verdict > 0);
-	json_put_text(out, "state", change_state_names[row->state]);
-	json_put_text(out, "commit", row->commit);
-	json_put_text(out, "commit_before", row->commit_before);
-	if (row->suspects_known)
-		buf_printf(out, ", \"suspects\": %zu", row->suspects);
-	else
-		json_put_text(out, "suspects", NULL);
-	buf_printf(out, ", \"members\": %zu", row->members);
-	json_put_text(out, "shared", row->shared);
-	json_put_text(out, "environment", row->environment);
-	json_put_text(out, "owner", row->owner);
+	json_put(out, "{id: %jd, incident:", row->id);
+	buf_printf(out, row->incident ? "\"i%" PRId64 "\"" : "null", row->incident);
+	json_put(out,
+		"test: %s, metric: %s, branch: %s, unit: %s, time: %jd time, "
+		"first_seen: %jd time, kind: %s, size: %g, level_before: %g, "
+		"level_after: %g, direction: %d, regression: %d bool, state: %s, "
+		"commit: %s, commit_before: %s, suspects:",
+		row->test, row->metric, row->branch, row->unit, row->time, row->first_seen,
+		row->trend ? "trend" : "step", row->size, row->before, row->after, row->direction,
+		row->verdict > 0, change_state_names[row->state], row->commit, row->commit_before);
+	buf_printf(out, row->suspects_known ? "%zu" : "null", row->suspects);
+	json_put(out, "members: %zu, shared: %s, environment: %s, owner: %s", row->members,
+		row->shared, row->environment, row->owner);
 	triage_put_json(out, &row->triage);
 	buf_char(out, '}');
 }
@@ -422,24 +404,18 @@ static void put_group(struct buf *out, const struct group_row *group, int64_t fi
 {
 	int64_t end = first + most;
 
-	json_open(out, "key", group->key);
-	json_put_text(out, "kind", group->kind == BY_NONE ? "change" : by_names[group->kind]);
-	json_put_text(out, "name", group->name);
-	buf_printf(out, ", \"count\": %zu, \"waiting\": %zu, \"worse\": %zu, \"better\": %zu",
-		group->count, group->waiting, group->worse, group->better);
-	json_put_number(out, "size", group->size);
-	json_put_time(out, "latest", group->latest);
-	buf_printf(out, ", \"version\": %" PRId64 ", \"changes\": [", group->version);
+	json_put(out,
+		"\n{key: %s, kind: %s, name: %s, count: %zu, waiting: %zu, worse: %zu, "
+		"better: %zu, size: %g, latest: %jd time, version: %jd, changes: [",
+		group->key, group->kind == BY_NONE ? "change" : by_names[group->kind], group->name,
+		group->count, group->waiting, group->worse, group->better, group->size,
+		group->latest, group->version);
 	for (int64_t i = first; i < end && i < (int64_t)group->count; i++) {
 		json_line(out);
 		put_row(out, group->rows[i]);
 	}
-	buf_char(out, ']');
-	if (end < (int64_t)group->count)
-		json_put_count(out, "next", (size_t)end);
-	else
-		json_put_text(out, "next", NULL);
-	buf_char(out, '}');
+	json_put(out, "], next:");
+	buf_printf(out, end < (int64_t)group->count ? "%" PRId64 "}" : "null}", end);
 }
 
 static void put_groups(struct inbox *inbox)
@@ -451,15 +427,12 @@ static void put_groups(struct inbox *inbox)
 		for (size_t i = 0; i < inbox->group_count; i++)
 			if (strcmp(inbox->groups[i]->key, inbox->in) == 0)
 				put_group(out, inbox->groups[i], inbox->after, inbox->limit);
-		buf_text(out, "], \"next\": null");
+		json_put(out, "], next: null");
 		return;
 	}
-	for (int64_t i = inbox->after; i < end && i < count; i++) {
-		buf_text(out, i == inbox->after ? "\n  " : ",\n  ");
+	for (int64_t i = inbox->after; i < end && i < count; i++)
 		put_group(out, inbox->groups[i], 0, inbox->per_group);
-	}
-	buf_char(out, ']');
-	json_put_id(out, "next", end < count ? end : 0);
+	json_put(out, "], next: %jd id", end < count ? end : 0);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -483,20 +456,20 @@ static void put_owners(struct inbox *inbox)
 		owners[count++] = owner;
 	}
 	qsort(owners, count, sizeof *owners, compare_texts);
-	json_put_strings(&inbox->answer, "owners", &(const struct strings){owners, count});
+	json_put(&inbox->answer, "owners: %p", &(const struct strings){owners, count});
 }
 
 static void put_answer(struct inbox *inbox)
 {
 	struct buf *out = &inbox->answer;
 
-	buf_printf(out, "{\"total\": %zu, \"waiting\": %zu, \"worse\": %zu, \"group_count\": %zu",
-		inbox->count, inbox->waiting, inbox->worse, inbox->group_count);
-	json_put_bool(out, "more", inbox->more);
-	json_put_text(out, "problem", inbox->problem);
-	json_put_time(out, "now", inbox->now);
+	json_put(out,
+		"{total: %zu, waiting: %zu, worse: %zu, group_count: %zu, "
+		"more: %d bool, problem: %s, now: %jd time",
+		inbox->count, inbox->waiting, inbox->worse, inbox->group_count, inbox->more,
+		inbox->problem, inbox->now);
 	put_owners(inbox);
-	buf_text(out, ", \"groups\": [");
+	json_put(out, "groups: [");
 	put_groups(inbox);
 	buf_text(out, "}\n");
 }
@@ -526,7 +499,10 @@ static void answered(struct store_list *list)
 {
 	struct inbox *inbox = list->taker;
 
-	if (!api_failed(inbox->request, &list->call))
+	if (list->call.failed)
+		http_fail(inbox->request, http_status_of(list->call.error), "%s",
+			list->call.error->text);
+	else
 		answer(inbox);
 	buf_free(&inbox->answer);
 	free(inbox->rows);

@@ -7,7 +7,8 @@
 
 static void get_metrics(struct http_request *request)
 {
-	const struct pages *pages = request->context;
+	const struct api *api = api_of(request);
+	struct metrics *metrics = api->agent->metrics;
 	const char *accept = http_header(request, "Accept");
 	double open = http_quality(request->arena, accept, "application/openmetrics-text", "1.0.0");
 	double text = http_quality(request->arena, accept, "text/plain", "0.0.4");
@@ -15,19 +16,10 @@ static void get_metrics(struct http_request *request)
 	enum metrics_format format = open > 0 && open >= text ? METRICS_OPENMETRICS : METRICS_TEXT;
 	struct http_answer answer = {.type = metrics_content_types[format]};
 
-	if (pages->api) {
-		const struct agent *agent = pages->api->agent;
-		struct engine_memory memory = engine_memory(agent->engine);
-
-		metrics_set(
-			pages->metrics, METRIC_STORE_SIZE, (double)store_size(agent->store), NULL);
-		metrics_set(pages->metrics, METRIC_MEMORY_IN_FLIGHT, (double)memory.used, NULL);
-		metrics_set(pages->metrics, METRIC_MEMORY_WAITS, (double)memory.waits, NULL);
-	}
-	pages->collect(pages->context);
-	metrics_set(pages->metrics, METRIC_READY, !pages->unready(pages->context), NULL);
-	metrics_collect_process(pages->metrics);
-	metrics_print(pages->metrics, format, &answer.body);
+	api->options.collect(api->options.context);
+	metrics_set(metrics, METRIC_READY, !api->options.unready(api->options.context), NULL);
+	metrics_collect_process(metrics);
+	metrics_print(metrics, format, &answer.body);
 	http_answer(request, &answer);
 }
 
@@ -46,8 +38,8 @@ static void get_healthy(struct http_request *request)
 
 static void get_ready(struct http_request *request)
 {
-	const struct pages *pages = request->context;
-	const char *why = pages->unready(pages->context);
+	const struct web_options *options = &api_of(request)->options;
+	const char *why = options->unready(options->context);
 
 	answer_line(request, why ? 503 : 200, why ? why : "ready");
 }

@@ -4,12 +4,7 @@
  * A request waits for the last of its tests; then reads once from the store what those runs have
  * written.
  */
-#include <stdlib.h>
-#include <string.h>
 
-#include "agent/analysis/announce.h"
-#include "agent/base/when.h"
-#include "agent/model/record_json.h"
 #include "agent/web/api.h"
 
 enum { MOST_REPORTS = 1000, MOST_CHANGES = 500 };
@@ -52,20 +47,19 @@ static void put_elsewhere(struct buf *out, const struct elsewhere *elsewhere)
 
 	if (elsewhere->count == 0)
 		return;
-	buf_printf(out, ",\n \"asked\": %zu, \"elsewhere\": [", elsewhere->count);
+	json_put(out, "asked: %zu, elsewhere: [", elsewhere->count);
 	for (size_t i = 0; i < shown; i++) {
-		json_open(out, "test", elsewhere->tests[i]);
-		json_put_text(out, "agent", *elsewhere->agents[i] ? elsewhere->agents[i] : NULL);
-		buf_char(out, '}');
+		json_put(out, "\n{test: %s, agent: %s optional}", elsewhere->tests[i],
+			elsewhere->agents[i]);
 	}
 	buf_char(out, ']');
 }
 
 static void put_counts(struct buf *out, const struct run_report *counts)
 {
-	buf_printf(out,
-		", \"series\": %zu, \"points\": %zu, \"new\": %zu, \"silent\": %zu, "
-		"\"candidates\": %zu, \"moved\": %zu, \"withdrawn\": %zu, \"returned\": %zu",
+	json_put(out,
+		"series: %zu, points: %zu, new: %zu, silent: %zu, candidates: %zu, "
+		"moved: %zu, withdrawn: %zu, returned: %zu",
 		counts->series, counts->points, counts->fresh, counts->silent, counts->candidates,
 		counts->moved, counts->withdrawn, counts->returned);
 }
@@ -93,12 +87,10 @@ static void add_report(struct job *job, const struct run_report *report)
 	if (job->reported == MOST_REPORTS)
 		return;
 	job->reported++;
-	json_open(out, "test", report->test);
-	json_put_bool(out, "failed", report->failed);
-	json_put_text(out, "problem", report->problem);
+	json_put(out, "\n{test: %s, failed: %d bool, problem: %s", report->test, report->failed,
+		report->problem);
 	put_counts(out, report);
-	json_put_seconds(out, "duration_seconds", report->duration);
-	buf_char(out, '}');
+	json_put(out, "duration_seconds: %jd seconds}", report->duration);
 }
 
 /* `list`: what was written since the first of the runs wrote, or NULL if none has. */
@@ -108,16 +100,14 @@ static void finish(struct job *job, struct store_list *list)
 	struct http_answer answer = {0};
 	struct buf *reports = &job->request->buffer, *out = &answer.body;
 
-	buf_printf(out, "{\"count\": %zu, \"failed\": %zu", job->count, job->failed);
+	json_put(out, "{count: %zu, failed: %zu", job->count, job->failed);
 	put_counts(out, &job->sum);
-	json_put_seconds(out, "duration_seconds", engine_now(agent->engine) - job->begun);
-	buf_text(out, ",\n ");
+	json_put(out, "duration_seconds: %jd seconds", engine_now(agent->engine) - job->begun);
 	records_put_changes(out, agent->config, job->request->arena,
 		list ? &list->records : &(struct record_rows){0}, MOST_CHANGES);
-	json_put_bool(out, "more_changes", list && list->more);
-	buf_text(out, ",\n \"tests\": [");
+	json_put(out, "more_changes: %d bool, tests: [", list && list->more);
 	buf_append(out, reports->data, reports->length);
-	buf_printf(out, "], \"left_out\": %zu", job->count - job->reported);
+	json_put(out, "], left_out: %zu", job->count - job->reported);
 	put_elsewhere(out, &job->elsewhere);
 	buf_text(out, "}\n");
 	http_answer(job->request, &answer);
@@ -127,8 +117,9 @@ static void listed(struct store_list *list)
 {
 	struct job *job = list->call.context;
 
-	if (!api_failed(job->request, &list->call))
-		finish(job, list);
+	if (api_failed(job->request, &list->call))
+		return;
+	finish(job, list);
 	store_call_free(&list->call);
 }
 
@@ -183,9 +174,9 @@ static void run_tests(struct api *api, struct http_request *request,
 	if (count == 0) {
 		http_fail(request, 404, "the agent does not monitor the requested tests");
 	} else if (!waits || job->count == 0) {
-		buf_printf(&request->buffer, "{\"count\": %zu", count);
+		json_put(&request->buffer, "{count: %zu", count);
 		put_elsewhere(&request->buffer, elsewhere);
-		buf_text(&request->buffer, "}\n");
+		buf_char(&request->buffer, '}');
 		http_send(request, 202);
 	} else if (--job->pending == 0) {
 		all_done(job);
@@ -253,12 +244,11 @@ static void reloaded(void *context, const struct reload_report *report)
 	if (!agent->stopping)
 		api_audit(agent, &reloading->actor, EVENT_RELOADED, agent->config->path,
 			report->problem);
-	buf_printf(out, "{\"loaded\": %s", report->loaded ? "true" : "false");
-	json_put_text(out, "error", report->problem);
-	json_put_strings(out, "problems", &report->problems);
-	json_put_strings(out, "need_restart", &report->kept);
-	buf_printf(out, ", \"tests\": %zu, \"added\": %zu, \"removed\": %zu, \"changed\": %zu}\n",
-		report->tests, report->added, report->removed, report->changed);
+	json_put(out,
+		"{loaded: %d bool, error: %s, problems: %p, need_restart: %p, "
+		"tests: %zu, added: %zu, removed: %zu, changed: %zu}",
+		report->loaded, report->problem, &report->problems, &report->kept, report->tests,
+		report->added, report->removed, report->changed);
 	http_send(request, report->problem ? 500 : 200);
 }
 

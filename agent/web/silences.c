@@ -1,7 +1,6 @@
 /* Silences: list, add, end, and what one would select. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/runtime/silence.h"
 #include "agent/web/api.h"
@@ -12,11 +11,10 @@ static void listed(struct store_silences *list)
 {
 	struct http_request *request = list->call.context;
 
-	if (!api_failed(request, &list->call)) {
-		silences_put_json(&request->buffer, &list->silences, list->now);
-		http_send(request, 200);
-	}
-	store_call_free(&list->call);
+	if (api_failed(request, &list->call))
+		return;
+	silences_put_json(&request->buffer, &list->silences, list->now);
+	api_reply(request, &list->call);
 }
 
 void api_get_silences(struct http_request *request)
@@ -62,31 +60,26 @@ void api_silences_free(struct api *api)
 
 static void put_preview(struct buf *out, const char *matchers, const struct silence_reach *reach)
 {
-	json_open(out, "problem", reach->problem);
-	json_put_text(out, "matchers", matchers);
-	buf_printf(out, ", \"tests\": %zu, \"first_tests\": [", reach->tests);
-	for (size_t i = 0; i < reach->tests && i < SILENCE_REACH_SHOWN; i++) {
-		json_next(out);
-		buf_json_text(out, reach->first_tests[i]->name);
-	}
-	buf_printf(out, "], \"open_changes\": %zu, \"first_changes\": [", reach->changes);
+	json_put(out, "\n{problem: %s, matchers: %s, tests: %zu, first_tests: [", reach->problem,
+		matchers, reach->tests);
+	for (size_t i = 0; i < reach->tests && i < SILENCE_REACH_SHOWN; i++)
+		json_put(out, "%s", reach->first_tests[i]->name);
+	json_put(out, "], open_changes: %zu, first_changes: [", reach->changes);
 	for (size_t i = 0; i < reach->changes && i < SILENCE_REACH_SHOWN; i++) {
 		const struct change_record *record = reach->first_changes[i];
 		const struct announcement *item = &record->item;
 
-		buf_printf(out, "%s\n  {\"id\": %" PRId64, i ? "," : "", item->id);
-		json_put_text(out, "test", item->test);
-		json_put_text(out, "metric", item->metric);
-		json_put_text(out, "branch", *record->branch ? record->branch : NULL);
-		json_put_time(out, "time", item->time);
-		buf_printf(out, ", \"direction\": %d", item->direction);
-		json_put_bool(out, "regression", announcement_verdict(item) > 0);
+		json_put(out,
+			"\n{id: %jd, test: %s, metric: %s, branch: %s optional, "
+			"time: %jd time, direction: %d, regression: %d bool",
+			item->id, item->test, item->metric, record->branch, item->time,
+			item->direction, announcement_verdict(item) > 0);
 		json_put_levels(out, &item->change);
 		buf_char(out, '}');
 	}
 	buf_char(out, ']');
 	silence_put_warning(out, reach);
-	buf_text(out, "}\n");
+	buf_char(out, '}');
 }
 
 /* A preview stops where it would take long: whoever types asks for many. */
@@ -109,12 +102,10 @@ static void compared(void *context)
 	const struct store_silence *added = reaching->added;
 	struct buf *out = &reaching->request->buffer;
 
-	if (added) {
+	if (added)
 		silence_put_added(out, &added->written, added->now, reach);
-		buf_char(out, '\n');
-	} else {
+	else
 		put_preview(out, reaching->matchers, reach);
-	}
 	http_send(reaching->request, 200);
 	free_reaching(reaching);
 }
@@ -170,11 +161,10 @@ static void written(struct store_silence *call)
 {
 	struct http_request *request = call->call.context;
 	const struct api *api = api_of(request);
-	struct buf *out = &request->buffer;
 
 	if (api_failed(request, &call->call))
-		;
-	else if (!call->found)
+		return;
+	if (!call->found)
 		http_fail(request, 404, "there is no silence %" PRId64, request->id);
 	else {
 		api->options.silenced(api->options.context, &call->written);
@@ -182,8 +172,7 @@ static void written(struct store_silence *call)
 			ask_reach(request, call->written.matchers, call);
 			return;
 		}
-		silence_put_json(out, &call->written, call->now);
-		buf_char(out, '\n');
+		silence_put_json(&request->buffer, &call->written, call->now);
 		http_send(request, 200);
 	}
 	store_call_free(&call->call);

@@ -3,7 +3,6 @@
  * sources, the configuration, the state file and clock.
  */
 #include <curl/curl.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <microhttpd.h>
@@ -11,11 +10,9 @@
 
 #include "agent/base/database.h"
 #include "agent/base/dict.h"
-#include "agent/base/when.h"
 #include "agent/deliver/delivery_manager.h"
 #include "agent/fleet/fleet.h"
 #include "agent/web/api.h"
-#include "agent/web/pages.h"
 #include "conf/in_effect.h"
 
 enum { MOST_SOURCES = 1000, MOST_RECEIVERS = 1000, MOST_DESTINATIONS = 200, MOST_ROUTES = 500 };
@@ -48,40 +45,32 @@ static void add_destination(void *context, const struct destination_state *state
 		receiving->left_out++;
 		return;
 	}
-	buf_printf(out, "%s\n    {\"state\": \"%s\"", receiving->listed++ ? "," : "", state->state);
-	json_put_text(out, "receiver", state->receiver);
-	json_put_text(out, "destination", state->destination);
-	json_put_count(out, "waiting", state->waiting);
-	json_put_moment(out, "since", state->since);
-	json_put_moment(out, "next_attempt", state->next);
-	buf_printf(out, ", \"attempts\": %" PRId64, state->attempts);
-	json_put_moment(out, "last_sent", state->sent);
-	json_put_moment(out, "last_failed", state->failed);
-	json_put_text(out, "problem", state->problem);
-	buf_char(out, '}');
+	receiving->listed++;
+	json_put(out,
+		"\n{state: %s, receiver: %s, destination: %s, waiting: %zu, "
+		"since: %jd moment, next_attempt: %jd moment, attempts: %jd, "
+		"last_sent: %jd moment, last_failed: %jd moment, problem: %s}",
+		state->state, state->receiver, state->destination, state->waiting, state->since,
+		state->next, state->attempts, state->sent, state->failed, state->problem);
 }
 
 static void put_events(struct buf *out, const struct schema *schema, unsigned events)
 {
-	buf_text(out, ", \"events\": [");
+	json_put(out, "events: [");
 	for (size_t i = 0; i < schema->event_count; i++)
-		if (events & 1u << i) {
-			json_next(out);
-			buf_json_text(out, schema->events[i]);
-		}
+		if (events & 1u << i)
+			json_put(out, "%s", schema->events[i]);
 	buf_char(out, ']');
 }
 
 static void put_destinations(const struct api *api, struct buf *out, struct receiving *receiving)
 {
 	delivery_manager_each(api->options.delivery_manager, add_destination, receiving);
-	json_put_count(out, "waiting", receiving->waiting);
-	json_put_moment(out, "since", receiving->since);
-	buf_text(out, ", \"destinations\": [");
-	buf_append(
-		out, receiving->items.data ? receiving->items.data : "", receiving->items.length);
-	buf_char(out, ']');
-	json_put_count(out, "destinations_left_out", receiving->left_out);
+	json_put(out,
+		"waiting: %zu, since: %jd moment, destinations: [%s json], "
+		"destinations_left_out: %zu",
+		receiving->waiting, receiving->since,
+		receiving->items.data ? receiving->items.data : "", receiving->left_out);
 	buf_free(&receiving->items);
 }
 
@@ -91,27 +80,26 @@ static void put_receivers(const struct api *api, struct buf *out)
 	const struct config *config = agent->config;
 	struct receiving gone = {.config = config};
 
-	buf_text(out, ",\n \"receivers\": [");
+	json_put(out, "receivers: [");
 	for (size_t i = 0; i < config->receiver_count && i < MOST_RECEIVERS; i++) {
 		const struct receiver *receiver = &config->receivers[i];
 		struct receiving receiving = {.receiver = receiver->name};
 		int shard = fleet_shard_of_receiver(receiver->name);
 		bool own = fleet_holds(agent, shard);
 
-		json_open(out, "name", receiver->name);
-		json_put_text(out, "type", receiver->notifier->name);
+		json_put(out, "\n{name: %s, type: %s", receiver->name, receiver->notifier->name);
 		put_events(out, agent->schema, receiver->events);
 		/* In a fleet: who sends its messages; that agent alone knows of its destinations.
 		 */
-		json_put_text(out, "agent",
-			!agent->fleet ? NULL
+		json_put(out, "agent: %s optional, elsewhere: %d bool",
+			!agent->fleet ? ""
 			: own         ? fleet_name(agent)
-				      : fleet_holder(agent, shard));
-		json_put_bool(out, "elsewhere", !own);
+				      : fleet_holder(agent, shard),
+			!own);
 		put_destinations(api, out, &receiving);
 		buf_char(out, '}');
 	}
-	buf_text(out, "],\n \"not_configured\": {\"problem\": null");
+	json_put(out, "], not_configured: {problem: null");
 	put_destinations(api, out, &gone);
 	buf_char(out, '}');
 }
@@ -129,24 +117,20 @@ struct route_list {
 static void put_route(struct route_list *list, const struct notify_route *route)
 {
 	struct buf *out = list->out, text = {0};
-	const char *verdict = route->verdict ? change_verdict_name(route->verdict) : NULL;
+	const char *verdict = route->verdict ? change_verdict_name(route->verdict) : "";
+	double least = route->at_least > 0 ? route->at_least : (double)NAN;
 
 	matchers_print(&route->match, &text);
-	json_open(out, "match", text.data ? text.data : "");
+	json_put(out, "{match: %s, at_least: %g, verdict: %s optional", text.data ? text.data : "",
+		least, verdict);
 	buf_free(&text);
-	json_put_number(out, "at_least", route->at_least > 0 ? route->at_least : (double)NAN);
-	json_put_text(out, "verdict", verdict);
 	put_events(out, list->schema, route->events);
-	json_put_bool(out, "continue", route->go_on);
-	buf_text(out, ", \"receivers\": [");
-	for (size_t i = 0; i < route->receiver_count; i++) {
-		json_next(out);
-		buf_json_text(out, list->config->receivers[route->receivers[i]].name);
-	}
+	json_put(out, "continue: %d bool, receivers: [", route->go_on);
+	for (size_t i = 0; i < route->receiver_count; i++)
+		json_put(out, "%s", list->config->receivers[route->receivers[i]].name);
 	buf_char(out, ']');
-	json_put_strings(out, "group_by", &route->group_by);
-	json_put_text(out, "file", route->file);
-	buf_printf(out, ", \"line\": %d, \"routes\": [", route->line);
+	json_put(out, "group_by: %p, file: %s, line: %d, routes: [", &route->group_by, route->file,
+		route->line);
 	for (size_t i = 0; i < route->count; i++) {
 		if (list->left == 0) {
 			list->left_out += route->count - i;
@@ -156,7 +140,7 @@ static void put_route(struct route_list *list, const struct notify_route *route)
 		json_line(out);
 		put_route(list, &route->routes[i]);
 	}
-	buf_text(out, "]}");
+	json_put(out, "]}");
 }
 
 static void put_routes(const struct api *api, struct buf *out)
@@ -165,12 +149,12 @@ static void put_routes(const struct api *api, struct buf *out)
 	struct route_list list = {
 		.config = config, .schema = api->agent->schema, .out = out, .left = MOST_ROUTES};
 
-	buf_text(out, ",\n \"routes\": ");
+	json_put(out, "routes:");
 	if (config->routes)
 		put_route(&list, config->routes);
 	else
-		buf_text(out, "null");
-	json_put_count(out, "routes_left_out", list.left_out);
+		json_put(out, "null");
+	json_put(out, "routes_left_out: %zu", list.left_out);
 }
 
 /* Sources */
@@ -222,23 +206,20 @@ static void put_sources(const struct api *api, struct arena *arena, struct buf *
 
 	*states = (struct sources_states){.arena = arena, .dict = {.arena = arena}};
 	scheduler_each(api->scheduler, note_source, states);
-	buf_text(out, ",\n \"sources\": [");
+	json_put(out, "sources: [");
 	for (size_t i = 0; i < states->count; i++) {
 		const struct source_state *state = states->items[i];
 
-		json_open(out, "name", state->name);
-		json_put_text(out, "type", state->plugin->name);
-		json_put_text(out, "address",
+		json_put(out,
+			"\n{name: %s, type: %s, address: %s optional, up: %d bool, "
+			"down_since: %jd moment, tests: %zu, failing: %zu, stale: %zu, "
+			"problem: %s}",
+			state->name, state->plugin->name,
 			state->server ? server_address(api->agent->config, api->agent->schema,
 						state->server, arena)
-				      : NULL);
-		json_put_bool(out, "up", state->down_since == 0);
-		json_put_moment(out, "down_since", state->down_since);
-		json_put_count(out, "tests", state->tests);
-		json_put_count(out, "failing", state->failing);
-		json_put_count(out, "stale", state->stale);
-		json_put_text(out, "problem", state->problem);
-		buf_char(out, '}');
+				      : "",
+			state->down_since == 0, state->down_since, state->tests, state->failing,
+			state->stale, state->problem);
 	}
 	buf_char(out, ']');
 }
@@ -250,59 +231,42 @@ static double gauge(const struct agent *agent, enum metric_id id, const char *la
 	return metrics_value(agent->metrics, id, label);
 }
 
-static void put_agent(const struct pages *pages, const struct agent *agent, struct buf *out)
+/* Metrics have times in seconds. */
+static int64_t moment(const struct agent *agent, enum metric_id id)
 {
-	const char *unready = pages->unready(pages->context);
-
-	json_open(out, "version", HUNTER_VERSION);
-	json_put_text(out, "unready", unready);
-	json_put_time(out, "now", agent_now(agent));
-	json_put_moment(
-		out, "started", (int64_t)(1000 * gauge(agent, METRIC_PROCESS_START_TIME, NULL)));
-	buf_text(out, ", \"libraries\": {\"libcurl\": ");
-	buf_json_text(out, curl_version_info(CURLVERSION_NOW)->version);
-	json_put_text(out, "libmicrohttpd", MHD_get_version());
-	json_put_text(out, "jansson", jansson_version_str());
-	buf_text(out, "}");
+	return (int64_t)(1000 * gauge(agent, id, NULL));
 }
 
-static void put_configuration(const struct agent *agent, struct buf *out)
+static void put_agent(const struct api *api, struct buf *out)
 {
-	buf_text(out, ",\n \"configuration\": {\"path\": ");
-	buf_json_text(out, agent->config->path);
-	json_put_moment(out, "loaded", (int64_t)(1000 * gauge(agent, METRIC_RELOAD_TIME, NULL)));
-	json_put_bool(
-		out, "last_reload_successful", gauge(agent, METRIC_RELOAD_SUCCESSFUL, NULL) != 0);
-	json_put_count(out, "tests", (size_t)gauge(agent, METRIC_TESTS, NULL));
-	json_put_count(out, "groups", agent->config->group_count);
-	buf_char(out, '}');
-}
+	const struct agent *agent = api->agent;
+	struct arena *scratch = arena_new();
 
-static void put_changes(const struct agent *agent, struct buf *out)
-{
-	buf_text(out, ",\n \"changes\": {");
+	json_put(out,
+		"{version: %s, unready: %s, now: %jd time, started: %jd moment, "
+		"libraries: {libcurl: %s, libmicrohttpd: %s, jansson: %s}, "
+		"configuration: {path: %s, loaded: %jd moment, "
+		"last_reload_successful: %d bool, tests: %g, groups: %zu}, changes: {",
+		HUNTER_VERSION, api->options.unready(api->options.context), agent_now(agent),
+		moment(agent, METRIC_PROCESS_START_TIME),
+		curl_version_info(CURLVERSION_NOW)->version, MHD_get_version(),
+		jansson_version_str(), agent->config->path, moment(agent, METRIC_RELOAD_TIME),
+		gauge(agent, METRIC_RELOAD_SUCCESSFUL, NULL) != 0, gauge(agent, METRIC_TESTS, NULL),
+		agent->config->group_count);
 	for (size_t state = 1; state < CHANGE_STATES; state++)
 		if (change_state_names[state])
 			json_put_number(out, change_state_names[state],
 				gauge(agent, METRIC_CHANGES, change_state_names[state]));
-	json_put_number(out, "silenced", gauge(agent, METRIC_SILENCED, NULL));
-	json_put_number(out, "missed_runs", gauge(agent, METRIC_MISSED_RUNS, NULL));
-	json_put_moment(out, "last_run", (int64_t)(1000 * gauge(agent, METRIC_LAST_PASS, NULL)));
-	buf_char(out, '}');
-}
-
-static void put_state(const struct agent *agent, struct buf *out)
-{
-	bool works = agent->store_error.kind == ERROR_NONE;
-	struct arena *scratch = arena_new();
-
-	buf_text(out, ",\n \"state\": {\"path\": ");
-	buf_json_text(out, database_shown(scratch, agent->config->agent.state));
+	json_put(out,
+		"silenced: %g, missed_runs: %g, last_run: %jd moment}, "
+		"state: {path: %s, bytes: %jd, problem: %s optional}, "
+		"clock: {ahead_seconds: %g, wrong: %d bool}",
+		gauge(agent, METRIC_SILENCED, NULL), gauge(agent, METRIC_MISSED_RUNS, NULL),
+		moment(agent, METRIC_LAST_PASS),
+		database_shown(scratch, agent->config->agent.state), store_size(agent->store),
+		agent->store_error.kind == ERROR_NONE ? "" : agent->store_error.text,
+		gauge(agent, METRIC_CLOCK_AHEAD, NULL), agent->clock_ahead != 0);
 	arena_free(scratch);
-	buf_printf(out, ", \"bytes\": %" PRId64, store_size(agent->store));
-	json_put_text(out, "problem", works ? NULL : agent->store_error.text);
-	buf_printf(out, "},\n \"clock\": {\"ahead_seconds\": %.3f, \"wrong\": %s}",
-		gauge(agent, METRIC_CLOCK_AHEAD, NULL), agent->clock_ahead != 0 ? "true" : "false");
 }
 
 void api_get_status(struct http_request *request)
@@ -311,13 +275,10 @@ void api_get_status(struct http_request *request)
 	struct buf *out = &request->buffer;
 
 	metrics_collect_process(api->agent->metrics);
-	put_agent(request->context, api->agent, out);
-	put_configuration(api->agent, out);
-	put_changes(api->agent, out);
-	put_state(api->agent, out);
+	put_agent(api, out);
 	put_sources(api, request->arena, out);
 	put_receivers(api, out);
 	put_routes(api, out);
-	buf_text(out, "}\n");
+	buf_char(out, '}');
 	http_send(request, 200);
 }

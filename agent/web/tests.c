@@ -83,33 +83,26 @@ static void put_state(
 	const struct test *test = state->test;
 	const char *elsewhere = state->elsewhere;
 
-	json_open(out, "name", test->name);
-	json_put_text(out, "type", test->source->name);
-	json_put_text(out, "source", test->server ? test->server->name : NULL);
-	json_put_seconds(out, "interval_seconds", test->interval);
-	buf_text(out, ", \"metrics\": [");
-	for (size_t i = 0; i < test->metric_count; i++) {
-		json_next(out);
-		buf_json_text(out, test->metrics[i].name);
-	}
-	buf_char(out, ']');
-	json_put_strings(out, "tags", &test->tags);
-	json_put_strings(out, "notify", &test->notify);
-	json_put_bool(out, "running", state->running);
-	json_put_bool(out, "failing", state->failing);
-	json_put_bool(out, "stale", state->stale);
-	json_put_text(out, "state", test_state_names[state_of(state)]);
-	json_put_text(out, "problem", state->problem);
+	json_put(out,
+		"\n{name: %s, type: %s, source: %s optional, "
+		"interval_seconds: %jd seconds, metrics: [",
+		test->name, test->source->name, test->server ? test->server->name : "",
+		test->interval);
+	for (size_t i = 0; i < test->metric_count; i++)
+		json_put(out, "%s", test->metrics[i].name);
+	json_put(out,
+		"], tags: %p, notify: %p, running: %d bool, failing: %d bool, "
+		"stale: %d bool, state: %s, problem: %s",
+		&test->tags, &test->notify, state->running, state->failing, state->stale,
+		test_state_names[state_of(state)], state->problem);
 	if (agent->fleet) /* the one that runs it, or null */
-		json_put_text(out, "agent",
-			!elsewhere   ? fleet_name(agent)
-			: *elsewhere ? elsewhere
-				     : NULL);
-	json_put_moment(out, "last_run", state->last_run);
-	json_put_time(out, "next_run", state->next_due);
-	json_put_time(out, "last_point", state->newest == WHEN_ALWAYS ? WHEN_NEVER : state->newest);
-	json_put_seconds(out, "duration_seconds", state->duration);
-	buf_printf(out, ", \"series\": %zu, \"points\": %zu}", state->series, state->points);
+		json_put(out, "agent: %s optional", !elsewhere ? fleet_name(agent) : elsewhere);
+	json_put(out,
+		"last_run: %jd moment, next_run: %jd time, last_point: %jd time, "
+		"duration_seconds: %jd seconds, series: %zu, points: %zu}",
+		state->last_run, state->next_due,
+		state->newest == WHEN_ALWAYS ? WHEN_NEVER : state->newest, state->duration,
+		state->series, state->points);
 }
 
 static void list_test(void *context, const struct scheduler_test *state)
@@ -117,7 +110,7 @@ static void list_test(void *context, const struct scheduler_test *state)
 	struct listing *listing = context;
 
 	if (is_asked(listing, state->test) && is_counted(listing, state) &&
-		api_page_lists(&listing->page, state->test->name, listing->out))
+		api_page_lists(&listing->page, state->test->name))
 		put_state(listing->out, listing->agent, state);
 }
 
@@ -138,32 +131,28 @@ void api_get_tests(struct http_request *request)
 		form_fail(&form, "q: more than %d bytes", QUERY_MOST);
 	if (api_wrong(request, &form))
 		return;
-	buf_text(out, "{\"tests\": [");
+	json_put(out, "{tests: [");
 	scheduler_each(api_of(request)->scheduler, list_test, &listing);
 	api_page_end(&listing.page, out);
-	buf_text(out, ", \"states\": {");
+	json_put(out, "states: {");
 	for (size_t i = agent->fleet ? TEST_ELSEWHERE : TEST_FAILING; test_state_names[i]; i++)
 		json_put_count(out, test_state_names[i], listing.counts[i]);
-	buf_text(out, "}}\n");
+	json_put(out, "}}");
 	http_send(request, 200);
 }
 
 static void put_options(struct buf *out, const struct options_in_effect *section)
 {
-	json_open(out, "of", section->of);
-	json_put_text(out, "name", section->name);
-	buf_text(out, ", \"options\": [");
+	json_put(out, "\n{of: %s, name: %s, options: [", section->of, section->name);
 	for (size_t i = 0; i < section->count; i++) {
 		const struct option_in_effect *option = &section->items[i];
 
-		json_open(out, "name", option->name);
-		json_put_text(out, "value", option->value);
-		json_put_bool(out, "default", option->usual);
-		json_put_bool(out, "hidden", option->hidden);
-		json_put_text(out, "help", option->help);
-		buf_char(out, '}');
+		json_put(out,
+			"\n{name: %s, value: %s, default: %d bool, hidden: %d bool, "
+			"help: %s}",
+			option->name, option->value, option->usual, option->hidden, option->help);
 	}
-	buf_text(out, "]}");
+	json_put(out, "]}");
 }
 
 void api_get_configuration(struct http_request *request)
@@ -186,16 +175,12 @@ void api_get_configuration(struct http_request *request)
 	count = test_in_effect(agent->config, agent->schema, test, request->arena, &sections);
 	groups = config_groups(agent->config, test->name);
 	left = test->metric_count > IN_EFFECT_METRICS ? test->metric_count - IN_EFFECT_METRICS : 0;
-	json_open(out, "test", test->name);
-	json_put_text(out, "file", test->file);
-	buf_printf(out, ", \"line\": %d", test->line);
-	json_put_text(out, "unsupported", test->unsupported);
-	json_put_strings(out, "groups", &groups);
-	json_put_bool(out, "routed", test->routed);
-	json_put_strings(out, "receivers", &test->notify);
-	buf_text(out, ",\n \"sections\": [");
+	json_put(out, "\n{test: %s, file: %s, line: %d, unsupported: %s", test->name, test->file,
+		test->line, test->unsupported);
+	json_put(out, "groups: %p, routed: %d bool, receivers: %p, sections: [", &groups,
+		test->routed, &test->notify);
 	for (size_t i = 0; i < count; i++)
 		put_options(out, &sections[i]);
-	buf_printf(out, "], \"metrics_left_out\": %zu}\n", left);
+	json_put(out, "], metrics_left_out: %zu}", left);
 	http_send(request, 200);
 }

@@ -1,7 +1,5 @@
 /* Triage of changes, and its audit log. A request is one transaction of the store, however many
  * changes it selects. */
-#include <inttypes.h>
-#include <string.h>
 
 #include "agent/web/api.h"
 
@@ -14,14 +12,14 @@ static void triaged(struct store_triage *call)
 	struct error error;
 
 	if (api_failed(request, &call->call))
-		;
-	else if ((call->records.count == 0 || call->missing) && !triage_form_nothing(call, &error))
+		return;
+	if ((call->records.count == 0 || call->missing) && !triage_form_nothing(call, &error))
 		http_fail(request, 404, "%s", error.text);
 	else {
 		triage_form_answer(&request->buffer, api->agent->config, call);
 		http_send(request, call->conflict ? 409 : 200);
 	}
-	if (!call->call.failed && !call->dry_run && call->changed > 0)
+	if (!call->dry_run && call->changed > 0)
 		agent_hint(api->agent, HINT_TRIAGE);
 	store_call_free(&call->call);
 }
@@ -52,11 +50,10 @@ static void listed(struct store_audit *list)
 {
 	struct http_request *request = list->call.context;
 
-	if (!api_failed(request, &list->call)) {
-		audit_list_put_json(&request->buffer, list);
-		http_send(request, 200);
-	}
-	store_call_free(&list->call);
+	if (api_failed(request, &list->call))
+		return;
+	audit_list_put_json(&request->buffer, list);
+	api_reply(request, &list->call);
 }
 
 void api_get_audit(struct http_request *request)

@@ -1,6 +1,5 @@
-/* The servers share the pages' context. That of `agent.metrics_listen` has only the routes for
+/* The servers share the routes' context. That of `agent.metrics_listen` has only the routes for
  * monitoring. */
-#include "agent/web/web.h"
 
 #include <stdlib.h>
 
@@ -9,12 +8,10 @@
 #include "agent/runtime/repository.h"
 #include "agent/web/api.h"
 #include "agent/web/assets.h"
-#include "agent/web/datasets.h"
 
 struct web {
 	struct agent *agent;
 	struct api api;
-	struct pages pages;
 	struct access *access;
 	struct http **https; /* one for each address of `agent.listen` */
 	size_t count;
@@ -45,7 +42,7 @@ static bool open_listed(struct web *web, struct error *error)
 			.access = web->access,
 			.external_url = settings->external_url,
 			.routes = {pages_routes, api_routes, asset_routes, picture_routes},
-			.context = &web->pages,
+			.context = &web->api,
 			.ending = &web->agent->stopping};
 
 		web->https[i] = http_start(web->agent->engine, &options, error);
@@ -70,7 +67,7 @@ static bool open_metrics(struct web *web, struct error *error)
 	web->metrics = http_start(web->agent->engine,
 		&(struct http_options){.listen = {.address = listen, .open = true},
 			.routes = {pages_routes},
-			.context = &web->pages},
+			.context = &web->api},
 		error);
 	return web->metrics || error_prefix(error, "agent.metrics_listen: ");
 }
@@ -81,12 +78,7 @@ struct web *web_open(struct agent *agent, struct scheduler *scheduler,
 	struct web *web = memory_new(1, sizeof *web);
 
 	*web = (struct web){.agent = agent,
-		.api = {.agent = agent, .scheduler = scheduler, .options = *options},
-		.pages = {.metrics = agent->metrics,
-			.unready = options->unready,
-			.collect = options->collect,
-			.context = options->context,
-			.api = &web->api}};
+		.api = {.agent = agent, .scheduler = scheduler, .options = *options}};
 	web->api.watchers = watchers_new(agent);
 	web->api.datasets = datasets_new(agent);
 	web->api.repositories = repositories_new(agent);

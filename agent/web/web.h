@@ -5,8 +5,8 @@
 #ifndef AGENT_WEB_WEB_H
 #define AGENT_WEB_WEB_H
 
+#include "agent/http/request.h"
 #include "agent/monitor/scheduler.h"
-#include "agent/web/pages.h"
 
 struct web;
 
@@ -16,8 +16,9 @@ struct web_options {
 	void (*reload)(struct agent *agent, reload_done *done, void *context);
 	/* Called with a silence as stored. */
 	void (*silenced)(void *context, const struct silence *silence);
-	const char *(*unready)(void *context); /* see struct pages */
-	void (*collect)(void *context);        /* too */
+	/* Why the agent is not ready, as a sentence, or NULL if it is. */
+	const char *(*unready)(void *context);
+	void (*collect)(void *context); /* called before /metrics is printed, to set gauges */
 	void *context;
 };
 

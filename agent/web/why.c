@@ -3,16 +3,17 @@
  * the store first; then the points are fetched, and a worker runs the same analysis as `hunter-c
  * why`.
  */
-#include <string.h>
 
-#include "agent/base/when.h"
-#include "agent/monitor/series_cache.h"
 #include "agent/monitor/why.h"
+#include "agent/monitor/series_cache.h"
 #include "agent/web/api.h"
+
+enum { MOST_FETCHES = 4 };
 
 /* In the arena of its task. */
 struct inquiry {
-	struct api_fetch fetch;
+	struct fetching fetching;
+	struct http_request *request;
 	struct task *task;
 	struct why_request ask;
 	struct store_list *list;
@@ -22,7 +23,11 @@ static void end_inquiry(struct inquiry *inquiry, const struct error *error)
 {
 	struct task *task = inquiry->task;
 
-	api_fetch_end(&inquiry->fetch, error);
+	api_of(inquiry->request)->fetches--;
+	if (error)
+		http_fail(inquiry->request, http_status_of(error), "%s", error->text);
+	else
+		http_send(inquiry->request, 200);
 	if (inquiry->list)
 		store_call_free(&inquiry->list->call);
 	task_free(task);
@@ -37,7 +42,7 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	if (!why_explain(query->arena, task->test, query, task->companions, &inquiry->ask, scratch,
 		    &why, error))
 		return false;
-	why_put_json(&inquiry->fetch.request->buffer, &why);
+	why_put_json(&inquiry->request->buffer, &why);
 	return true;
 }
 
@@ -55,7 +60,7 @@ static void listed(struct store_list *list)
 		end_inquiry(inquiry, list->call.error);
 		return;
 	}
-	api_hide(inquiry->fetch.request, list->call.arena, &list->records);
+	api_hide(inquiry->request, list->call.arena, &list->records);
 	why_state(&inquiry->ask, list);
 	why_query(&inquiry->ask, inquiry->task);
 	fetching_submit(inquiry->task);
@@ -68,7 +73,7 @@ static void begin(struct http_request *request, const struct test *test)
 	struct inquiry *inquiry = arena_alloc(task->query.arena, sizeof *inquiry);
 	struct store_list *list = store_list_new(listed, inquiry);
 
-	*inquiry = (struct inquiry){.fetch.request = request,
+	*inquiry = (struct inquiry){.request = request,
 		.task = task,
 		.ask = {.metric =
 				arena_strdup(task->query.arena, http_parameter(request, "metric")),
@@ -78,18 +83,27 @@ static void begin(struct http_request *request, const struct test *test)
 			.config = agent->config}};
 	task->work = work;
 	task->done = done;
-	api_fetch_begin(&inquiry->fetch, task);
+	fetching_begin(&inquiry->fetching, agent, task);
+	api_of(request)->fetches++;
 	why_ask(list, agent->config, test);
 	store_client_call(agent, &list->call);
 }
 
 void api_get_why(struct http_request *request)
 {
+	const struct api *api = api_of(request);
 	const char *name = http_parameter(request, "test");
-	const struct test *test;
+	const struct test *test = name ? config_test(api->agent->config, name) : NULL;
 
 	if (!name || !http_parameter(request, "metric"))
 		http_fail(request, 400, "the parameters \"test\" and \"metric\" are needed");
-	else if ((test = api_fetch_test(request, name)))
+	else if (!test)
+		http_fail(request, 404, "there is no test \"%.200s\"", name);
+	else if (test->unsupported)
+		http_fail(request, 404, "%s", test->unsupported);
+	else if (api->fetches >= MOST_FETCHES)
+		http_fail(request, 503, "%d tests are being fetched for other requests",
+			MOST_FETCHES);
+	else
 		begin(request, test);
 }

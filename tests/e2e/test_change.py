@@ -47,10 +47,10 @@ def test_a_change_and_its_siblings(agents, tmp_path):
     assert (found["last_point"], found["ended"], found["cluster"], found["silence"]) == ("2024-03-03T11:00:00Z", None, None, None)
     assert found["matchers"] == [{"of": "series", "matchers": 'test="db.read", metric="p99"'}, {"of": "test", "matchers": 'test="db.read"'},
                                  {"of": "commit", "matchers": 'commit="c0030"'}]
-    excerpt = found["excerpt"]
-    assert len(excerpt["times"]) == len(excerpt["values"]) == 60 and excerpt["times"] == sorted(excerpt["times"])
-    assert abs(excerpt["values"][29] - 100) < 5 and abs(excerpt["values"][30] - 150) < 5
-    assert all(len(one["excerpt"]["times"]) == 60 for one in found["siblings"])
+    [points] = found["plot"]["lines"]
+    assert len(points["times"]) == len(points["values"]) == 60 and points["times"] == sorted(points["times"])
+    assert abs(points["values"][29] - 100) < 5 and abs(points["values"][30] - 150) < 5
+    assert all(len(one["plot"]["lines"][0]["times"]) == 60 for one in found["siblings"])
     relations = related(found)
     assert "commit" in relations["db.write"] and "db.calm" not in relations and "db.read" not in relations
     assert found["siblings"][0]["test"] == "db.write" and found["siblings_total"] == len(found["siblings"])

@@ -75,7 +75,7 @@ def test_what_may_go_either_way_is_a_regression_everywhere(agents, hunter, tmp_p
     agent = agents(path)
     agent.wait_metric("hunter_runs_total", 1)
     assert ask(port_of(agent), "/api/v1/changes").json["changes"][0]["regression"] is True
-    assert ask(port_of(agent), "/api/v1/series?test=db.read").json["series"][0]["changes"][0]["regression"] is True
+    assert ask(port_of(agent), "/api/v1/series?test=db.read").json["lines"][0]["changes"][0]["verdict"] == 1
     analyzed = json.loads(hunter("analyze", "--config", path, "--output", "json").out)
     assert analyzed["tests"][0]["changes"][0]["regression"] is True
 
@@ -96,53 +96,15 @@ def test_pages_of_changes(agents, tmp_path):
 
 
 def test_series(watched, tmp_path):
-    answer = ask(watched.port, "/api/v1/series?test=db.read&metric=p99").json
+    [line] = ask(watched.port, "/api/v1/series?test=db.read&metric=p99").json["lines"]
     with open(tmp_path / "read.csv") as file:
         rows = list(csv.DictReader(file))
-    series = answer["series"][0]
-    assert (answer["test"], answer["total"], answer["next"], len(answer["series"])) == ("db.read", 1, None, 1)
-    assert (series["name"], series["unit"], series["direction"], series["points"], series["skipped"]) == ("p99", "ms", -1, 60, 0)
-    assert series["values"] == [float(row["p99"]) for row in rows]
-    assert series["attributes"] == {"commit": [row["commit"] for row in rows]}
-    assert series["times"][0] == "2024-03-01T00:00:00Z" and len(series["times"]) == 60
-    assert [(change["index"], change["time"], change["attributes"]) for change in series["changes"]] == [
-        (30, "2024-03-02T06:00:00Z", {"commit": "c0030"})]
-    assert series["changes"][0]["regression"] is True
-
-    def times(query):
-        return ask(watched.port, "/api/v1/series?test=db.read&" + query).json["series"][0]["times"]
-
-    assert len(times("last=5")) == 5 and times("last=5")[-1] == "2024-03-03T11:00:00Z"
-    assert times("since=2024-03-02&until=2024-03-02T02:00:00Z") == ["2024-03-02T00:00:00Z", "2024-03-02T01:00:00Z"]
-    assert times("since=10+years+ago&last=1") == ["2024-03-03T11:00:00Z"]
-    assert ask(watched.port, "/api/v1/series?test=db.read&since=yesterday").json["series"][0]["times"] == []
-
-
-def test_missing_values_are_null(agents, tmp_path):
-    (tmp_path / "gap.csv").write_text("time,p99\n2024-03-01T00:00:00Z,1.5\n2024-03-01T01:00:00Z,\n2024-03-01T02:00:00Z,nan\n")
-    agent = agents(on_demand(config(tmp_path, csv_test(tmp_path / "gap.csv").replace("attributes: [commit]", "attributes: []"))))
-    series = ask(port_of(agent), "/api/v1/series?test=db.read").json["series"][0]
-    assert series["values"] == [1.5, None, None] and series["missing"] == 2
-
-
-def test_series_are_bounded(agents, tmp_path):
-    """120,000 points come in pages, and none is twice or left out."""
-    names = [f"m{i:03d}" for i in range(300)]
-    with open(tmp_path / "wide.csv", "w") as file:
-        file.write("time," + ",".join(names) + "\n")
-        for i in range(400):
-            file.write(f"{1700000000 + 60 * i}," + ",".join(str(100 + (i * 7 + m) % 5) for m in range(300)) + "\n")
-    agent = agents(on_demand(config(tmp_path, f"""
-  wide: {{type: csv, file: {tmp_path}/wide.csv, metrics: [{", ".join(names)}]}}
-""")))
-    port, seen, query, pages = port_of(agent), [], "", 0
-    while query is not None:
-        answer = ask(port, "/api/v1/series?test=wide&limit=1000" + query).json
-        assert sum(len(series["values"]) for series in answer["series"]) <= 50000 and answer["total"] == 300
-        seen += [series["name"] for series in answer["series"]]
-        query = answer["next"] and "&after=" + answer["next"]
-        pages += 1
-    assert seen == names and pages == 3
+    assert (line["test"], line["name"], line["unit"], line["direction"], line["total"]) == ("db.read", "p99", "ms", -1, 60)
+    assert line["values"] == [float(row["p99"]) for row in rows]
+    commits = line["attributes"]["commit"]
+    assert [commits["values"][at] for at in commits["at"]] == [row["commit"] for row in rows]
+    assert line["times"][0] == 1709251200000 and len(line["times"]) == 60
+    assert [(change["time"], change["commit"], change["verdict"]) for change in line["changes"]] == [(line["times"][30], "c0030", 1)]
 
 
 def test_wrong_questions(watched):
@@ -156,12 +118,11 @@ def test_wrong_questions(watched):
             ("/api/v1/changes?since=someday", 400, "since: "),
             ("/api/v1/changes?test=%ff", 400, 'parameter "test" is not percent-encoded UTF-8'),
             ("/api/v1/tests?x=1", 400, 'unknown parameter "x"'),
-            ("/api/v1/series", 400, 'the parameter "test" is needed'),
+            ("/api/v1/series", 400, 'one of the parameters "test" and "change" is needed'),
             ("/api/v1/series?test=db.reed", 404, 'there is no test "db.reed"'),
-            ("/api/v1/series?test=db.read&metric=p98", 400, 'no metric "p98" (did you mean "p99"?)'),
-            ("/api/v1/series?test=db.read&last=none", 400, "last: a number from 1 to 999999999 is needed"),
-            ("/api/v1/series?test=db.read&since=today&until=yesterday", 400, "since is after until"),
-            ("/api/v1/series?test=db.read&after=p98", 400, 'after: no series "p98"'),
+            ("/api/v1/series?test=db.read&metric=p98", 400, 'metric: there is no series "p98"'),
+            ("/api/v1/series?test=db.read&limit=none", 400, "limit: a number from 1 to 100 is needed"),
+            ("/api/v1/series?test=db.read&since=today&until=yesterday", 400, "since is not before until"),
             ("/api/v2/tests", 404, "not found"),
             ("/metrics?name=x", 400, 'unknown parameter "name"')]:
         answer = ask(watched.port, path)
@@ -316,7 +277,7 @@ def test_clients_that_wait_and_those_that_leave(agents, tmp_path):
             server.let.set()
             for one in waiting:
                 assert one.result(LONGEST).json["tests"][0]["points"] == 60, one.result().text
-            assert len(series.result(LONGEST).json["series"][0]["values"]) == 60
+            assert len(series.result(LONGEST).json["lines"][0]["values"]) == 60
         assert ask(port, "/api/v1/run?test=speed", "POST").json["failed"] == 0
         assert agent.end() == 0
 

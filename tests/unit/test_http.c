@@ -18,7 +18,7 @@
 #include "agent/base/clock.h"
 #include "agent/http/request.h"
 #include "agent/io/engine.h"
-#include "agent/web/pages.h"
+#include "agent/web/api.h"
 #include "tests/unit/waiting.h"
 
 /* PLACES: connections at a time, OF_ONE: of them for one address, MANY: more than there are. */
@@ -29,7 +29,8 @@ struct world {
 	struct engine *engine;
 	struct http *http;
 	struct metrics *metrics;
-	struct pages pages;
+	struct agent agent;
+	struct api api;
 	const char *why; /* it is not ready */
 	int collected;
 	struct http_request *kept[40];
@@ -57,7 +58,7 @@ static void collect(void *context)
 
 static struct world *world_of(const struct http_request *request)
 {
-	return ((struct pages *)request->context)->context;
+	return ((struct api *)request->context)->options.context;
 }
 
 /* Says what it was asked. */
@@ -236,7 +237,7 @@ static struct http *start(struct world *world, const char *listen, bool open, st
 	return http_start(world->engine,
 		&(struct http_options){.listen = {.address = listen, .open = open},
 			.routes = {pages_routes, test_routes},
-			.context = &world->pages},
+			.context = &world->api},
 		error);
 }
 
@@ -249,7 +250,9 @@ static int set_up(void **state)
 	sem_init(&world->still, 0, 0);
 	sem_init(&world->on, 0, 0);
 	world->metrics = metrics_new();
-	world->pages = (struct pages){world->metrics, unready, collect, world, NULL};
+	world->agent.metrics = world->metrics;
+	world->api = (struct api){.agent = &world->agent,
+		.options = {.unready = unready, .collect = collect, .context = world}};
 	world->http = start(world, "127.0.0.1:0", false, &error);
 	return world->engine && world->http ? 0 : -1;
 }
@@ -1033,7 +1036,7 @@ static void test_requests_have_their_time(void **state)
 	world->http = http_start(world->engine,
 		&(struct http_options){.listen = {.address = "127.0.0.1:0"},
 			.routes = {pages_routes, test_routes},
-			.context = &world->pages,
+			.context = &world->api,
 			.request_within = 300},
 		&error);
 	assert_non_null(world->http);

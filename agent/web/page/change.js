@@ -1,7 +1,7 @@
 // /change/ID: what every message links to. What changed, by how much, since when, by which commit,
 // whether it is still so, who looks at it, and what can be done.
 import {get, post, stopper} from './api.js';
-import {ago, append, awaited, badge, duration, facts, h, many, name, notice, percent, plain, remember, replace, short, style, time, verdict} from './dom.js';
+import {ago, append, awaited, badge, duration, facts, h, many, name, notice, percent, plain, remember, replace, short, style, time, to, toChange, verdict} from './dom.js';
 import {createChart, formatValue} from './chart.js';
 import {changeLinks, pinsOf, pinsText} from './explore.js';
 import {redraw, table} from './states.js';
@@ -9,8 +9,6 @@ import {silence} from './silence.js';
 import {asWas, ask, keyboard, markSaid, person, personField, say, sayButtons, states, triageBadge} from './triage.js';
 
 const FEW = 12, MOST = 100; // siblings
-
-const ms = text => text == null ? null : Date.parse(text);
 
 function commitLink(commit, url) {
 	const text = h('code', {title: plain(commit, 200)}, short(commit));
@@ -36,35 +34,6 @@ function interval(change) {
 	if (change.size_low === null || change.size_high === null)
 		return null;
 	return [percent(change.size_low), ' to ', percent(change.size_high)];
-}
-
-// As a plot has it.
-function drawn(change) {
-	return {
-		id: change.id, source: change.state === 'candidate' ? 'candidate' : 'known', time: ms(change.time),
-		from: ms(change.place_from ?? change.time), to: ms(change.place_to ?? change.time),
-		before: change.level_before, after: change.level_after, size: change.size, trend: change.kind === 'trend',
-		verdict: change.direction === 0 ? 0 : change.regression ? 1 : -1, ended: ms(change.recovered ?? null),
-		withdrawn: change.state === 'withdrawn', triage: change.triage.state ?? change.triage, commit: change.commit_after ?? null,
-	};
-}
-
-// The points that were stored with a change, as a plot; null if there are none.
-function storedPlot(change, excerpt) {
-	if (!excerpt || excerpt.times.length === 0)
-		return null;
-	const {times} = excerpt, at = times.findIndex(point => point >= ms(change.time));
-	// The points may reach into levels before and after those of the change.
-	const limits = at < 0 || change.kind === 'trend' ? {}
-		: {level_from: times[Math.max(0, at - change.count_before)], level_to: times[Math.min(times.length, at + change.count_after) - 1]};
-
-	return {
-		title: null, unit: change.unit, direction: change.direction, from: excerpt.times[0], to: excerpt.times[excerpt.times.length - 1],
-		mark: change.id, scale: 'auto', spans: [],
-		lines: [{name: change.metric, test: change.test, metric: change.metric, series: change.series, branch: change.branch,
-			unit: change.unit, direction: change.direction, total: excerpt.times.length, times: excerpt.times,
-			values: excerpt.values, attributes: {}, changes: [{...drawn(change), ...limits}]}],
-	};
 }
 
 // ---- What is seen at a glance
@@ -113,7 +82,7 @@ function commitCard(story) {
 
 function stillCard(story) {
 	const {change, test} = story;
-	const stands = change.ends ? ['it is the end of ', h('a', {href: `/change/${change.ends}`}, `change ${change.ends}`)] : 'it stands';
+	const stands = change.ends ? ['it is the end of ', toChange(change.ends, `change ${change.ends}`)] : 'it stands';
 	const newest = story.last_point ? h('div.quiet', 'newest point ', ago(story.last_point)) : null;
 	const [word, kind, more] = {
 		candidate: ['not confirmed', 'warn', `${change.count_after} points after it`],
@@ -133,7 +102,7 @@ function stillCard(story) {
 	return card('Still so?', h('div', {class: `large ${kind}`}, word),
 		change.state === 'recovered'
 			? h('div', 'back to ', formatValue(change.recovered_level, change.unit), ' after ',
-				duration((ms(change.recovered) - ms(change.time)) / 1000))
+				duration((Date.parse(change.recovered) - Date.parse(change.time)) / 1000))
 			: more ? h('div', more) : null,
 		source);
 }
@@ -165,7 +134,7 @@ function glance(story) {
 			' of ', name(story.silence.owner ?? story.silence.person ?? '–', 60), ' holds its announcement until ', time(story.silence.until),
 			story.silence.reason ? [': ', name(story.silence.reason, 300)] : '.') : null,
 		story.test?.problem ? h('p.panel.mark', 'Its test fails, so the newest points may be missing: ', name(story.test.problem, 400)) : null,
-		story.cluster ? h('p', 'It is part of ', h('a', {href: `/change/${story.cluster}`}, 'a cluster of series that changed together'),
+		story.cluster ? h('p', 'It is part of ', toChange(story.cluster, 'a cluster of series that changed together'),
 			', which was announced instead.') : null,
 		change.members > 0 ? h('p', `${change.members} series changed together`, change.shared ? [': ', name(change.shared, 300)] : null,
 			'. The size is their median; the levels are those of ', name(change.metric, 200), ', the nearest to their middle.') : null,
@@ -286,7 +255,7 @@ function plotSection(context) {
 		element,
 		start(first) {
 			story = first;
-			const {change, test} = story, stored = storedPlot(change, story.excerpt);
+			const {change, test, plot} = story;
 
 			explore.setAttribute('href', exploreUrl(change, range ?? view));
 			explore.hidden = !test || change.members > 0;
@@ -296,8 +265,8 @@ function plotSection(context) {
 			h('a', {href: `/change/${change.id}.svg`}, 'Picture'));
 			if (change.members > 0)
 				drawMembers();
-			else if (stored)
-				draw(stored, 'stored');
+			else if (plot.lines[0].times.length > 0)
+				draw(plot, 'stored');
 			if (change.members > 0)
 				return;
 			if (!test)
@@ -309,7 +278,7 @@ function plotSection(context) {
 		refresh(now) {
 			const was = story;
 			story = now;
-			if (JSON.stringify(drawn(was.change)) !== JSON.stringify(drawn(now.change)))
+			if (JSON.stringify(was.plot) !== JSON.stringify(now.plot))
 				fetchPoints();
 		},
 		get range() { return (chart ? chart.view : range) ?? view; },
@@ -318,15 +287,15 @@ function plotSection(context) {
 	// A cluster has no points of its own: those of its members, each relative to its first level.
 	function drawMembers() {
 		const lines = story.siblings.filter(one => one.relations.includes('cluster')).slice(0, 8)
-			.map(one => storedPlot(one, one.excerpt)?.lines[0]).filter(Boolean)
+			.map(one => one.plot.lines[0]).filter(line => line.times.length > 0)
 			.map(line => ({...line, name: `${line.test} ${line.metric}`, changes: []}));
 
 		if (lines.length === 0) {
 			failed('No points of its members are stored.', false);
 			return;
 		}
-		draw({title: null, unit: null, direction: story.change.direction, from: null, to: null, mark: story.change.id, scale: 'relative',
-			spans: [], lines: lines.map((line, i) => i === 0 ? {...line, changes: [{...drawn(story.change), before: null, after: null}]} : line)}, 'members');
+		lines[0].changes = [{...story.plot.lines[0].changes[0], before: null, after: null}];
+		draw({...story.plot, unit: null, from: null, to: null, scale: 'relative', lines}, 'members');
 	}
 }
 
@@ -335,7 +304,7 @@ function plotSection(context) {
 function siblingCard(one, seen) {
 	const canvas = h('div.plot.small');
 	const card = h('li.sibling',
-		h('a', {href: `/change/${one.id}`}, name(one.members > 0 ? `${one.test}: ${one.members} series` : `${one.test} ${one.metric}`, 80)),
+		toChange(one.id, name(one.members > 0 ? `${one.test}: ${one.members} series` : `${one.test} ${one.metric}`, 80)),
 		h('div', verdict(one.regression, one.size, one.direction), ' ', h('span.quiet', ago(one.time))),
 		canvas,
 		h('div.labels', one.state !== 'confirmed' && one.state !== 'moved' ? badge(one.state) : null, triageBadge(one.triage),
@@ -367,10 +336,8 @@ function siblingsSection(context) {
 	};
 
 	function make(canvas, one) {
-		const plot = storedPlot(one, one.excerpt);
-
-		if (plot)
-			charts.set(canvas, createChart(canvas, plot, {small: true, linked: true, shareRange: false, label: plain(`${one.test} ${one.metric}`)}));
+		if (one.plot.lines[0].times.length > 0)
+			charts.set(canvas, createChart(canvas, one.plot, {small: true, linked: true, shareRange: false, label: plain(`${one.test} ${one.metric}`)}));
 		else
 			replace(canvas, h('span.quiet.empty', 'no points are stored'));
 	}
@@ -553,7 +520,7 @@ function detailsSection(story) {
 	});
 
 	return [h('h2', 'Details'), facts(
-		['Test', h('a', {href: `/tests?test=${encodeURIComponent(change.test)}`}, name(change.test))],
+		['Test', to('/tests', {test: change.test}, name(change.test))],
 		['Series', name(change.series, 1000)],
 		change.branch && ['Branch', name(change.branch)],
 		['Direction', {1: 'higher is better', '-1': 'lower is better', 0: 'either way is a change'}[change.direction]],

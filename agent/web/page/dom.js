@@ -62,6 +62,10 @@ export function name(text, most = 200) {
 	return h('bdi.name', {title: String(text ?? '').length > most ? plain(text, 2000) : null}, plain(text, most));
 }
 
+// Links to pages of the agent.
+export const to = (page, parameters, ...content) => h('a', {href: `${page}?${new URLSearchParams(parameters)}`}, content);
+export const toChange = (id, ...content) => h('a', {href: `/change/${id}`}, content);
+
 // "3 changes"
 export const many = (count, word) => `${number(count)} ${word}${count === 1 ? '' : 's'}`;
 
