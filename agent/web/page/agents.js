@@ -22,7 +22,7 @@ function ranges(shards) {
 }
 
 const columns = first => [
-	['Agent', 'wide', agent => [agent.address ? h('a', {href: agent.address, 'data-key': `agent ${agent.instance}`}, name(agent.name, 80)) : name(agent.name, 80),
+	['Agent', 'wide', agent => [agent.address ? h('a', {href: agent.address}, name(agent.name, 80)) : name(agent.name, 80),
 		agent.self ? [' ', badge('this one')] : null, agent.leader ? [' ', badge('leader')] : null,
 		h('div.small.quiet', `hunter-c ${agent.version}`, agent.state !== 'gone' && agent.configuration !== first ? ', another configuration than the first' : ''),
 		agent.late_renewals ? h('div.row-problem', `${many(agent.late_renewals, 'late renewal')} of its lease`) : null]],

@@ -3,8 +3,8 @@
 //
 //   const chart = createChart(element, plot, options);
 //
-// dygraphs draws the lines and chooses the ticks; levels, changes, the legend and all that the pointer and the
-// keys do are ours. Its own legend and axis labels would write markup; here names are text, never markup.
+// dygraphs draws the lines and the axes; levels, changes, the legend and all that the pointer and the keys do are
+// ours. Its labels are markup, in which names are text.
 // Of many points those are drawn that a picture of that width can show: the first, least, greatest
 // and last of each column of pixels, so that no spike is hidden.
 
@@ -28,7 +28,7 @@ const scales = {
 // How numbers of this unit and size are written: {factor, unit}.
 function scaleFor(given, size) {
 	const unit = given ? plain(given, 40) : given;
-	const find = (table) => table.find(([, name]) => name === (aliases[unit] ?? unit));
+	const find = table => table.find(([, name]) => name === (aliases[unit] ?? unit));
 	const known = [scales.time, scales.bytes].find(find);
 	const table = known ?? scales.number;
 	const base = known ? find(known)[0] : 1;
@@ -87,74 +87,37 @@ function lowerBound(sorted, value) {
 
 // Indices of the points that a picture of so many columns shows, and the nearest on either side.
 function reduce(x, y, from, to, columns) {
-	const first = Math.max(0, lowerBound(x, from) - 1);
-	let end = lowerBound(x, to);
+	const out = [], per = columns / (to - from);
+	const first = Math.max(0, lowerBound(x, from) - 1), end = Math.min(x.length, lowerBound(x, to) + 1);
+	const few = end - first <= COLUMN_POINTS * columns || !(to > from);
+	const columnOf = i => few ? i : Math.floor((x[i] - from) * per);
 
-	while (end < x.length && x[end] <= to)
-		end++;
-	end = Math.min(x.length, end + 1);
-	const out = [];
+	for (let i = first, next; i < end; i = next) {
+		let begin, least, most, last;
 
-	if (end - first <= COLUMN_POINTS * columns || !(to > from)) {
-		for (let i = first; i < end; i++)
-			out.push(i);
-		return out;
+		for (next = i; next < end && columnOf(next) === columnOf(i); next++) {
+			if (Number.isNaN(y[next]))
+				continue;
+			begin ??= next;
+			last = next;
+			if (!(y[least] <= y[next]))
+				least = next;
+			if (!(y[most] >= y[next]))
+				most = next;
+		}
+		out.push(...begin === undefined ? [i] : new Set([begin, least, most, last].sort((a, b) => a - b)));
 	}
-	const per = columns / (to - from);
-	let column = null, begin = -1, least = -1, most = -1, last = -1, hole = -1;
-
-	const close = () => {
-		if (begin < 0) {
-			if (hole >= 0)
-				out.push(hole);
-			return;
-		}
-		for (const i of [begin, Math.min(least, most), Math.max(least, most), last])
-			if (out.length === 0 || out[out.length - 1] < i)
-				out.push(i);
-	};
-
-	for (let i = first; i < end; i++) {
-		const at = Math.floor((x[i] - from) * per);
-
-		if (at !== column) {
-			if (column !== null)
-				close();
-			column = at;
-			begin = least = most = last = hole = -1;
-		}
-		if (Number.isNaN(y[i])) {
-			hole = i;
-			continue;
-		}
-		if (begin < 0)
-			begin = least = most = i;
-		if (y[i] < y[least])
-			least = i;
-		if (y[i] > y[most])
-			most = i;
-		last = i;
-	}
-	close();
 	return out;
 }
 
 function movingMedian(values, count) {
-	const out = new Float64Array(values.length).fill(NaN);
 	const half = count >> 1;
 
-	for (let i = 0; i < values.length; i++) {
-		if (Number.isNaN(values[i]))
-			continue;
-		const window = [];
+	return values.map((value, i) => {
+		const near = values.slice(Math.max(0, i - half), i + half + 1).filter(one => !Number.isNaN(one)).sort();
 
-		for (let k = Math.max(0, i - half); k <= Math.min(values.length - 1, i + half); k++)
-			if (!Number.isNaN(values[k]))
-				window.push(values[k]);
-		window.sort((a, b) => a - b);
-		out[i] = window.length % 2 ? window[window.length >> 1] : (window[window.length / 2 - 1] + window[window.length / 2]) / 2;
-	}
-	return out;
+		return Number.isNaN(value) ? NaN : (near[(near.length - 1) >> 1] + near[near.length >> 1]) / 2;
+	});
 }
 
 // The index of the point that is drawn at a place.
@@ -162,24 +125,20 @@ const pointAt = (line, at) => (line.points ? line.points[at] : at);
 
 // The attribute of a point, or null.
 function attributeOf(line, name, i) {
-	const column = (line.raw.attributes || {})[name];
+	const column = line.raw.attributes?.[name], at = column?.at[i] ?? -1;
 
-	if (!column)
-		return null;
-	const at = column.at[i];
-
-	return at == null || at < 0 ? null : column.values[at];
+	return at < 0 ? null : column.values[at];
 }
 
 // What a level in percent of counts from.
 function baseOf(line) {
-	const first = line.changes.find((one) => one.source !== 'fresh' && one.source !== 'candidate' && !one.withdrawn && one.before);
+	const first = line.changes.find(one => one.source !== 'fresh' && one.source !== 'candidate' && !one.withdrawn && one.before);
 
 	if (first)
 		return first.before;
-	const some = Array.from(line.values.slice(0, 1000)).filter((v) => !Number.isNaN(v)).sort((a, b) => a - b);
+	const some = Array.from(line.values.slice(0, 1000)).filter(v => !Number.isNaN(v)).sort((a, b) => a - b);
 
-	return some.length ? some[some.length >> 1] : NaN;
+	return some[some.length >> 1] ?? NaN;
 }
 
 // A value as it is drawn: of relative ones, in percent of the base.
@@ -216,7 +175,7 @@ function stroke(context, color, width, lines, dash = []) {
 	context.setLineDash([]);
 }
 
-const sharp = (place) => Math.round(place) + 0.5;
+const sharp = place => Math.round(place) + 0.5;
 
 // words
 
@@ -235,7 +194,7 @@ function verdictClass(change) {
 	return change.withdrawn || !change.verdict ? 'quiet' : change.verdict > 0 ? 'worse' : 'better';
 }
 
-const sizeText = (change) => [change.size ? percent(change.size) : '', verdictWords[change.verdict] || 'changed'].join(' ').trim();
+const sizeText = change => [change.size ? percent(change.size) : '', verdictWords[change.verdict] || 'changed'].join(' ').trim();
 
 const verdictWords = {1: 'worse', '-1': 'better', 0: 'changed'};
 const sourceWords = {
@@ -266,13 +225,8 @@ function describeChange(change, unit) {
 
 let loading = null;
 
-function loadDygraph() {
-	if (globalThis.Dygraph)
-		return Promise.resolve(globalThis.Dygraph);
-	if (!loading)
-		loading = import(new URL('dygraph.js', import.meta.url).href).then(() => globalThis.Dygraph);
-	return loading;
-}
+// A report has it already.
+const loadDygraph = () => loading ??= Promise.resolve(globalThis.Dygraph ?? import(new URL('dygraph.js', import.meta.url).href).then(() => globalThis.Dygraph));
 
 class Chart {
 	constructor(box, plot, options) {
@@ -288,7 +242,7 @@ class Chart {
 		if (this.options.linked)
 			linked.add(this);
 		this.take(plot);
-		this.ready = loadDygraph().then((Dygraph) => {
+		this.ready = loadDygraph().then(Dygraph => {
 			if (!this.stop.signal.aborted)
 				this.begin(Dygraph);
 		});
@@ -298,7 +252,6 @@ class Chart {
 
 	build() {
 		const signal = this.stop.signal;
-		const listen = (target, name, call, more) => target.addEventListener(name, call, {signal, ...more});
 
 		this.box.classList.add('chart');
 		this.box.classList.toggle('chart-small', this.options.small);
@@ -314,19 +267,24 @@ class Chart {
 		this.panel = element('div', 'chart-panel');
 		this.box.replaceChildren(this.legend, this.frame, this.spoken, this.panel);
 
-		listen(this.frame, 'pointerdown', (event) => this.pointerDown(event));
-		listen(this.frame, 'pointermove', (event) => this.pointerMove(event));
-		listen(this.frame, 'pointerup', (event) => this.pointerUp(event));
-		listen(this.frame, 'pointercancel', () => {
-			this.drag = null;
-			this.touches.clear();
-			this.drawTop();
-		});
-		listen(this.frame, 'pointerleave', () => !this.drag && this.showCursor(null));
-		listen(this.frame, 'dblclick', (event) => event.target === this.frame && this.out());
-		listen(this.frame, 'wheel', (event) => this.wheel(event), {passive: false});
-		listen(this.frame, 'keydown', (event) => this.key(event));
-		listen(matchMedia('(prefers-color-scheme: dark)'), 'change', () => this.restyle());
+		for (const [name, call] of Object.entries({
+			pointerdown: this.pointerDown, pointermove: this.pointerMove, pointerup: this.pointerUp, wheel: this.wheel, keydown: this.key,
+			pointercancel() {
+				this.drag = null;
+				this.touches.clear();
+				this.drawTop();
+			},
+			pointerleave() {
+				if (!this.drag)
+					this.showCursor(null);
+			},
+			dblclick(event) {
+				if (event.target === this.frame)
+					this.out();
+			},
+		}))
+			this.frame.addEventListener(name, call.bind(this), {signal, passive: false});
+		matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.restyle(), {signal});
 		this.resizes = new ResizeObserver(() => this.redraw());
 		this.resizes.observe(this.frame);
 	}
@@ -335,7 +293,7 @@ class Chart {
 		this.plot = plot;
 		this.spans = plot.spans || [];
 		this.lines = (plot.lines || []).map((raw, index) => ({raw, index, n: raw.times.length, times: new Float64Array(raw.times),
-			values: Float64Array.from(raw.values, (value) => value ?? NaN), changes: raw.changes || [], unit: raw.unit || plot.unit || null, shown: true}));
+			values: Float64Array.from(raw.values, value => value ?? NaN), changes: raw.changes || [], unit: raw.unit || plot.unit || null, shown: true}));
 		this.arrange();
 	}
 
@@ -344,9 +302,10 @@ class Chart {
 		const byCommit = this.options.x === 'commit';
 
 		this.order = byCommit ? this.commitOrder() : null;
+		this.half = byCommit ? 0.5 : 0; // of the width that a point has
 		for (const line of this.lines) {
 			line.base = this.options.scale === 'relative' ? baseOf(line) : null;
-			const values = line.base === null ? line.values : line.values.map((value) => lifted(line, value));
+			const values = line.base === null ? line.values : line.values.map(value => lifted(line, value));
 
 			line.points = null; // by place, the index of the point; null: the same
 			line.x = line.times;
@@ -355,54 +314,42 @@ class Chart {
 				this.placeByCommit(line, values);
 			line.smooth = this.options.smooth > 1 ? movingMedian(line.y, this.options.smooth) : null;
 		}
-		this.extent = [Infinity, -Infinity];
-		for (const line of this.lines)
-			if (line.n > 0) {
-				this.extent[0] = Math.min(this.extent[0], line.x[0]);
-				this.extent[1] = Math.max(this.extent[1], line.x[line.x.length - 1]);
-			}
-		if (!byCommit && this.plot.from && this.plot.to && this.plot.to > this.plot.from)
-			this.extent = [Math.min(this.plot.from, this.extent[0]), Math.max(this.plot.to, this.extent[1])];
-		this.none = !(this.extent[0] <= this.extent[1]);
+		const ends = this.lines.filter(line => line.x.length > 0).flatMap(line => [line.x[0], line.x.at(-1)]);
+
+		if (!byCommit)
+			ends.push(...this.home() ?? []);
+		this.none = ends.length === 0;
 		if (this.none)
-			this.extent = [Date.now() - DAY, Date.now()];
+			ends.push(Date.now() - DAY, Date.now());
+		this.extent = [Math.min(...ends), Math.max(...ends)];
 		if (this.extent[0] === this.extent[1])
-			this.extent = byCommit ? [this.extent[0] - 1, this.extent[1] + 1] : [this.extent[0] - 3600000, this.extent[1] + 3600000];
+			this.extent = byCommit ? [this.extent[0] - 1, this.extent[1] + 1] : [this.extent[0] - DAY / 24, this.extent[1] + DAY / 24];
 	}
 
 	// Commits in the order in which they were first measured; without commits, the times.
 	commitOrder() {
 		const firsts = new Map();
-		const named = this.lines.some((line) => (line.raw.attributes || {}).commit);
+		const named = this.lines.some(line => line.raw.attributes?.commit);
+		const nameOf = (line, i) => named ? attributeOf(line, 'commit', i) : line.times[i];
 
 		for (const line of this.lines)
 			for (let i = 0; i < line.n; i++) {
-				const name = named ? attributeOf(line, 'commit', i) : line.times[i];
+				const name = nameOf(line, i);
 
-				if (name !== null && (!firsts.has(name) || firsts.get(name) > line.times[i]))
+				if (name !== null && !(firsts.get(name) <= line.times[i]))
 					firsts.set(name, line.times[i]);
 			}
 		const names = [...firsts.keys()].sort((a, b) => firsts.get(a) - firsts.get(b));
 
-		return {named, names, places: new Map(names.map((name, i) => [name, i])), times: Float64Array.from(names, (name) => firsts.get(name))};
+		return {named, nameOf, names, places: new Map(names.map((name, i) => [name, i])), times: Float64Array.from(names, name => firsts.get(name))};
 	}
 
 	placeByCommit(line, values) {
-		const at = new Float64Array(line.n);
-		const points = [];
+		const at = Array.from(line.times, (time, i) => this.order.places.get(this.order.nameOf(line, i)) ?? -1);
 
-		for (let i = 0; i < line.n; i++) {
-			const name = this.order.named ? attributeOf(line, 'commit', i) : line.times[i];
-
-			if (name === null)
-				continue;
-			at[i] = this.order.places.get(name);
-			points.push(i);
-		}
-		points.sort((a, b) => at[a] - at[b] || a - b);
-		line.points = points;
-		line.x = Float64Array.from(points, (i) => at[i]);
-		line.y = Float64Array.from(points, (i) => values[i]);
+		line.points = [...at.keys()].filter(i => at[i] >= 0).sort((a, b) => at[a] - at[b] || a - b);
+		line.x = Float64Array.from(line.points, i => at[i]);
+		line.y = Float64Array.from(line.points, i => values[i]);
 	}
 
 	// Places on the x axis of times, and back.
@@ -429,16 +376,13 @@ class Chart {
 
 	window() {
 		const view = this.view || this.home();
+		const [from, to] = view ? view.map(time => this.placeOf(time)) : this.extent;
 
-		if (!view)
-			return this.order ? [this.extent[0] - 0.5, this.extent[1] + 0.5] : this.extent;
-		const [from, to] = view.map((time) => this.placeOf(time));
-
-		return this.order ? [from - 0.5, to + 0.5] : [from, to];
+		return [from - this.half, to + this.half];
 	}
 
 	begin(Dygraph) {
-		Dygraph.PLUGINS = [];
+		Dygraph.PLUGINS = [Dygraph.Plugins.Axes];
 		this.Dygraph = Dygraph;
 		this.restyle();
 		for (const pin of this.options.pins || [])
@@ -449,10 +393,10 @@ class Chart {
 
 	restyle() {
 		const style = getComputedStyle(this.box);
-		const read = (name) => style.getPropertyValue('--' + name).trim();
+		const read = name => style.getPropertyValue('--' + name).trim();
 
-		this.colors = Object.fromEntries(['text', 'ground', 'grid', 'axis', 'worse', 'better', 'quiet', 'band', 'silence', 'outage', 'cursor', 'zoom'].map((name) => [name, read(name)]));
-		this.colors.lines = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => read('series-' + n));
+		this.colors = Object.fromEntries(['text', 'ground', 'grid', 'axis', 'worse', 'better', 'quiet', 'band', 'silence', 'outage', 'cursor', 'zoom'].map(name => [name, read(name)]));
+		this.colors.lines = [1, 2, 3, 4, 5, 6, 7, 8].map(n => read('series-' + n));
 		this.rem = parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
 		this.writeLegend();
 		this.writePanel();
@@ -460,7 +404,7 @@ class Chart {
 	}
 
 	shown() {
-		return this.lines.filter((line) => line.shown);
+		return this.lines.filter(line => line.shown);
 	}
 
 	color(line) {
@@ -474,9 +418,7 @@ class Chart {
 	reserve(event) {
 		const small = this.options.small;
 
-		event.reserveSpaceLeft(this.left());
 		event.reserveSpaceRight(small ? 4 : 12);
-		event.reserveSpaceBottom(1.5 * this.rem);
 		event.reserveSpaceTop((small ? 0.9 : 1.5) * this.rem);
 	}
 
@@ -498,7 +440,8 @@ class Chart {
 		const range = this.window();
 		const rows = this.rows(range, columns);
 		const values = this.valueRange(range);
-		const options = {file: rows.rows, labels: rows.labels, series: rows.series, dateWindow: range, valueRange: values};
+		const options = {file: rows.rows, labels: rows.labels, series: rows.series, dateWindow: range, valueRange: values,
+			gridLineColor: this.colors.grid, axisLineColor: this.colors.axis};
 
 		this.empty.hidden = !this.none;
 		if (this.cursor === null)
@@ -526,16 +469,18 @@ class Chart {
 		if (this.dygraph)
 			this.dygraph.destroy();
 		this.logarithmic = this.options.scale === 'log';
-		this.dygraph = new this.Dygraph(this.host, options.file, {
+		new this.Dygraph(this.host, options.file, {
 			...options,
 			width,
 			height,
-			plugins: [{toString: () => 'ground', activate: () => ({
-				layout: (event) => this.reserve(event),
-				clearChart: () => this.host.querySelectorAll('.chart-tick').forEach((label) => label.remove()),
-				willDrawChart: (event) => this.drawBelow(event),
-				didDrawChart: ({drawingContext, dygraph}) => this.drawLevels(drawingContext, dygraph.plotter_.area, dygraph),
-			})}],
+			plugins: [{toString: () => 'ground', activate: dygraph => {
+				this.dygraph = dygraph; // which draws before it is returned
+				return {
+					layout: event => this.reserve(event),
+					willDrawChart: event => this.drawGround(event.drawingContext),
+					didDrawChart: event => this.drawLevels(event.drawingContext),
+				};
+			}}, this.Dygraph.Plugins.Grid],
 			interactionModel: {},
 			legend: 'never',
 			connectSeparatedPoints: true,
@@ -543,10 +488,12 @@ class Chart {
 			highlightCircleSize: 0,
 			animatedZooms: false,
 			labelsKMB: false,
+			gridLineWidth: 1,
+			axisLabelFontSize: 0.75 * this.rem,
 			axes: {
-				x: {ticker: this.xTicks.bind(this), pixelsPerLabel: 5 * this.rem,
-					axisLabelFormatter: (...what) => this.Dygraph.dateAxisLabelFormatter(...what).replace('&#160;', '\u00a0')},
-				y: {ticker: this.yTicks.bind(this), pixelsPerLabel: (this.options.small ? 1.9 : 2.4) * this.rem},
+				x: {ticker: this.xTicks.bind(this), pixelsPerLabel: 5 * this.rem, axisLabelWidth: 4.5 * this.rem, drawGrid: false,
+					axisLabelFormatter: this.Dygraph.dateAxisLabelFormatter},
+				y: {ticker: this.yTicks.bind(this), pixelsPerLabel: (this.options.small ? 1.9 : 2.4) * this.rem, axisLabelWidth: this.left()},
 			},
 		});
 	}
@@ -560,7 +507,7 @@ class Chart {
 
 			sets.push({x: line.x, y, indices, at: 0});
 			labels.push(label + line.index);
-			series[label + line.index] = {color: this.color(line), ...more, plotter: (event) => {
+			series[label + line.index] = {color: this.color(line), ...more, plotter: event => {
 				Object.assign(event.drawingContext, {globalAlpha: alpha, lineJoin: 'bevel'});
 				this.Dygraph.Plotters.linePlotter(event);
 			}};
@@ -576,48 +523,30 @@ class Chart {
 			if (line.smooth)
 				add(line, 'smooth', line.smooth, 1, {strokeWidth: 2});
 		}
-		return sets.length ? {rows: merged(sets, range), labels, series} : {rows: range.map((x) => [x, null]), labels: ['x', 'none'], series};
+		return sets.length ? {rows: merged(sets, range), labels, series} : {rows: range.map(x => [x, null]), labels: ['x', 'none'], series};
 	}
 
 	valueRange(range) {
-		let low = Infinity, high = -Infinity;
-		const logarithmic = this.options.scale === 'log';
-		const take = (value) => {
-			if (!Number.isFinite(value) || (logarithmic && value <= 0))
-				return;
-			low = Math.min(low, value);
-			high = Math.max(high, value);
-		};
+		const logarithmic = this.options.scale === 'log', zero = this.options.scale === 'zero';
+		const values = this.shown().flatMap(line => [
+			...line.drawn.filter(i => line.x[i] >= range[0] && line.x[i] <= range[1]).map(i => line.y[i]), // which has the least and the greatest
+			...this.levels(line).filter(one => one.to > range[0] && one.from < range[1]).flatMap(one => [one.start, one.end]),
+		]).filter(value => Number.isFinite(value) && !(logarithmic && value <= 0));
 
-		for (const line of this.shown()) {
-			for (const i of line.drawn) // which has the least and the greatest
-				if (line.x[i] >= range[0] && line.x[i] <= range[1])
-					take(line.y[i]);
-			for (const one of this.levels(line))
-				if (one.to > range[0] && one.from < range[1])
-					take(one.start), take(one.end);
-		}
-		if (!(low <= high)) {
-			low = logarithmic ? 1 : 0;
-			high = logarithmic ? 10 : 1;
-		}
+		if (values.length === 0)
+			values.push(logarithmic ? 1 : 0, logarithmic ? 10 : 1);
+		if (zero)
+			values.push(0);
+		const low = Math.min(...values), high = Math.max(...values);
+
 		if (logarithmic) {
 			const room = Math.max(Math.pow(high / low, 0.06), 1.02);
 
 			return [low / room, high * room];
 		}
-		if (this.options.scale === 'zero') {
-			low = Math.min(0, low);
-			high = Math.max(0, high);
-		}
-		if (low === high) {
-			const room = Math.abs(low) * 0.1 || 1;
+		const room = low === high ? Math.abs(low) * 0.1 || 1 : (high - low) * 0.07;
 
-			return [low - room, high + room];
-		}
-		const room = (high - low) * 0.07;
-
-		return [this.options.scale === 'zero' && low === 0 ? 0 : low - room, this.options.scale === 'zero' && high === 0 ? 0 : high + room];
+		return [zero && low === 0 && high > 0 ? 0 : low - room, zero && high === 0 && low < 0 ? 0 : high + room];
 	}
 
 	unit() {
@@ -625,7 +554,7 @@ class Chart {
 			return '%';
 		const shown = this.shown(), unit = shown.length ? shown[0].unit : this.plot.unit;
 
-		return shown.every((line) => line.unit === unit) ? unit || null : null;
+		return shown.every(line => line.unit === unit) ? unit || null : null;
 	}
 
 	// Those of dygraphs; of commits every few.
@@ -636,7 +565,7 @@ class Chart {
 		const out = [];
 
 		for (let at = Math.max(0, Math.ceil(from / step) * step); at <= to && at < this.order.names.length; at += step)
-			out.push({v: at, label: this.order.named ? short(this.order.names[at], 16) : String(at + 1)});
+			out.push({v: at, label: this.order.named ? short(this.order.names[at], 16).replaceAll('&', '&amp;').replaceAll('<', '&lt;') : String(at + 1)});
 		return out;
 	}
 
@@ -650,133 +579,106 @@ class Chart {
 
 	// Levels of a line as drawn: from the changes that stand.
 	levels(line) {
-		const out = [];
-		const changes = line.changes.filter((one) => one.source !== 'fresh' && !one.withdrawn && one.before != null &&
-			one.after != null);
-		const y = (value) => lifted(line, value);
-		const edge = line.x.length ? [line.x[0], line.x[line.x.length - 1]] : this.extent;
-		const middle = this.order ? 0.5 : 0;
-		let last = null;
+		const out = [], middle = this.half;
+		const changes = line.changes.filter(one => one.source !== 'fresh' && !one.withdrawn && one.before != null && one.after != null);
+		const [first, last] = line.x.length ? [line.x[0], line.x.at(-1)] : this.extent;
+		const place = (time, shift, unknown) => time ? this.placeOf(time) + shift : unknown;
+		const startOf = one => one.trend ? this.placeOf(one.from) : this.placeOf(one.time) - middle;
+		let free = first; // from where on nothing is drawn yet
 
-		for (let i = 0; i < changes.length; i++) {
-			const one = changes[i], at = this.placeOf(one.time) - middle;
-			const start = one.trend ? this.placeOf(one.from) : at, end = one.trend ? this.placeOf(one.to) : at;
-			const first = last === null ? edge[0] : last;
-			const before = one.level_from ? Math.max(first, this.placeOf(one.level_from) - middle) : first;
-			const next = changes[i + 1];
-			const stop = Math.min(one.ended ? this.placeOf(one.ended) - middle : Infinity,
-				one.level_to ? this.placeOf(one.level_to) + middle : Infinity);
-			const until = Math.min(stop, next ? (next.trend ? this.placeOf(next.from) : this.placeOf(next.time) - middle) : edge[1]);
-			const faint = one.source !== 'known';
+		changes.forEach((one, i) => {
+			const start = startOf(one), end = one.trend ? this.placeOf(one.to) : start;
+			const before = lifted(line, one.before), after = lifted(line, one.after);
+			const until = Math.min(place(one.ended, -middle, Infinity), place(one.level_to, middle, Infinity), i + 1 < changes.length ? startOf(changes[i + 1]) : last);
+			const add = (from, to, start, end) => from < to && out.push({from, to, start, end, faint: one.source !== 'known'});
 
-			if (start > before)
-				out.push({from: before, to: start, start: y(one.before), end: y(one.before), change: one, faint});
-			if (one.trend && end > start)
-				out.push({from: start, to: end, start: y(one.before), end: y(one.after), change: one, faint});
-			if (until > end)
-				out.push({from: end, to: until, start: y(one.after), end: y(one.after), change: one, faint});
-			last = Math.max(until, end);
-			if (next && until < stop)
-				last = Math.max(end, next.trend ? this.placeOf(next.from) : this.placeOf(next.time) - middle); // it joins
-		}
+			add(Math.max(free, place(one.level_from, -middle, -Infinity)), start, before, before);
+			add(start, end, before, after);
+			add(end, until, after, after);
+			free = Math.max(until, end);
+		});
 		return out;
 	}
 
-	// All that lies beneath the lines, and the labels of the ticks, as text.
-	drawBelow({drawingContext, dygraph, canvas}) {
-		const area = dygraph.plotter_.area;
-		let taken = -Infinity;
-		const label = (axis, text, x, y) => {
-			const out = element('span', 'chart-tick chart-tick-' + axis, text);
-
-			out.style.setProperty('left', x + 'px');
-			out.style.setProperty('top', y + 'px');
-			canvas.parentNode.append(out);
-		};
-
-		this.drawGround(drawingContext, area, dygraph);
-		for (const tick of dygraph.layout_.yticks)
-			if (tick.label)
-				label('y', tick.label, area.x, area.y + tick.pos * area.h);
-		for (const tick of dygraph.layout_.xticks) {
-			// Measuring each would make the browser lay out the page as often.
-			const room = tick.label.length * this.rem * 0.21;
-			const x = Math.min(area.x + tick.pos * area.w, dygraph.width_ - room);
-
-			if (x - room < taken)
-				continue; // the previous one has the place
-			taken = x + room + 6;
-			label('x', tick.label, x, area.y + area.h);
-		}
+	// Where dygraphs draws, and where a place and a value are there.
+	get area() {
+		return this.dygraph.plotter_.area;
 	}
 
-	drawGround(context, area, dygraph) {
-		const X = (place) => dygraph.toDomXCoord(place);
-		const clip = (x) => Math.max(area.x, Math.min(area.x + area.w, x));
+	X(place) {
+		return this.dygraph.toDomXCoord(place);
+	}
 
-		within(context, [area.x, area.y, area.w, area.h + 1], () => {
+	Y(value) {
+		return this.dygraph.toDomYCoord(value);
+	}
+
+	// All that lies beneath the lines.
+	drawGround(context) {
+		const {x, y, w, h} = this.area;
+
+		within(context, [x, y, w, h + 1], () => {
 			for (const span of this.spans)
-				this.drawSpan(context, area, span, clip(X(this.placeOf(span.from))), clip(X(this.placeOf(span.to))));
-			stroke(context, this.colors.grid, 1, dygraph.layout_.yticks.map((tick) => {
-				const y = sharp(area.y + tick.pos * area.h);
-
-				return [area.x, y, area.x + area.w, y];
-			}));
+				this.drawSpan(context, span);
 			for (const line of this.shown())
-				this.drawChanges(context, area, line, X);
+				this.drawChanges(context, line);
 		});
-		stroke(context, this.colors.axis, 1, [[area.x, sharp(area.y + area.h), area.x + area.w, sharp(area.y + area.h)]]);
 	}
 
-	drawSpan(context, area, span, from, to) {
-		if (to < area.x || from > area.x + area.w)
-			return;
+	drawSpan(context, span) {
+		const {y, h} = this.area;
+		const [from, to] = [span.from, span.to].map(time => this.inside(this.X(this.placeOf(time))));
 		const width = Math.max(2, to - from);
 
 		context.fillStyle = span.kind === 'silence' ? this.colors.silence : this.colors.outage;
-		context.fillRect(from, area.y, width, area.h);
+		context.fillRect(from, y, width, h);
 		// An outage is hatched, so that it differs by more than colour.
 		if (span.kind !== 'outage')
 			return;
-		within(context, [from, area.y, width, area.h], () => {
+		within(context, [from, y, width, h], () => {
 			const lines = [];
 
 			context.globalAlpha = 0.35;
-			for (let x = from - area.h; x < from + width; x += 9)
-				lines.push([x, area.y + area.h, x + area.h, area.y]);
+			for (let x = from - h; x < from + width; x += 9)
+				lines.push([x, y + h, x + h, y]);
 			stroke(context, this.colors.axis, 1, lines);
 		});
 	}
 
 	// The bands of places, and the changes.
-	drawChanges(context, area, line, X) {
-		const half = this.order ? 0.5 : 0;
+	drawChanges(context, line) {
+		const {x, y, w, h} = this.area;
 
 		for (const one of line.changes) {
-			const at = X(this.placeOf(one.time) - half);
-			const low = X(this.placeOf(one.from ?? one.time) - half), high = X(this.placeOf(one.to ?? one.time) + half);
+			const [at, low, high] = [this.placeOf(one.time) - this.half, this.placeOf(one.from ?? one.time) - this.half, this.placeOf(one.to ?? one.time) + this.half]
+				.map(place => this.X(place));
 
-			if (high < area.x || low > area.x + area.w)
+			if (high < x || low > x + w)
 				continue;
 			context.fillStyle = this.colors.band;
 			context.globalAlpha = one.source === 'fresh' || one.withdrawn ? 0.5 : 1;
 			if (one.from != null && high - low >= 1)
-				context.fillRect(low, area.y, high - low, area.h);
+				context.fillRect(low, y, high - low, h);
 			context.globalAlpha = one.withdrawn ? 0.5 : 1;
-			stroke(context, this.colors[verdictClass(one)], this.plot.mark && one.id === this.plot.mark ? 2 : 1, [[sharp(at), area.y, sharp(at), area.y + area.h]],
+			stroke(context, this.colors[verdictClass(one)], this.isMeant(one) ? 2 : 1, [[sharp(at), y, sharp(at), y + h]],
 				isSure(one) ? [] : one.source === 'candidate' ? [2, 3] : [5, 4]);
 		}
 		context.globalAlpha = 1;
 	}
 
-	// Above the lines, in whose noise they would drown; with a rim, so that they are seen there.
-	drawLevels(context, area, dygraph) {
-		const shown = this.shown();
+	// Whether it is the one that the plot is about.
+	isMeant(change) {
+		return this.plot.mark && change.id === this.plot.mark;
+	}
 
-		within(context, [area.x, area.y, area.w, area.h], () => {
+	// Above the lines, in whose noise they would drown; with a rim, so that they are seen there.
+	drawLevels(context) {
+		const {x, y, w, h} = this.area, shown = this.shown();
+
+		within(context, [x, y, w, h], () => {
 			for (const line of shown)
 				for (const level of this.levels(line)) {
-					const ends = [dygraph.toDomXCoord(level.from), dygraph.toDomYCoord(level.start), dygraph.toDomXCoord(level.to), dygraph.toDomYCoord(level.end)];
+					const ends = [this.X(level.from), this.Y(level.start), this.X(level.to), this.Y(level.end)];
 					const width = this.options.small ? 1.6 : 2.2;
 
 					stroke(context, this.colors.ground, width + 1.4, [ends]);
@@ -787,28 +689,27 @@ class Chart {
 
 	// The triangles above the changes, as buttons.
 	writeMarks() {
-		const area = this.dygraph.plotter_.area, range = this.window();
-		const half = this.order ? 0.5 : 0;
+		const range = this.window();
 		const found = [];
 
 		for (const line of this.shown())
 			for (const change of line.changes) {
-				const place = this.placeOf(change.time) - half;
+				const place = this.placeOf(change.time) - this.half;
 
 				if (place >= range[0] && place <= range[1])
-					found.push({line, change, x: this.dygraph.toDomXCoord(place)});
+					found.push({line, change, x: this.X(place)});
 			}
 		found.sort((a, b) => Math.abs(b.change.size || 0) - Math.abs(a.change.size || 0));
 		found.length = Math.min(found.length, MARKS_MOST);
 		found.sort((a, b) => a.x - b.x);
-		this.marks.replaceChildren(...found.map((one) => this.markButton(one, area)));
+		this.marks.replaceChildren(...found.map(one => this.markButton(one)));
 		if (!this.options.small)
-			this.labelMarks(found, area);
+			this.labelMarks(found);
 	}
 
 	// Size and verdict in words beside the changes, as far as there is room: the next one's mark has its place.
-	labelMarks(found, area) {
-		const half = this.rem * 0.6;
+	labelMarks(found) {
+		const {area} = this, half = this.rem * 0.6;
 		let taken = area.x - this.rem;
 
 		found.forEach(({change, x}, i) => {
@@ -828,14 +729,14 @@ class Chart {
 		});
 	}
 
-	markButton({line, change, x}, area) {
+	markButton({line, change, x}) {
 		const text = plain((this.lines.length > 1 && line.raw.name ? line.raw.name + ': ' : '') + describeChange(change, line.unit), 4000);
-		const meant = this.plot.mark && change.id === this.plot.mark ? 'chart-meant' : '';
+		const meant = this.isMeant(change) ? 'chart-meant' : '';
 		const out = h('button', {class: `chart-mark ${verdictClass(change)} ${meant}`, tabindex: -1, title: text, 'aria-label': text,
 			onclick: () => this.select(line, change)}, markOf(change));
 
 		out.style.setProperty('left', x + 'px');
-		out.style.setProperty('top', area.y + 'px');
+		out.style.setProperty('top', this.area.y + 'px');
 		return out;
 	}
 
@@ -844,7 +745,7 @@ class Chart {
 		if (!this.dygraph)
 			return;
 		const context = this.dygraph.canvas_ctx_;
-		const area = this.dygraph.plotter_.area;
+		const {area} = this;
 
 		context.clearRect(0, 0, this.width, this.height);
 		within(context, [area.x - 6, area.y, area.w + 12, area.h], () => {
@@ -861,7 +762,7 @@ class Chart {
 	}
 
 	drawCursor(context, area) {
-		const place = this.placeOf(this.cursor), x = sharp(this.dygraph.toDomXCoord(place));
+		const place = this.placeOf(this.cursor), x = sharp(this.X(place));
 
 		stroke(context, this.colors.cursor, 1, [[x, area.y, x, area.y + area.h]]);
 		for (const line of this.shown()) {
@@ -877,7 +778,7 @@ class Chart {
 
 		if (at < 0)
 			return;
-		const label = [text, this.dygraph.toDomXCoord(line.x[at]) + 8, this.dygraph.toDomYCoord(line.y[at]) - 7];
+		const label = [text, this.X(line.x[at]) + 8, this.Y(line.y[at]) - 7];
 
 		this.dot(context, line.x[at], line.y[at], 5, this.color(line), true);
 		context.fillStyle = this.colors.text;
@@ -892,7 +793,7 @@ class Chart {
 		if (Number.isNaN(y))
 			return;
 		context.beginPath();
-		context.arc(this.dygraph.toDomXCoord(x), this.dygraph.toDomYCoord(y), size, 0, 2 * Math.PI);
+		context.arc(this.X(x), this.Y(y), size, 0, 2 * Math.PI);
 		context.fillStyle = color;
 		context.strokeStyle = ring ? this.colors.text : this.colors.ground;
 		context.lineWidth = ring ? 2 : 1.5;
@@ -920,7 +821,7 @@ class Chart {
 
 			return at < line.n && line.times[at] === time ? at : -1;
 		}
-		return line.points.findIndex((i) => line.times[i] === time);
+		return line.points.findIndex(i => line.times[i] === time);
 	}
 
 	// legend
@@ -928,7 +829,7 @@ class Chart {
 	writeLegend() {
 		const small = this.options.small;
 
-		this.entries = this.lines.map((line) => {
+		this.entries = this.lines.map(line => {
 			const text = line.raw.name || this.plot.title || '';
 			const swatch = element('span', 'chart-swatch'), value = element('span', 'chart-value');
 			const parts = [swatch, h('span.chart-name', {title: plain(text, 4000)}, plain(text, 4000)), line.raw.branch ? element('span', 'badge quiet', line.raw.branch) : null, value];
@@ -939,9 +840,9 @@ class Chart {
 			return {entry, value};
 		});
 		this.when = element('span', 'chart-when');
-		this.legend.replaceChildren(...this.entries.map((one) => one.entry), this.when);
+		this.legend.replaceChildren(...this.entries.map(one => one.entry), this.when);
 		this.frame.setAttribute('aria-label', this.options.label ||
-			`${this.plot.title || this.lines.map((line) => line.raw.name).join(', ')}: arrow keys move along the points, Enter pins one, plus and minus zoom, brackets go from change to change`);
+			`${this.plot.title || this.lines.map(line => line.raw.name).join(', ')}: arrow keys move along the points, Enter pins one, plus and minus zoom, brackets go from change to change`);
 	}
 
 	toggle(line) {
@@ -955,8 +856,7 @@ class Chart {
 			return;
 		// Without a cursor the last points, so that nothing moves when there is one.
 		const range = this.window();
-		const last = (line) => this.nearest(line, Math.min(range[1], line.x[line.x.length - 1] ?? range[1]));
-		const atOf = (line) => (this.cursor === null ? last(line) : this.nearest(line, this.placeOf(this.cursor)));
+		const atOf = line => this.nearest(line, this.cursor === null ? Math.min(range[1], line.x.at(-1) ?? range[1]) : this.placeOf(this.cursor));
 
 		for (const line of this.lines) {
 			const at = atOf(line);
@@ -972,7 +872,7 @@ class Chart {
 			return;
 		const point = pointAt(line, at);
 		const commit = attributeOf(line, 'commit', point);
-		const spans = this.cursor === null || this.options.small ? [] : this.spans.filter((span) => span.from <= (this.over ?? this.cursor) && (this.over ?? this.cursor) <= span.to);
+		const spans = this.cursor === null || this.options.small ? [] : this.spans.filter(span => span.from <= (this.over ?? this.cursor) && (this.over ?? this.cursor) <= span.to);
 
 		for (const span of spans)
 			this.when.append(element('span', 'chart-span', span.text || span.kind), ' ');
@@ -997,15 +897,10 @@ class Chart {
 
 		if (i < 0)
 			return null;
-		const attributes = {};
+		const attributes = Object.fromEntries(Object.keys(line.raw.attributes || {}).map(name => [name, attributeOf(line, name, i)])
+			.filter(([, value]) => value !== null));
 
-		for (const name of Object.keys(line.raw.attributes || {})) {
-			const value = attributeOf(line, name, i);
-
-			if (value !== null)
-				attributes[name] = value;
-		}
-		return {line: line.raw, index: i, time: pin.time, value: Number.isNaN(line.values[i]) ? null : line.values[i], unit: line.unit,
+		return {line: line.raw, time: pin.time, value: Number.isNaN(line.values[i]) ? null : line.values[i], unit: line.unit,
 			attributes, before: i > 0 ? attributeOf(line, 'commit', i - 1) : null};
 	}
 
@@ -1015,7 +910,7 @@ class Chart {
 		this.box.dataset.pins = this.pins.length;
 		if (this.selected)
 			parts.push(this.changeCard(this.selected));
-		const points = this.pins.map((pin) => this.pointOf(pin)).filter(Boolean);
+		const points = this.pins.map(pin => this.pointOf(pin)).filter(Boolean);
 
 		points.forEach((point, i) => parts.push(this.pinCard(point, i, i > 0 ? points[0] : null)));
 		this.panel.replaceChildren(...parts);
@@ -1025,7 +920,7 @@ class Chart {
 		return h('section', {class: `chart-card panel pin ${className}`},
 			h('div.chart-card-head', title, h('button.close', {'aria-label': 'Close: ' + title.textContent, onclick: onClose}, '×')),
 			facts(...rows.filter(([, fact]) => fact).map(([name, fact]) => [plain(name), typeof fact === 'string' ? plain(fact, 4000) : fact])),
-			h('div.chart-links', links.filter((link) => link.href).map((link) => h('a', {href: link.href, rel: 'noreferrer'}, plain(link.text)))));
+			h('div.chart-links', links.filter(link => link.href).map(link => h('a', {href: link.href, rel: 'noreferrer'}, plain(link.text)))));
 	}
 
 	seriesFact(line) {
@@ -1071,7 +966,7 @@ class Chart {
 
 		if (!line || this.indexAt(line, time) < 0)
 			return;
-		const known = this.pins.findIndex((pin) => pin.line === lineIndex && pin.time === time);
+		const known = this.pins.findIndex(pin => pin.line === lineIndex && pin.time === time);
 
 		if (known >= 0 && !quiet) {
 			this.unpin(known);
@@ -1105,7 +1000,7 @@ class Chart {
 	}
 
 	inside(x) {
-		const area = this.dygraph.plotter_.area;
+		const {area} = this;
 
 		return Math.max(area.x, Math.min(area.x + area.w, x));
 	}
@@ -1154,7 +1049,7 @@ class Chart {
 		if (drag.kind === 'click' && drag.moved > 4)
 			drag.kind = drag.wants;
 		if (drag.kind === 'pan') {
-			const area = this.dygraph.plotter_.area;
+			const {area} = this;
 			const by = ((drag.x - x) / area.w) * (drag.window[1] - drag.window[0]);
 
 			this.show(drag.window[0] + by, drag.window[1] + by);
@@ -1194,7 +1089,7 @@ class Chart {
 
 			if (at < 0)
 				continue;
-			const far = Math.hypot(this.dygraph.toDomXCoord(line.x[at]) - x, (this.dygraph.toDomYCoord(line.y[at]) - y) / 2);
+			const far = Math.hypot(this.X(line.x[at]) - x, (this.Y(line.y[at]) - y) / 2);
 
 			if (!best || far < best.far)
 				best = {line, at, far, time: line.times[pointAt(line, at)]};
@@ -1223,7 +1118,7 @@ class Chart {
 			return;
 		}
 		const delta = (Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : event.deltaY) * (event.deltaMode === 1 ? 16 : 1);
-		const by = (delta / this.dygraph.plotter_.area.w) * (to - from);
+		const by = (delta / this.area.w) * (to - from);
 
 		// At the end of the points the page scrolls on.
 		if ((this.view === null && !this.home()) || (by < 0 && from <= this.extent[0]) || (by > 0 && to >= this.extent[1]))
@@ -1235,7 +1130,7 @@ class Chart {
 	// the view
 
 	zoomAround(x, factor, [from, to]) {
-		const area = this.dygraph.plotter_.area;
+		const {area} = this;
 		const part = (this.inside(x) - area.x) / area.w;
 		const middle = from + part * (to - from);
 
@@ -1244,7 +1139,7 @@ class Chart {
 
 	// Shows these places, within what there is.
 	show(from, to) {
-		const half = this.order ? 0.5 : 0;
+		const {half} = this;
 		const low = this.extent[0] - half, high = this.extent[1] + half;
 		const width = Math.max(to - from, this.leastWidth());
 
@@ -1269,7 +1164,7 @@ class Chart {
 	}
 
 	leastWidth() {
-		const line = this.lines.find((one) => one.n > LEAST_POINTS);
+		const line = this.lines.find(one => one.n > LEAST_POINTS);
 
 		if (this.order)
 			return LEAST_POINTS;
@@ -1277,7 +1172,7 @@ class Chart {
 	}
 
 	setView(view) {
-		for (const one of this.options.linked && this.options.shareRange ? [...linked].filter((other) => other.options.shareRange) : [this]) {
+		for (const one of this.options.linked && this.options.shareRange ? [...linked].filter(other => other.options.shareRange) : [this]) {
 			one.view = view;
 			one.redraw();
 		}
@@ -1295,7 +1190,7 @@ class Chart {
 
 	// To what was shown at first; from there to all points.
 	out() {
-		this.moveTo(this.view === null && this.home() ? this.extent.map((place) => this.timeAt(place)) : null);
+		this.moveTo(this.view === null && this.home() ? this.extent.map(place => this.timeAt(place)) : null);
 	}
 
 	showCursor(time) {
@@ -1315,8 +1210,8 @@ class Chart {
 		if (!this.dygraph || event.ctrlKey || event.metaKey || event.altKey || event.target !== this.frame)
 			return;
 		const [from, to] = this.window();
-		const area = this.dygraph.plotter_.area;
-		const focus = this.cursor === null ? area.x + area.w / 2 : this.dygraph.toDomXCoord(this.placeOf(this.cursor));
+		const {area} = this;
+		const focus = this.cursor === null ? area.x + area.w / 2 : this.X(this.placeOf(this.cursor));
 		const actions = {
 			ArrowLeft: () => (event.shiftKey ? this.pan(-0.2) : this.step(-1)),
 			ArrowRight: () => (event.shiftKey ? this.pan(0.2) : this.step(1)),
@@ -1352,7 +1247,7 @@ class Chart {
 	}
 
 	current() {
-		return this.shown().find((line) => line.n > 0) || null;
+		return this.shown().find(line => line.n > 0) || null;
 	}
 
 	step(by) {
@@ -1386,11 +1281,11 @@ class Chart {
 	}
 
 	jump(by) {
-		const all = this.shown().flatMap((line) => line.changes.map((change) => ({line, change}))).sort((a, b) => a.change.time - b.change.time);
+		const all = this.shown().flatMap(line => line.changes.map(change => ({line, change}))).sort((a, b) => a.change.time - b.change.time);
 
 		if (all.length === 0)
 			return;
-		const from = this.selected ? all.findIndex((one) => one.change === this.selected.change) : by > 0 ? -1 : all.length;
+		const from = this.selected ? all.findIndex(one => one.change === this.selected.change) : by > 0 ? -1 : all.length;
 		const next = all[Math.max(0, Math.min(all.length - 1, from + by))];
 
 		this.over = null;
@@ -1468,12 +1363,12 @@ function pointLinks(point, first) {
 // interrupts its line.
 function merged(sets, range) {
 	const rows = [];
-	const placeOf = (set) => set.x[set.indices[set.at]] ?? Infinity;
+	const placeOf = set => set.x[set.indices[set.at]] ?? Infinity;
 	let next;
 
 	while ((next = Math.min(...sets.map(placeOf))) < Infinity)
-		rows.push([next, ...sets.map((set) => (placeOf(set) === next ? set.y[set.indices[set.at++]] : null))]);
-	return rows.length > 0 ? rows : range.map((x) => [x, ...sets.map(() => null)]);
+		rows.push([next, ...sets.map(set => (placeOf(set) === next ? set.y[set.indices[set.at++]] : null))]);
+	return rows.length > 0 ? rows : range.map(x => [x, ...sets.map(() => null)]);
 }
 
 // Draws the plot into the element. Options: small, linked, shareRange, scale, x, smooth, range, pins,

@@ -1,7 +1,7 @@
 // Groups of tests that are clustered: the last rounds, with what moved together in them.
 import {get} from './api.js';
 import {createChart} from './chart.js';
-import {address, ago, duration, h, name, notice, number, plain, replace, style, time, verdict, waiting} from './dom.js';
+import {address, ago, duration, h, name, notice, number, plain, replace, style, time, to, toChange, verdict, waiting} from './dom.js';
 import {due, keepLooking, redraw, table} from './states.js';
 import {ask, markSaid, personField, say, sayButtons, triageBadge} from './triage.js';
 
@@ -13,7 +13,7 @@ function listed(items, most, show) {
 }
 
 function member(found) {
-	return h('li', h('a', {href: `/explore?test=${encodeURIComponent(found.test)}&metric=${encodeURIComponent(found.series)}`}, name(found.test, 100), ' ', name(found.series, 100)));
+	return h('li', to('/explore', {test: found.test, metric: found.series}, name(found.test, 100), ' ', name(found.series, 100)));
 }
 
 function share(label) {
@@ -58,7 +58,7 @@ function clusterCard(cluster, last, page) {
 	return h('li.card', {'data-change': cluster.change ?? ''},
 		h('div.card-line',
 			h('div', verdict(cluster.worse, cluster.size, cluster.direction), ' ', h('strong', `${number(cluster.members)} series`), ' ',
-				cluster.change ? h('a', {href: `/change/${cluster.change}`, 'data-key': `change ${cluster.change}`}, `change ${cluster.change}`) : null),
+				cluster.change ? toChange(cluster.change, `change ${cluster.change}`) : null),
 			h('span.small.quiet', place(cluster))),
 		h('div.cluster-parts', chart,
 			h('div',
@@ -87,7 +87,7 @@ const roundColumns = [
 function groupPart(group, page) {
 	const last = group.last;
 	return h('section', {'aria-label': plain(group.name, 100)},
-		h('div.heading', h('h2', h('a', {href: `/clusters?group=${encodeURIComponent(group.name)}`, 'data-key': `group ${group.name}`}, name(group.name, 200))),
+		h('div.heading', h('h2', to('/clusters', {group: group.name}, name(group.name, 200))),
 			h('span.quiet.small', `${number(group.tests)} tests, every ${duration(group.interval_seconds)}, `,
 				group.running ? 'running' : ['next round ', due(group.next_run)])),
 		group.failing ? h('p.problem', 'The last round failed: ', name(group.rounds[0]?.problem ?? '', 600)) : null,

@@ -1,25 +1,29 @@
 // Any series of any tests: in one plot or in several with one cursor. All that is chosen is in the
 // address.
 import {get, stopper} from './api.js';
-import {h, name, plain, remember, replace, style, waiting} from './dom.js';
+import {h, name, plain, remember, replace, style, to, waiting} from './dom.js';
 import {createChart} from './chart.js';
 
 const FOUND_MOST = 40;
 const LINES_MOST = 40;
-const backs = [['', 'the test\'s range'], ['1 day', '1 day'], ['7 days', '7 days'], ['30 days', '30 days'], ['90 days', '90 days'], ['365 days', '1 year']];
+// How it is shown: by name in the address, the label and the choices, the first of which is usual.
+const looks = {
+	plots: ['Plots', [['one', 'one'], ['split', 'split']]],
+	x: ['X', [['time', 'by time'], ['commit', 'by commit']]],
+	y: ['Y', [['auto', 'fits the points'], ['zero', 'from zero'], ['log', 'logarithmic'], ['relative', 'relative to the first level']]],
+	smooth: ['Smooth', [['0', 'no'], ['5', '5 points'], ['15', '15 points'], ['49', '49 points']]],
+	back: ['Back', [['', 'the test\'s range'], ['1 day', '1 day'], ['7 days', '7 days'], ['30 days', '30 days'], ['90 days', '90 days'], ['365 days', '1 year']]],
+};
 
 // Pins as the address has them.
 export const pinsOf = url => (url.searchParams.get('pins') ?? '').split(',').map(text => /^(\d+):(-?\d+)$/.exec(text)).filter(Boolean)
 	.map(found => ({line: Number(found[1]), time: Number(found[2])}));
 export const pinsText = pins => pins.map(pin => `${pin.line}:${pin.time}`).join(',') || null;
 
-// What is shown where the address says nothing.
-const usual = {plots: 'one', x: 'time', y: 'auto', smooth: 0, cleaned: false, back: ''};
-
 // From the address: test, metric and branch of each series, and how they are shown.
 function read(url) {
 	const all = key => url.searchParams.getAll(key);
-	const one = (key, allowed, usual) => (allowed.includes(url.searchParams.get(key)) ? url.searchParams.get(key) : usual);
+	const one = ([key, [, choices]]) => [key, (choices.find(([value]) => value === url.searchParams.get(key)) ?? choices[0])[0]];
 	const ms = key => {
 		const text = url.searchParams.get(key);
 		const at = text === null ? NaN : /^-?\d+$/.test(text) ? Number(text) : Date.parse(text);
@@ -31,12 +35,8 @@ function read(url) {
 
 	return {
 		series: all('test').map((test, i) => ({test, metric: metrics[i] || '', branch: branches[i] || ''})).slice(0, LINES_MOST),
-		plots: one('plots', ['one', 'split'], 'one'),
-		x: one('x', ['time', 'commit'], 'time'),
-		y: one('y', ['auto', 'zero', 'log', 'relative'], 'auto'),
-		smooth: Math.min(99, Math.max(0, parseInt(url.searchParams.get('smooth'), 10) || 0)),
+		...Object.fromEntries(Object.entries(looks).map(one)),
 		cleaned: url.searchParams.get('cleaned') === 'true',
-		back: url.searchParams.get('back') ?? '',
 		view: since !== null && until !== null && since < until ? [since, until] : null,
 		pins: pinsOf(url),
 	};
@@ -56,7 +56,8 @@ function write(state) {
 	}
 	history.replaceState(null, '', url);
 	remember({
-		...Object.fromEntries(Object.entries(usual).map(([key, value]) => [key, state[key] === value ? null : state[key]])),
+		...Object.fromEntries(Object.entries(looks).map(([key, [, [[usual]]]]) => [key, state[key] === usual ? null : state[key]])),
+		cleaned: state.cleaned || null,
 		since: state.view ? new Date(state.view[0]).toISOString() : null,
 		until: state.view ? new Date(state.view[1]).toISOString() : null,
 		pins: pinsText(state.pins),
@@ -236,15 +237,8 @@ export async function show(main, context) {
 	const search = searchBox(context, one => {
 		if (!state.series.some(other => keyOf(other) === keyOf(one)))
 			state.series.push(one);
-		looks();
+		redraw();
 	});
-
-	function select(label, key, options, change) {
-		return h('label', label, h('select', {onchange: event => {
-			state[key] = event.target.value;
-			change();
-		}}, options.map(([value, text]) => h('option', {value, selected: String(state[key]) === value}, text))));
-	}
 
 	const branch = h('input.branch', {type: 'text', placeholder: 'branch', 'aria-label': 'A branch to lay over', size: 12});
 	const overlay = h('form.overlay', {onsubmit: event => {
@@ -255,20 +249,16 @@ export async function show(main, context) {
 			if (!state.series.some(other => keyOf(other) === keyOf({...one, branch: text})) && !one.branch)
 				state.series.push({...one, branch: text, data: null});
 		branch.value = '';
-		looks();
+		redraw();
 	}}, branch, h('button', {type: 'submit'}, 'Overlay'));
 	const controls = h('div.bar.controls',
-		select('Plots', 'plots', [['one', 'one'], ['split', 'split']], looks),
-		select('X', 'x', [['time', 'by time'], ['commit', 'by commit']], looks),
-		select('Y', 'y', [['auto', 'fits the points'], ['zero', 'from zero'], ['log', 'logarithmic'], ['relative', 'relative to the first level']], looks),
-		select('Smooth', 'smooth', [['0', 'no'], ['5', '5 points'], ['15', '15 points'], ['49', '49 points']], () => {
-			state.smooth = Number(state.smooth);
-			looks();
-		}),
-		select('Back', 'back', backs, () => {
+		Object.entries(looks).map(([key, [label, choices]]) => h('label', label, h('select', {onchange: event => {
+			state[key] = event.target.value;
+			if (key !== 'back')
+				return redraw();
 			state.view = null;
 			again();
-		}),
+		}}, choices.map(([value, text]) => h('option', {value, selected: state[key] === value}, text))))),
 		h('label', h('input', {type: 'checkbox', checked: state.cleaned, onchange: event => {
 			state.cleaned = event.target.checked;
 			again();
@@ -293,7 +283,7 @@ export async function show(main, context) {
 		write(state);
 	}
 
-	function looks() {
+	function redraw() {
 		write(state);
 		draw();
 	}
@@ -304,18 +294,18 @@ export async function show(main, context) {
 			one.data?.stop();
 			one.data = null;
 		}
-		looks();
+		redraw();
 	}
 
 	function writeChips() {
 		replace(chips, state.series.map((one, i) => h('li.chip',
-			h('a', {href: `/tests?test=${encodeURIComponent(one.test)}`}, name(one.test, 80)), one.metric ? [' ', name(one.metric, 80)] : null,
+			to('/tests', {test: one.test}, name(one.test, 80)), one.metric ? [' ', name(one.metric, 80)] : null,
 			one.branch ? [' ', h('span.badge', name(one.branch, 40))] : null,
 			h('button.close', {'aria-label': `Remove ${plain(one.test, 80)} ${plain(one.metric, 80)}`, onclick: () => {
 				state.series.splice(i, 1);
 				one.data?.stop();
 				state.pins = [];
-				looks();
+				redraw();
 			}}, '×'))));
 	}
 
@@ -338,7 +328,7 @@ export async function show(main, context) {
 	}
 
 	function optionsOf(only) {
-		return {x: state.x, scale: state.y, smooth: state.smooth, range: state.view, linked: true, changeLinks,
+		return {x: state.x, scale: state.y, smooth: Number(state.smooth), range: state.view, linked: true, changeLinks,
 			onRange: view => {
 				state.view = view;
 				write(state);

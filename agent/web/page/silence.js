@@ -1,6 +1,6 @@
 // Adding a silence: the dialog of all pages, which shows what it would select.
 import {get, post} from './api.js';
-import {h, many, name, notice, number, plain, replace, verdict} from './dom.js';
+import {h, many, name, notice, number, plain, replace, to, toChange, verdict} from './dom.js';
 import {redraw} from './states.js';
 import {dialog, person} from './triage.js';
 
@@ -15,9 +15,9 @@ function selected(answer) {
 			h('strong', many(answer.tests, 'test')), '.'),
 		answer.warning ? h('p.warn', '⚠ ', name(answer.warning, 500)) : null,
 		answer.open_changes ? h('details', {'data-key': 'changes'}, h('summary', 'Open changes'), h('ul', answer.first_changes.map(change =>
-			h('li', h('a', {href: `/change/${change.id}`}, name(change.test, 80), ' ', name(change.metric, 80)), ' ', verdict(change.regression, change.size, change.direction))),
+			h('li', toChange(change.id, name(change.test, 80), ' ', name(change.metric, 80)), ' ', verdict(change.regression, change.size, change.direction))),
 		more(answer.first_changes.length, answer.open_changes))) : null,
-		answer.tests ? h('details', {'data-key': 'tests'}, h('summary', 'Tests'), h('ul', answer.first_tests.map(test => h('li', h('a', {href: `/tests?test=${encodeURIComponent(test)}`}, name(test, 80)))),
+		answer.tests ? h('details', {'data-key': 'tests'}, h('summary', 'Tests'), h('ul', answer.first_tests.map(test => h('li', to('/tests', {test}, name(test, 80)))),
 			more(answer.first_tests.length, answer.tests))) : null,
 	];
 }

@@ -1,6 +1,6 @@
 // What the pages of states (tests, silences, status, clusters) share.
 import {get} from './api.js';
-import {ago, h, plain, replace, style, waiting} from './dom.js';
+import {ago, h, number, plain, replace, style, waiting} from './dom.js';
 
 // Draws again without losing the place of the keyboard: what is focused has a data-key that only it
 // has, or is drawn just as it was. What is pressed just now stays until it is released: a click on it would be lost.
@@ -56,16 +56,11 @@ export function keepLooking(context, seconds, look, handlers = []) {
 	return run;
 }
 
-// A test as a matcher of silences.
-export function matcherOf(name, value) {
-	return `${name}="${String(value).replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"`;
-}
-
 // A switch among a few: [value, text, count or null], the chosen one is pressed.
 export function choice(label, options, chosen, choose) {
 	return h('div.choice', {role: 'group', 'aria-label': label}, options.map(([value, text, count]) =>
 		h('button', {'data-key': `choice ${value}`, 'aria-pressed': String(value === chosen), onclick: () => choose(value)},
-			plain(text), count == null ? null : h('span.count', count.toLocaleString('en')))));
+			plain(text), count == null ? null : h('span.count', number(count)))));
 }
 
 // A state by a shape, a word and a colour.

@@ -1,5 +1,5 @@
 // What the agent waits for and what troubles it.
-import {ago, badge, duration, facts, h, name, names, number, plain, replace, time} from './dom.js';
+import {ago, badge, duration, facts, h, name, names, number, plain, replace, time, to} from './dom.js';
 import {due, mark, table, watch} from './states.js';
 
 const bytes = new Intl.NumberFormat('en', {maximumSignificantDigits: 3});
@@ -76,7 +76,7 @@ function sourceState(source) {
 }
 
 const sourceColumns = [
-	['Source', 'wide', source => [h('a', {href: `/tests?q=${encodeURIComponent(source.name)}`, 'data-key': `source ${source.name}`}, name(source.name, 80)), ' ', badge(source.type),
+	['Source', 'wide', source => [to('/tests', {q: source.name}, name(source.name, 80)), ' ', badge(source.type),
 		source.address ? h('div.small.quiet', name(source.address, 300)) : null,
 		source.problem ? h('div.row-problem', name(source.problem, 400)) : null]],
 	['State', 'bare', sourceState],

@@ -1,7 +1,7 @@
 // The monitored tests: what state each is in, and one of them with its configuration.
 import {get, post} from './api.js';
-import {address, ago, duration, facts, h, many, name, names, notice, number, plain, remember, replace, style, time, waiting} from './dom.js';
-import {choice, due, keepLooking, mark, matcherOf, redraw, table} from './states.js';
+import {address, ago, duration, facts, h, many, name, names, notice, number, plain, remember, replace, style, time, to, waiting} from './dom.js';
+import {choice, due, keepLooking, mark, redraw, table} from './states.js';
 import {keyboard} from './triage.js';
 
 const PAGE = 100;
@@ -18,10 +18,6 @@ function stateOf(test) {
 	return [mark(states[test.state] ?? ['idle', '?', test.state]),
 		test.state === 'elsewhere' ? h('span.small.quiet', test.agent ? [' run by ', name(test.agent, 60)] : ' by no agent yet') : null,
 		test.running ? h('span.small.quiet', ' running') : null];
-}
-
-function link(test, text) {
-	return h('a', {href: `/tests?test=${encodeURIComponent(test)}`, 'data-key': `test ${test}`}, text);
 }
 
 // What a run has brought, as a sentence.
@@ -62,7 +58,7 @@ function runButton(test, context, look) {
 }
 
 const columns = (context, look) => [
-	['Test', 'wide', test => [link(test.name, name(test.name)), test.problem ? h('div.row-problem', plain(test.problem, 300)) : null]],
+	['Test', 'wide', test => [to('/tests', {test: test.name}, name(test.name)), test.problem ? h('div.row-problem', plain(test.problem, 300)) : null]],
 	['State', 'bare', stateOf],
 	['Last run', 'word', test => ago(test.last_run)],
 	['Last point', 'word', test => ago(test.last_point)],
@@ -155,6 +151,7 @@ async function one(main, context, test) {
 	let all = new URLSearchParams(location.search).get('all') === '1', state = null;
 	const [configuration, listed] = await Promise.all([get('/api/v1/configuration', {test}, context.signal), find()]);
 	const head = h('div'), options = h('div');
+	const matcher = `test="${test.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"`;
 
 	// Its name may be a pattern of others, too.
 	async function find() {
@@ -168,9 +165,9 @@ async function one(main, context, test) {
 			state?.problem ? h('p.problem', name(state.problem, 2000)) : null,
 			known.unsupported ? h('p.problem', plain(known.unsupported, 1000)) : null,
 			h('div.actions', state ? runButton(test, context, run) : null,
-				h('a', {href: `/explore?test=${encodeURIComponent(test)}`}, 'Series'),
-				h('a', {href: `/?q=${encodeURIComponent(matcherOf('test', test))}`}, 'Changes'),
-				context.may('triager') ? h('a', {href: `/silences?matchers=${encodeURIComponent(matcherOf('test', test))}`}, 'Silence') : null),
+				to('/explore', {test}, 'Series'),
+				to('/', {q: matcher}, 'Changes'),
+				context.may('triager') ? to('/silences', {matchers: matcher}, 'Silence') : null),
 			facts(state && ['Last run', ago(state.last_run), state.last_run ? `, took ${duration(state.duration_seconds)}` : ''],
 				state && ['Last point', time(state.last_point)],
 				state && ['Next run', due(state.next_run), ` (every ${duration(state.interval_seconds)})`],

@@ -1,7 +1,7 @@
 // What people say about changes: the words and keys for it, and how it is said when somebody else
 // was first.
 import {post} from './api.js';
-import {ago, badge, h, name, notice, plain} from './dom.js';
+import {ago, badge, h, name, notice, number, plain} from './dom.js';
 
 const AT_ONCE = 500; // changes in one request
 
@@ -93,7 +93,7 @@ function conflict(changes, wanted, some) {
 	return dialog('Triaged by somebody else', [h('p', 'Nothing was changed. Others have triaged since this page was loaded:'), h('ul', changes.slice(0, 100).map(line)),
 		h('p', 'You wanted: ', h('b', action), wanted.note ? [': ', name(wanted.note, 200)] : null),
 	], [{text: 'Leave it as it is', value: null, main: true}, {text: `Take over: ${action}`, value: 'all'},
-		...some > changes.length ? [{text: `Only the other ${(some - changes.length).toLocaleString('en')}`, value: 'rest'}] : []]);
+		...some > changes.length ? [{text: `Only the other ${number(some - changes.length)}`, value: 'rest'}] : []]);
 }
 
 // Says it of changes as they were seen: of all in a request, or none. Returns how their triage is `now`, by id, and of which
@@ -142,7 +142,7 @@ export async function ask(changes) {
 	const note = h('textarea', {name: 'note', rows: 4, maxlength: 4000, value: one.note ?? '', placeholder: 'why, or where it is discussed'});
 	const fields = {state, owner: text('owner', {maxlength: 200}), note, link: text('link', {maxlength: 2000, placeholder: 'a ticket'}),
 		until: text('until', {placeholder: '3 days, friday 18:00, 2026-12-24'})};
-	const wanted = await dialog(changes.length === 1 ? 'Say what it is' : `Say what these ${changes.length.toLocaleString('en')} are`,
+	const wanted = await dialog(changes.length === 1 ? 'Say what it is' : `Say what these ${number(changes.length)} are`,
 		[['What it is', state], ['Owner', fields.owner], ['Note', note], ['Link', fields.link], ['Open again', fields.until]]
 			.map(([label, field]) => h('label.wide', label, field)),
 		[{text: 'Cancel', value: null}, {text: 'Say it', main: true, value: () => {
