@@ -106,18 +106,23 @@ static struct route_condition add_matcher(struct router *router, const struct ma
 	return (struct route_condition){named, named->count++};
 }
 
+static const char *describe(const struct router *router, const struct notify_route *route)
+{
+	const char *rest = route->receiver_count > 0 ? "" : " has no receivers";
+
+	if (route->receiver_count == 0 && route == router->routing.root && !route->nobody)
+		return "no route matches it";
+	return arena_printf(router->arena, "the route at %s:%d%s", route->file, route->line, rest);
+}
+
 static void prepare(struct router *router, const struct notify_route *route, struct node *node)
 {
 	struct route_condition *conditions =
 		arena_array(router->arena, route->match.count, sizeof *conditions);
 	struct node *nodes = arena_array(router->arena, route->count, sizeof *nodes);
-	bool nobody = route->receiver_count == 0;
 
 	*node = (struct node){.route = route,
-		.reason = route == router->routing.root && nobody && !route->nobody
-				  ? "no route matches it"
-				  : arena_printf(router->arena, "the route at %s:%d%s", route->file,
-					    route->line, nobody ? " has no receivers" : ""),
+		.reason = describe(router, route),
 		.conditions = conditions,
 		.nodes = nodes};
 	router->by_event = router->by_event || route->events != 0;
@@ -434,9 +439,12 @@ static void lead_by_notify(struct router *router, struct buf *out)
 	const char *reason =
 		router->root ? "the test sets notify: routes do not apply" : "there are no routes";
 
-	add_receivers(router, topic ? topic->receivers : router->all,
-		topic ? topic->receiver_count : router->routing.receiver_count, (struct strings){0},
-		reason);
+	if (topic)
+		add_receivers(router, topic->receivers, topic->receiver_count, (struct strings){0},
+			reason);
+	else
+		add_receivers(router, router->all, router->routing.receiver_count,
+			(struct strings){0}, reason);
 	if (out)
 		buf_printf(out, "%s\n", reason);
 }

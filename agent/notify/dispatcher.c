@@ -518,7 +518,7 @@ static void incidents_read(struct store_incidents *found)
 	round->config_ref = agent->config_ref ? config_ref_hold(agent->config_ref) : NULL;
 	round->publisher = (struct publisher){.config = agent->config,
 		.incidents = found,
-		.ends = &round->pending->recoveries,
+		.pending = round->pending,
 		.events = environments_events(dispatcher->environments),
 		.now = agent_now(agent),
 		.queue = round->queue,

@@ -179,8 +179,9 @@ static const struct triage *inherit(
 	triage->state = from->triage.state;
 	triage->until = from->triage.until;
 	triage->time = found->now;
-	triage->note = arena_printf(arena, "inherited from i%" PRId64 "%s%s", record->item.incident,
-		from->triage.note ? ": " : "", from->triage.note ? from->triage.note : "");
+	triage->note = arena_printf(arena, "inherited from i%" PRId64, record->item.incident);
+	if (from->triage.note)
+		triage->note = arena_printf(arena, "%s: %s", triage->note, from->triage.note);
 	triage_measure(triage, &record->item.change);
 	if (!record->covered)
 		record->reason = arena_printf(arena, "%s, inherited from i%" PRId64,

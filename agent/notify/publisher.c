@@ -357,9 +357,10 @@ static const struct incident_message *joined_by(const struct publisher *publishe
 /* Whether a recovery in the incident is told now. */
 static bool is_ending(const struct publisher *publisher, int64_t incident)
 {
-	for (size_t i = 0; i < publisher->ends->count; i++)
-		if (!publisher->ends->items[i].held &&
-			publisher->ends->items[i].item.incident == incident)
+	const struct record_rows *ends = &publisher->pending->recoveries;
+
+	for (size_t i = 0; i < ends->count; i++)
+		if (!ends->items[i].held && ends->items[i].item.incident == incident)
 			return true;
 	return false;
 }
@@ -690,6 +691,24 @@ static const char *said_in(
 		       : thread;
 }
 
+/* Whether the receiver is told the change anew, rather than other receivers later. */
+static bool is_told_anew(const struct publisher *publisher, const struct change_record *record,
+	const struct receiver *receiver)
+{
+	const struct record_rows *rows = &publisher->pending->records;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct strings *told = &rows->items[i].told;
+
+		if (rows->items[i].item.id != record->item.id)
+			continue;
+		for (size_t j = 0; j < told->count; j++)
+			if (strcmp(told->items[j], receiver->name) == 0)
+				return false;
+	}
+	return record->news == NOTIFY_PENDING;
+}
+
 /* Whether that is reported; a change that is pending again, over or accepted needs no update, nor
  * is there one where messages are edited: another about the same change would be a second alert. */
 static bool is_reported(
@@ -712,8 +731,8 @@ static bool is_reported(
 		return false;
 	return what == SAID_CULPRIT
 		       ? record->item.culprit && !withdrawn
-		       : change_stands(record->state) && record->news != NOTIFY_PENDING &&
-				 wants_all(receiver, MESSAGE_UPDATED);
+		       : change_stands(record->state) && wants_all(receiver, MESSAGE_UPDATED) &&
+				 !is_told_anew(publisher, record, receiver);
 }
 
 /* A bisection's verdict is announced once only. */

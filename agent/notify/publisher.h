@@ -23,8 +23,8 @@ struct publisher {
 	const struct config *config;
 	const struct store_incidents *incidents; /* needed for changes */
 	struct router *router;                   /* of the configuration; needed for changes */
-	const struct record_rows *ends; /* needed for changes: recoveries that are told now */
-	int64_t now;                    /* ms, wall clock */
+	const struct store_pending *pending;     /* what the round has read; NULL: a reminder */
+	int64_t now;                             /* ms, wall clock */
 	/* The environment events of the changes, each with the number of its changes that have not
 	 * recovered. */
 	struct environment_rows events;

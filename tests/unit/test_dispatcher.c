@@ -34,8 +34,8 @@ struct fixture {
 	struct store_call *answer;
 };
 
-/* Whether recoveries cannot be rendered for Slack. */
-static bool slack_is_mute;
+/* Whether recoveries cannot be rendered for Slack, and whether it has no threads. */
+static bool slack_is_mute, slack_is_flat;
 
 const struct notifier *__real_notifier_find(const char *name);
 const struct notifier *__wrap_notifier_find(const char *name);
@@ -49,11 +49,14 @@ static bool render_some(const struct draft *draft)
 
 const struct notifier *__wrap_notifier_find(const char *name)
 {
-	static struct notifier mute;
+	static struct notifier changed;
 
-	mute = slack_notifier;
-	mute.render = render_some;
-	return slack_is_mute && strcmp(name, "slack") == 0 ? &mute : __real_notifier_find(name);
+	changed = slack_notifier;
+	if (slack_is_mute)
+		changed.render = render_some;
+	if (slack_is_flat)
+		changed.amends = NULL;
+	return strcmp(name, "slack") == 0 ? &changed : __real_notifier_find(name);
 }
 
 static int64_t clock_at_rest(void)
@@ -1004,6 +1007,30 @@ static void test_worse_than_what_stands(void **state)
 	assert_int_equal(count_loud(f), 1);
 }
 
+/* While one receiver waits for more of the incident, another that has the change is told that it
+ * has moved. */
+static void test_moved_while_another_waits(void **state)
+{
+	struct fixture *f = *state;
+	struct receiver *receiver =
+		(struct receiver *)(uintptr_t)agent_receiver(&f->agent, "stdout");
+
+	slack_is_flat = receiver->chose_events = true;
+	add_worse(f, "p99", 2, 100);
+	add_worse(f, "p50", 1.9, 90);
+	assert_told(f, 2, 1, 1);
+	add(f, update_one(f, (struct change_record_update){.id = 2,
+				     .time = FIRST + 1000,
+				     .now = clock_at_rest(),
+				     .state = CHANGE_MOVED}));
+	flush(f);
+	assert_told(f, 3, 1, 1);
+	f->agent.now = a_day_later;
+	flush(f);
+	assert_told(f, 3, 2, 0);
+	slack_is_flat = false;
+}
+
 /* Two changes from zero, which have no size, are alike. */
 static void test_not_worse_than_another_from_zero(void **state)
 {
@@ -1044,6 +1071,7 @@ int main(void)
 		CASE(test_new_incidents_are_no_reply),
 		CASE(test_a_receiver_of_new_changes_hears_of_each),
 		CASE(test_worse_than_what_stands),
+		CASE(test_moved_while_another_waits),
 		CASE(test_not_worse_than_another_from_zero),
 		CASE(test_hints_of_a_run),
 	};
