@@ -281,14 +281,15 @@ static const char *error_of(const json_t *document)
 static bool refuse(const struct agent_api *api, const struct reply *reply, const char *text,
 	struct error *error)
 {
-	const char *name = agent_api_name(api), *barred = reply->barred;
+	const char *name = agent_api_name(api), *to = reply->barred ? ", to " : "";
+	const char *barred = reply->barred ? reply->barred : "";
 	bool busy = reply->status == 429 || reply->status >= 500;
 
 	if (!text)
 		return error_set(error, ERROR_STATE,
 			"%s: not a response of an agent (HTTP status %d%s%s): is it the right "
 			"address?",
-			name, reply->status, barred ? ", to " : "", barred ? barred : "");
+			name, reply->status, to, barred);
 	if (reply->status == 401)
 		return error_set(error, ERROR_USAGE,
 			"%s: %s (--token-file, or $HUNTER_TOKEN_FILE, names the file with a token "

@@ -196,16 +196,17 @@ static int notify_send(const struct notify *notify, const struct strings *channe
 		.time = notify->cli->now,
 		.recovered = true};
 	int code = EXIT_NOTHING;
-	char when[WHEN_TEXT];
+	char when[WHEN_TEXT] = "";
 
 	for (size_t i = 0; i < changes; i++)
 		records[i] = &notify->records[i];
 	group_sort(records, changes);
 	for (size_t i = 0; i < changes; i++)
 		items[i] = records[i]->item;
+	if (notify->since != WHEN_ALWAYS)
+		when_format(notify->since, when);
 	notice.text = arena_printf(arena, "%zu test%s analyzed%s%s", notify->tests,
-		cli_plural(notify->tests), notify->since == WHEN_ALWAYS ? "" : ", since ",
-		notify->since == WHEN_ALWAYS ? "" : when_format(notify->since, when));
+		cli_plural(notify->tests), *when ? ", since " : "", when);
 	if (changes == 0)
 		message = (struct message){.kind = MESSAGE_NOTICE, .notice = &notice};
 	for (size_t i = 0; i < count; i++)

@@ -101,9 +101,12 @@ bool command_lacks_data(const struct task *task, struct error *error)
 {
 	const char *branch = task->query.branch;
 
-	return error_set(error, ERROR_DATA, "test \"%s\": no data in the selected range%s%s%s",
-		task->test->name, branch ? " on branch \"" : "", branch ? branch : "",
-		branch ? "\"" : "");
+	if (!branch)
+		return error_set(error, ERROR_DATA, "test \"%s\": no data in the selected range",
+			task->test->name);
+	return error_set(error, ERROR_DATA,
+		"test \"%s\": no data in the selected range on branch \"%s\"", task->test->name,
+		branch);
 }
 
 const struct test *single_test(struct cli *cli, const char *name, struct error *error)
