@@ -199,7 +199,7 @@ static bool open_service(struct run *run, struct error *error)
 		return false;
 	run->files = file_trigger_new(agent, run->parts.scheduler);
 	run->follow_ups = follow_ups_new(agent);
-	run->reminders = reminders_new(agent, run->parts.dispatcher);
+	run->reminders = reminders_new(agent);
 	run->bisections = bisections_new(agent);
 	run->systemd = systemd_new(agent, source.env, source.env_context);
 	reloader_new(agent, &(struct reloader_options){.source = source,

@@ -709,7 +709,7 @@ struct dispatcher *dispatcher_new(struct agent *agent)
 	*dispatcher = (struct dispatcher){.agent = agent,
 		.seen_until = engine_now(agent->engine),
 		.alarm = {.call = look_alarm, .context = dispatcher}};
-	dispatcher->environments = environments_new(agent, look_soon, dispatcher);
+	dispatcher->environments = environments_new(agent);
 	dispatcher->notices = notices_new(agent);
 	dispatcher->silences = silences_new(agent, dispatcher->notices, silence_over, dispatcher);
 	dispatcher_filter(dispatcher, environments_filter(dispatcher->environments));

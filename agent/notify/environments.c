@@ -45,8 +45,6 @@ struct ruling {
 
 struct environments {
 	struct agent *agent;
-	void (*look)(void *context);
-	void *context;
 	struct alarm alarm;
 	bool holds; /* a change, as of the last round */
 	/* Of the round, in its arena: */
@@ -65,9 +63,9 @@ struct environments {
 
 static void look_again(void *context)
 {
-	struct environments *environments = context;
+	const struct environments *environments = context;
 
-	environments->look(environments->context);
+	agent_hint(environments->agent, HINT_CHANGES);
 }
 
 /* What a run saw may decide about a change that is held. */
@@ -76,18 +74,15 @@ static void seen(void *context)
 	const struct environments *environments = context;
 
 	if (environments->holds)
-		environments->look(environments->context);
+		agent_hint(environments->agent, HINT_CHANGES);
 }
 
-struct environments *environments_new(
-	struct agent *agent, void (*look)(void *context), void *context)
+struct environments *environments_new(struct agent *agent)
 {
 	struct environments *environments = memory_new(1, sizeof *environments);
 
-	*environments = (struct environments){.agent = agent,
-		.look = look,
-		.context = context,
-		.alarm = {.call = look_again, .context = environments}};
+	*environments = (struct environments){
+		.agent = agent, .alarm = {.call = look_again, .context = environments}};
 	agent_listen(agent, HINT_SEEN, seen, environments);
 	return environments;
 }

@@ -19,9 +19,8 @@
 
 struct environments;
 
-/* `look` is called when the filter has to be applied again. */
-struct environments *environments_new(
-	struct agent *agent, void (*look)(void *context), void *context);
+/* It hints at changes when it has to be applied again. */
+struct environments *environments_new(struct agent *agent);
 void environments_free(struct environments *environments);
 
 /* A round begins: the events and the runs as they are stored. What follows lies in its arena, until

@@ -14,7 +14,6 @@ enum { LOOK = 600000, LOOK_LEAST = 1000 }; /* ms between two checks */
 
 struct reminders {
 	struct agent *agent;
-	struct dispatcher *dispatcher;
 	struct alarm alarm;
 	size_t under_way; /* calls of the store */
 };
@@ -55,12 +54,13 @@ static void queued(struct store_queue *queue)
 
 static bool is_waiting(const struct reminders *reminders, const struct change_record *record)
 {
+	const struct agent *agent = reminders->agent;
 	struct silence_target subject = silence_target_of(record);
 	int64_t until;
 
 	return change_stands(record->state) && announcement_verdict(&record->item) > 0 &&
-	       triage_at(&record->triage, agent_now(reminders->agent)) == TRIAGE_OPEN &&
-	       !silences_hold(dispatcher_silences(reminders->dispatcher), &subject, &until);
+	       triage_at(&record->triage, agent_now(agent)) == TRIAGE_OPEN &&
+	       !agent->desk.holds(agent->desk.context, &subject, &until);
 }
 
 /* Adds the message's reminder; false if none is due. */
@@ -154,11 +154,11 @@ static void gained(
 		check_due(context);
 }
 
-struct reminders *reminders_new(struct agent *agent, struct dispatcher *dispatcher)
+struct reminders *reminders_new(struct agent *agent)
 {
 	struct reminders *reminders = memory_new(1, sizeof *reminders);
 
-	*reminders = (struct reminders){.agent = agent, .dispatcher = dispatcher};
+	*reminders = (struct reminders){.agent = agent};
 	reminders->alarm = (struct alarm){.call = check_due, .context = reminders};
 	fleet_listen(agent, &(struct fleet_listener){.gained = gained, .context = reminders});
 	agent_listen(agent, HINT_LOOK, check_due, reminders);

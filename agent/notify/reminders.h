@@ -8,11 +8,11 @@
 #ifndef AGENT_NOTIFY_REMINDERS_H
 #define AGENT_NOTIFY_REMINDERS_H
 
-#include "agent/notify/dispatcher.h"
+#include "agent/runtime/agent.h"
 
 struct reminders;
 
-struct reminders *reminders_new(struct agent *agent, struct dispatcher *dispatcher);
+struct reminders *reminders_new(struct agent *agent);
 void reminders_free(struct reminders *reminders); /* after the engine; accepts NULL */
 
 #endif

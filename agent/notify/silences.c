@@ -492,12 +492,6 @@ struct filter silences_filter(struct silences *silences)
 		.name = "silence", .begin = begin_round, .judge = judge, .context = silences};
 }
 
-void silences_pending(struct silences *silences, int64_t changes)
-{
-	if (changes < (int64_t)silences->held)
-		silences->look(silences->context);
-}
-
 /* Losing the answer costs nothing: its message settles what the silence held. */
 static void store(struct silences *silences, const struct kept *kept, bool summed)
 {

@@ -39,9 +39,6 @@ struct filter silences_filter(struct silences *silences);
  * round, after the filter. */
 void silences_summarize(struct silences *silences, struct change_record *record);
 
-/* The number of changes pending in the store: fewer than are held means that a round is due. */
-void silences_pending(struct silences *silences, int64_t changes);
-
 /* In a fleet, when another agent becomes the leader: forgets held notices. */
 void silences_forget(struct silences *silences);
 
