@@ -7,6 +7,7 @@
 
 #include "agent/base/when.h"
 #include "agent/model/json_put.h"
+#include "agent/monitor/bisect_work.h"
 #include "notifiers/notifier.h"
 
 const char *const lab_outcomes[] = {"measured", "untestable", "failed", NULL};
@@ -35,23 +36,26 @@ struct device {
 };
 
 struct lab {
-	struct lab_options options;
+	struct bisect_work *work;
+	size_t count; /* runs at a time */
 	struct device devices[];
 };
 
-struct lab *lab_new(const struct lab_options *options)
+struct lab *lab_new(struct bisect_work *work)
 {
-	struct lab *lab = memory_new(1, sizeof *lab + options->workers * sizeof *lab->devices);
+	size_t count = work->setup->options.workers;
+	struct lab *lab = memory_new(1, sizeof *lab + count * sizeof *lab->devices);
 
-	lab->options = *options;
-	for (size_t i = 0; i < options->workers; i++)
+	lab->work = work;
+	lab->count = count;
+	for (size_t i = 0; i < count; i++)
 		lab->devices[i].lab = lab;
 	return lab;
 }
 
 void lab_free(struct lab *lab)
 {
-	for (size_t i = 0; lab && i < lab->options.workers; i++)
+	for (size_t i = 0; lab && i < lab->count; i++)
 		if (lab->devices[i].asking)
 			arena_free(lab->devices[i].asking->arena);
 	free(lab);
@@ -59,14 +63,15 @@ void lab_free(struct lab *lab)
 
 static int64_t now_of(const struct lab *lab)
 {
-	return engine_now(lab->options.agent->engine);
+	return engine_now(lab->work->agent->engine);
 }
 
-static void begin(void *context, const struct bisect_run *run, const char *commit, int64_t begun)
+static void begin_run(
+	void *context, const struct bisect_run *run, const char *commit, int64_t begun)
 {
 	struct lab *lab = context;
 	struct device *device = &lab->devices[run->worker];
-	int64_t now = now_of(lab), passed = agent_now(lab->options.agent) - begun;
+	int64_t now = now_of(lab), passed = agent_now(lab->work->agent) - begun;
 
 	*device = (struct device){.lab = lab,
 		.running = true,
@@ -75,7 +80,7 @@ static void begin(void *context, const struct bisect_run *run, const char *commi
 		.begun = begun,
 		.ask_at = now,
 		.ask_again = ASK_FIRST,
-		.until = now + lab->options.request.timeout - (passed > 0 ? passed : 0)};
+		.until = now + lab->work->setup->timeout - (passed > 0 ? passed : 0)};
 }
 
 static bool is_busy(const void *context, size_t worker)
@@ -89,7 +94,7 @@ static void end_run(
 	struct device *device, enum bisect_outcome outcome, double value, const char *problem)
 {
 	struct lab *lab = device->lab;
-	int64_t lasted = agent_now(lab->options.agent) - device->begun;
+	int64_t lasted = agent_now(lab->work->agent) - device->begun;
 	const struct bisect_result result = {.id = device->run.id,
 		.worker = device->run.worker,
 		.position = device->run.position,
@@ -99,7 +104,7 @@ static void end_run(
 		.lasted = lasted > 0 ? lasted : 0};
 
 	device->running = false;
-	lab->options.ended(lab->options.context, &result, problem);
+	bisect_driver_report(lab->work->driver, &result, problem);
 }
 
 static void stop(void *context, size_t worker)
@@ -111,7 +116,7 @@ static void stop(void *context, size_t worker)
 }
 
 const struct bisect_runner lab_runner = {
-	.begin = begin, .is_busy = is_busy, .stop = stop, .keeps_runs = true};
+	.begin = begin_run, .is_busy = is_busy, .stop = stop, .keeps_runs = true};
 
 /* Whatever the lab says of the request, its answer is what counts. */
 static void sent(struct attempt *attempt, bool good, const struct error *error, void *context)
@@ -127,22 +132,23 @@ static void sent(struct attempt *attempt, bool good, const struct error *error, 
 		device->ask_at = now_of(lab) + device->ask_again;
 		device->ask_again =
 			device->ask_again * 2 < ASK_MOST ? device->ask_again * 2 : ASK_MOST;
-		log_event(LEVEL_WARN, "bisection lab unavailable",
-			LOG_INT("id", lab->options.request.bisection),
+		log_event(LEVEL_WARN, "bisection lab unavailable", LOG_INT("id", lab->work->id),
 			LOG_INT("run", (int64_t)device->run.id),
-			LOG_TEXT("lab", lab->options.request.lab),
+			LOG_TEXT("lab", lab->work->settings->lab),
 			LOG_TEXT("problem", error->text));
 	}
 	arena_free(attempt->arena);
-	lab->options.asked(lab->options.context);
+	bisect_work_advance(lab->work);
 }
 
 static void ask(struct device *device)
 {
-	const struct lab_options *options = &device->lab->options;
-	const struct lab_request *request = &options->request;
+	const struct bisect_work *work = device->lab->work;
+	const struct journal_setup *setup = work->setup;
 	const struct bisect_run *run = &device->run;
-	const char *url = request->external_url ? request->external_url : "";
+	const char *external = work->config_ref->config->agent.external_url;
+	const char *url = external ? external : "";
+	int64_t now = agent_now(work->agent);
 	size_t length = strlen(url);
 	struct arena *arena = arena_new();
 	struct buf text = {0}, *body = &text;
@@ -152,32 +158,31 @@ static void ask(struct device *device)
 	buf_printf(body,
 		"{\"version\": 1, \"kind\": \"bisection_run\", \"bisection\": %" PRId64
 		", \"run\": %" PRIu64 ", \"change\": %" PRId64,
-		request->bisection, run->id, request->change);
-	json_put_text(body, "test", request->test);
-	json_put_text(body, "metric", request->metric);
-	json_put_text(body, "lab", request->lab);
-	json_put_text(body, "repository", request->repository);
+		work->id, run->id, work->change);
+	json_put_text(body, "test", work->test);
+	json_put_text(body, "metric", work->metric);
+	json_put_text(body, "lab", work->settings->lab);
+	json_put_text(body, "repository", setup->repository);
 	json_put_text(body, "commit", device->commit);
 	buf_printf(body,
 		", \"position\": %zu, \"candidates\": %zu, \"round\": %zu, \"worker\": %zu",
-		run->position, request->candidates, run->round, run->worker + 1);
+		run->position, setup->candidates.count, run->round, run->worker + 1);
 	json_put_text(body, "phase", journal_phases[run->phase]);
-	json_put_seconds(body, "timeout_seconds", request->timeout);
+	json_put_seconds(body, "timeout_seconds", setup->timeout);
 	json_put_text(body, "answer",
 		arena_printf(arena, "%.*s/api/v1/bisections/%" PRId64 "/result", (int)length, url,
-			request->bisection));
+			work->id));
 	buf_char(body, '}');
 	device->asking = arena_alloc(arena, sizeof *device->asking);
 	*device->asking = (struct attempt){.arena = arena,
-		.options = options->webhook,
+		.options = work->settings->webhook,
 		.destination = "",
-		.key = arena_printf(
-			arena, "bisection-%" PRId64 "-run-%" PRIu64, request->bisection, run->id),
+		.key = arena_printf(arena, "bisection-%" PRId64 "-run-%" PRIu64, work->id, run->id),
 		.payload = buf_keep(body, arena),
-		.made = agent_now(options->agent),
-		.now = agent_now(options->agent),
+		.made = now,
+		.now = now,
 		.retry_after = -1};
-	engine_deliver(options->agent->engine, &webhook_notifier, device->asking, sent, device);
+	engine_deliver(work->agent->engine, &webhook_notifier, device->asking, sent, device);
 }
 
 bool lab_take(struct lab *lab, const struct bisection_lines *lines)
@@ -204,7 +209,7 @@ bool lab_take(struct lab *lab, const struct bisection_lines *lines)
 			if (end == rest || *end || !isfinite(value))
 				continue;
 		}
-		for (size_t at = 0; at < lab->options.workers; at++) {
+		for (size_t at = 0; at < lab->count; at++) {
 			struct device *device = &lab->devices[at];
 
 			if (!device->running || device->asking ||
@@ -228,7 +233,7 @@ int64_t lab_due(const struct lab *lab)
 {
 	int64_t due = WHEN_NEVER;
 
-	for (size_t i = 0; i < lab->options.workers; i++) {
+	for (size_t i = 0; i < lab->count; i++) {
 		int64_t at = due_of(&lab->devices[i]);
 
 		due = at < due ? at : due;
@@ -240,7 +245,7 @@ void lab_tick(struct lab *lab)
 {
 	int64_t now = now_of(lab);
 
-	for (size_t i = 0; i < lab->options.workers; i++) {
+	for (size_t i = 0; i < lab->count; i++) {
 		struct device *device = &lab->devices[i];
 		char time[WHEN_TEXT], problem[PROBLEM_MOST + 40];
 
@@ -252,7 +257,7 @@ void lab_tick(struct lab *lab)
 		}
 		if (device->asked)
 			snprintf(problem, sizeof problem, "no response from the lab within %s",
-				when_format_rough(lab->options.request.timeout, time));
+				when_format_rough(lab->work->setup->timeout, time));
 		else
 			snprintf(problem, sizeof problem, "cannot reach the lab: %s",
 				device->problem);

@@ -22,14 +22,13 @@
 #include "agent/fleet/fleet.h"
 #include "agent/model/announcement.h"
 #include "agent/monitor/bisect_lab.h"
+#include "agent/monitor/bisections.h"
 
 enum {
 	AGAIN = 5000,  /* ms until a write that failed is repeated */
 	PAUSE = 60000, /* ms after something that no commit can be blamed for */
 	ATTEMPTS = 2,
 };
-
-static void advance(struct bisect_work *work);
 
 static int64_t now_of(void *context)
 {
@@ -54,7 +53,7 @@ static void over(struct bisect_work *work)
 {
 	work->stage = STAGE_OVER;
 	if (work->calls == 0)
-		work->listener.ended(work->listener.context, work, work->told);
+		bisections_work_ended(work->owner, work);
 }
 
 /* A work that was dropped ends with the last thing in progress. */
@@ -132,11 +131,11 @@ static void written(struct store_bisection_write *call)
 	}
 	work->write_at = failed ? engine_now(work->agent->engine) + AGAIN : 0;
 	if (failed) {
-		work->listener.due(work->listener.context);
+		bisections_work_due(work->owner);
 		return;
 	}
 	if (!ended) {
-		advance(work);
+		bisect_work_advance(work);
 		return;
 	}
 	metrics_add(work->agent->metrics, METRIC_BISECTIONS_ENDED, 1, work->end);
@@ -230,13 +229,6 @@ static void finish_without(struct bisect_work *work, const char *end, const char
 
 /* Runs. */
 
-static void run_ended(void *context, const struct bisect_result *result, const char *problem)
-{
-	struct bisect_work *work = context;
-
-	bisect_driver_report(work->driver, result, problem);
-}
-
 static void worker_ended(void *context, const struct worker_report *report)
 {
 	struct bisect_work *work = context;
@@ -250,23 +242,17 @@ static void worker_ended(void *context, const struct worker_report *report)
 	if (report->hopeless)
 		work->pause_until = engine_now(work->agent->engine) + PAUSE;
 	bisect_driver_report(work->driver, &report->result, report->problem);
-	advance(work);
-}
-
-/* A request was sent to the lab. */
-static void lab_asked(void *context)
-{
-	advance(context);
+	bisect_work_advance(work);
 }
 
 void bisect_work_answers(struct bisect_work *work, const struct bisection_lines *lines)
 {
 	if (work->stage == STAGE_SEARCH && work->lab && !work->dropped &&
 		lab_take(work->lab, lines))
-		advance(work);
+		bisect_work_advance(work);
 }
 
-static void advance(struct bisect_work *work)
+void bisect_work_advance(struct bisect_work *work)
 {
 	enum bisect_driver_state state = BISECT_DRIVER_RUNS;
 	struct buf text = {0};
@@ -300,7 +286,7 @@ static void advance(struct bisect_work *work)
 	if (work->stage == STAGE_SEARCH && work->lab)
 		lab_tick(work->lab);
 	flush(work);
-	work->listener.due(work->listener.context);
+	bisections_work_due(work->owner);
 }
 
 /* Setting up. */
@@ -336,21 +322,7 @@ static bool set_up(struct bisect_work *work, struct error *error)
 	struct journal_setup *setup;
 
 	if (settings->webhook) {
-		work->lab = lab_new(&(struct lab_options){.agent = work->agent,
-			.webhook = settings->webhook,
-			.request = {.bisection = work->id,
-				.change = work->change,
-				.test = work->test,
-				.metric = work->metric,
-				.lab = settings->lab,
-				.repository = work->setup->repository,
-				.candidates = work->setup->candidates.count,
-				.timeout = work->setup->timeout,
-				.external_url = work->config_ref->config->agent.external_url},
-			.workers = work->setup->options.workers,
-			.ended = run_ended,
-			.asked = lab_asked,
-			.context = work});
+		work->lab = lab_new(work);
 		work->driver = bisect_driver_new(work->setup, &owner, &lab_runner, work->lab);
 		return true;
 	}
@@ -509,7 +481,7 @@ static void resume(struct bisect_work *work, const struct bisection_row *row)
 		LOG_INT("runs", row->runs));
 	work->stage = STAGE_SEARCH;
 	bisect_work_answers(work, &row->lines);
-	advance(work);
+	bisect_work_advance(work);
 }
 
 static void loaded(struct store_bisections *list)
@@ -522,7 +494,7 @@ static void loaded(struct store_bisections *list)
 		end_dropped(work);
 	} else if (failed) { /* it is repeated: see bisect_work_tick */
 		work->write_at = engine_now(work->agent->engine) + AGAIN;
-		work->listener.due(work->listener.context);
+		bisections_work_due(work->owner);
 	} else if (list->rows.count == 0 || row->state != BISECTION_RUNNING ||
 		   list->due.count == 0) {
 		bisect_work_drop(work);
@@ -548,13 +520,13 @@ static void load(struct bisect_work *work)
 }
 
 struct bisect_work *bisect_work_new(struct agent *agent, const struct bisection_row *row,
-	const struct test *test, int shard, const struct bisect_work_listener *listener)
+	const struct test *test, int shard, struct bisections *owner)
 {
 	struct bisect_work *work = memory_new(1, sizeof *work);
 	struct arena *arena = arena_new();
 
 	*work = (struct bisect_work){.agent = agent,
-		.listener = *listener,
+		.owner = owner,
 		.arena = arena,
 		.id = row->id,
 		.change = row->change,
@@ -589,7 +561,7 @@ void bisect_work_cancel(struct bisect_work *work, const char *why)
 	if (work->stage != STAGE_SEARCH)
 		return;
 	bisect_driver_cancel(work->driver);
-	advance(work);
+	bisect_work_advance(work);
 }
 
 void bisect_work_drop(struct bisect_work *work)
@@ -638,5 +610,5 @@ void bisect_work_tick(struct bisect_work *work)
 		load(work);
 		return;
 	}
-	advance(work);
+	bisect_work_advance(work);
 }

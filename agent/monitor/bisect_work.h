@@ -14,17 +14,6 @@
 
 #include "agent/runtime/agent.h"
 
-struct bisect_work;
-
-struct bisect_work_listener {
-	/* When `bisect_work_due` may be sooner. */
-	void (*due)(void *context);
-	/* It has ended, or another agent has it; it is no longer in use, and should be freed.
-	 * `told`: there is a verdict to announce. */
-	void (*ended)(void *context, struct bisect_work *work, bool told);
-	void *context;
-};
-
 enum bisect_stage {
 	STAGE_LOADING, /* the row with its journal and its change is read, */
 	STAGE_RANGE,   /* git lists the commits, */
@@ -35,10 +24,10 @@ enum bisect_stage {
 	STAGE_OVER,
 };
 
-/* Only id, test, shard and settings are for others. */
+/* Only id, test, shard, settings and `told` are for others than its lab. */
 struct bisect_work {
 	struct agent *agent;
-	struct bisect_work_listener listener;
+	struct bisections *owner; /* notified when it is due sooner, and when it has ended */
 	struct arena *arena;
 	int64_t id, change;
 	const char *test, *metric;
@@ -65,13 +54,13 @@ struct bisect_work {
 	const char *end, *verdict; /* the final write */
 	const struct culprit *culprit;
 	size_t calls; /* in progress: they have this work as their context */
-	bool told;
+	bool told;    /* there is a verdict to announce */
 };
 
-/* Takes a bisection up that runs, of a test with `bisect`. The listener is copied. */
+/* Takes a bisection up that runs, of a test with `bisect`. */
 struct bisect_work *bisect_work_new(struct agent *agent, const struct bisection_row *row,
-	const struct test *test, int shard, const struct bisect_work_listener *listener);
-/* After `ended`, or after the engine was freed. */
+	const struct test *test, int shard, struct bisections *owner);
+/* After bisections_work_ended, or after the engine was freed. */
 void bisect_work_free(struct bisect_work *work);
 
 /* Ends it, for the reason `why`. */
@@ -79,6 +68,9 @@ void bisect_work_cancel(struct bisect_work *work, const char *why);
 
 /* A lab's answers, in their stored form. */
 void bisect_work_answers(struct bisect_work *work, const struct bisection_lines *lines);
+
+/* Something that it waits for has happened. */
+void bisect_work_advance(struct bisect_work *work);
 
 /* Another agent has it: nothing is written any more, its runs end. */
 void bisect_work_drop(struct bisect_work *work);

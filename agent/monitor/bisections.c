@@ -137,10 +137,8 @@ static void free_ended(struct bisections *all)
 		bisect_work_free(all->ended[--all->ended_count]);
 }
 
-static void work_due(void *context)
+void bisections_work_due(struct bisections *all)
 {
-	struct bisections *all = context;
-
 	for (size_t i = 0; i < all->work_count; i++) {
 		int64_t due = bisect_work_due(all->works[i]);
 
@@ -150,9 +148,9 @@ static void work_due(void *context)
 }
 
 /* It is freed later: the caller may still use it. */
-static void work_ended(void *context, struct bisect_work *work, bool told)
+void bisections_work_ended(struct bisections *all, struct bisect_work *work)
 {
-	struct bisections *all = context;
+	bool told = work->told;
 	size_t at = 0;
 
 	while (at < all->work_count && all->works[at] != work)
@@ -170,11 +168,10 @@ static void work_ended(void *context, struct bisect_work *work, bool told)
 static void take_up(struct bisections *all, const struct bisection_row *row)
 {
 	const struct test *test = test_of(all, row->test);
-	const struct bisect_work_listener listener = {work_due, work_ended, all};
 
 	all->works = memory_resize(all->works, all->work_count + 1, sizeof *all->works);
 	all->works[all->work_count++] =
-		bisect_work_new(all->agent, row, test, fleet_shard_of_test(test->name), &listener);
+		bisect_work_new(all->agent, row, test, fleet_shard_of_test(test->name), all);
 }
 
 /* A look. */
@@ -344,7 +341,7 @@ static void tick(void *context)
 	free_ended(all);
 	for (size_t i = all->work_count; i > 0; i--)
 		bisect_work_tick(all->works[i - 1]);
-	work_due(all);
+	bisections_work_due(all);
 }
 
 static void collect(void *context)

@@ -20,4 +20,9 @@ struct bisections *bisections_new(struct agent *agent);
 /* After the engine was freed. Accepts NULL. */
 void bisections_free(struct bisections *bisections);
 
+/* Of a work: it may be due sooner; it has ended, or another agent has it. */
+struct bisect_work;
+void bisections_work_due(struct bisections *bisections);
+void bisections_work_ended(struct bisections *bisections, struct bisect_work *work);
+
 #endif
