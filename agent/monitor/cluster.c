@@ -620,7 +620,7 @@ struct decision cluster_judge(const struct scheduled_job *job, const struct chan
 	return (struct decision){0};
 }
 
-void cluster_look(const struct scheduled_job *job, struct scheduler_cluster *out)
+void cluster_show(const struct scheduled_job *job, struct scheduler_cluster *out)
 {
 	const struct cluster *cluster = (const struct cluster *)job;
 

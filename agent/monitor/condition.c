@@ -14,6 +14,7 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/dict.h"
+#include "agent/base/hash.h"
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
 
@@ -40,8 +41,8 @@ struct health_state {
 /* How many tests of a source have one kind of condition. */
 struct health_counts {
 	size_t told, suppressed, old, awaited;
-	size_t others;      /* reported by other agents, ... */
-	size_t share, used; /* ... and how many more may be here; share 0: there is no other */
+	size_t others; /* reported by other agents, ... */
+	size_t used;   /* ... and here since that was learned */
 };
 
 /* The sum of all views of a source. */
@@ -62,6 +63,7 @@ struct source_health {
 	uint64_t outages;         /* finished outages */
 	int64_t answered; /* monotonic clock at the begin of the last run that it has answered;
 			     WHEN_ALWAYS: none */
+	size_t tests;     /* that this agent runs */
 	struct health_counts counts[VIEW_ASPECTS];
 	struct health_state is_down, many[VIEW_ASPECTS]; /* reported, by this agent */
 	struct sum sum;                                  /* of the views that are judged */
@@ -86,7 +88,6 @@ struct conditions {
 	struct dict source_names, test_names;
 	struct source_health *sources;
 	struct test_health *tests;
-	int64_t since;
 	struct buf subjects[CONDITION_TURNS], texts[CONDITION_TURNS];
 };
 
@@ -120,7 +121,10 @@ static void health_counts_add(
 /* Does so for all conditions of a test and the counts of its source. */
 static void count_test(const struct test_health *test, size_t step)
 {
-	for (size_t i = 0; i < VIEW_ASPECTS && test->source; i++)
+	if (!test->source)
+		return;
+	test->source->tests += step;
+	for (size_t i = 0; i < VIEW_ASPECTS; i++)
 		health_counts_add(&test->source->counts[i], &test->states[i], step);
 }
 
@@ -135,7 +139,7 @@ static struct test_health *test_of(
 	if (!test) {
 		test = memory_new(1, sizeof *test);
 		*test = (struct test_health){
-			.name = memory_strdup(name), .next = conditions->tests, .source = source};
+			.name = memory_strdup(name), .next = conditions->tests};
 		*dict_place(&conditions->test_names, test->name) = test;
 		conditions->tests = test;
 	}
@@ -180,11 +184,6 @@ struct conditions *conditions_new(bool shared)
 	conditions->arena = conditions->source_names.arena = arena_new();
 	conditions->test_names.arena = arena_new();
 	return conditions;
-}
-
-void conditions_since(struct conditions *conditions, int64_t since)
-{
-	conditions->since = since;
 }
 
 static void free_test(struct test_health *test)
@@ -343,7 +342,7 @@ static void begin_aspect(struct note *note, enum view_aspect aspect)
 	struct health_counts *counts = &note->source->counts[aspect];
 	bool suppressed = counts->told + counts->others >= CONDITION_TOLD_SINGLY;
 
-	if (!suppressed && counts->share > 0 && counts->used++ >= counts->share)
+	if (!suppressed && note->outcome->share > 0 && counts->used++ >= note->outcome->share)
 		return; /* at its next run */
 	mark_known(note, aspect);
 	state->state = suppressed ? HEALTH_SUPPRESSED : HEALTH_REPORTED;
@@ -458,7 +457,7 @@ static void note_arrival(struct note *note)
 		return;
 	}
 	state->since = test->newest == WHEN_ALWAYS ? outcome->now : test->newest;
-	if (given || test->newest + limit >= note->conditions->since) {
+	if (given || test->newest + limit >= outcome->since) {
 		begin_aspect(note, VIEW_STALE);
 		return;
 	}
@@ -699,41 +698,67 @@ void conditions_retain(
 	}
 }
 
-void conditions_others(struct conditions *conditions, const char *source,
-	const struct source_view *views, size_t count, size_t share)
+void conditions_others(struct conditions *conditions, const struct source_view *views, size_t count)
 {
-	struct source_health *at = source_of(conditions, source);
+	for (struct source_health *at = conditions->sources; at; at = at->next)
+		for (size_t a = 0; a < VIEW_ASPECTS; a++)
+			at->counts[a].others = at->counts[a].used = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct source_health *source = source_of(conditions, views[i].source);
 
-	for (size_t a = 0; a < VIEW_ASPECTS; a++) {
-		at->counts[a].others = 0;
-		at->counts[a].share = share;
-		at->counts[a].used = 0;
-		for (size_t i = 0; i < count; i++)
-			if (!views[i].own && strcmp(views[i].source, source) == 0)
-				at->counts[a].others += (size_t)views[i].told[a];
+		for (size_t a = 0; a < VIEW_ASPECTS && !views[i].own; a++)
+			source->counts[a].others += (size_t)views[i].told[a];
 	}
 }
 
-void conditions_view(
-	const struct conditions *conditions, const char *source, struct source_view *view)
+static struct source_view view_of(const struct source_health *source)
 {
-	const struct source_health *health = dict_get(&conditions->source_names, source);
+	struct source_view view = {.source = source->name,
+		.own = true,
+		.verdict = source->down.state                ? VIEW_DOWN
+			   : source->answered != WHEN_ALWAYS ? VIEW_UP
+							     : VIEW_NONE,
+		.text = ""};
 
-	*view = (struct source_view){.source = source, .own = true, .text = ""};
-	if (!health)
-		return;
-	view->verdict = health->down.state                ? VIEW_DOWN
-			: health->answered != WHEN_ALWAYS ? VIEW_UP
-							  : VIEW_NONE;
-	if (health->down.state) {
-		view->since = health->down.since;
-		view->text = health->why.data;
+	if (source->down.state) {
+		view.since = source->down.since;
+		view.text = source->why.data;
 	}
 	for (size_t a = 0; a < VIEW_ASPECTS; a++) {
-		view->told[a] = (int64_t)health->counts[a].told;
-		view->many[a] = (int64_t)health->counts[a].suppressed;
-		view->awaited |= health->counts[a].awaited > 0;
+		view.told[a] = (int64_t)source->counts[a].told;
+		view.many[a] = (int64_t)source->counts[a].suppressed;
+		view.awaited |= source->counts[a].awaited > 0;
 	}
+	return view;
+}
+
+uint64_t conditions_views(const struct conditions *conditions, struct store_views *out)
+{
+	struct arena *arena = out ? out->call.arena : NULL;
+	struct source_view *list = NULL;
+	uint64_t hash = HASH_START;
+
+	for (const struct source_health *at = conditions->sources; at; at = at->next) {
+		struct source_view view = view_of(at);
+
+		if (at->tests == 0)
+			continue;
+		hash = hash_add(hash, at->name, strlen(at->name) + 1);
+		hash = hash_add(hash, &view.verdict, sizeof view.verdict);
+		hash = hash_add(hash, &view.since, sizeof view.since);
+		hash = hash_add(hash, view.told, sizeof view.told);
+		hash = hash_add(hash, view.many, sizeof view.many);
+		hash = hash_add(hash, &view.awaited, sizeof view.awaited);
+		if (!out)
+			continue;
+		view.source = arena_strdup(arena, view.source);
+		view.text = arena_strdup(arena, view.text);
+		list = arena_grow(arena, list, out->write_count, sizeof *list);
+		list[out->write_count++] = view;
+	}
+	if (out)
+		out->write = list;
+	return hash;
 }
 
 int64_t conditions_down_since(const struct conditions *conditions, const char *source)

@@ -23,7 +23,7 @@
  *   others together are reported as one more condition.
  *
  * In a fleet each agent knows the tests that it runs itself. What it thinks of a source is its view
- * (conditions_view); the leader judges sources by the views of all (conditions_judge):
+ * (conditions_views); the leader judges sources by the views of all (conditions_judge):
  *
  * - A source is down once more than half of the agents with a view report it, and up again once
  *   fewer than half do: an agent that cannot reach a server which the others can is no outage.
@@ -65,20 +65,20 @@ struct outcome {
 	bool answered;       /* failed although the source answered */
 	int64_t newest;      /* ms, of its newest point; WHEN_ALWAYS: none */
 	int64_t stale_after; /* ms; WHEN_NEVER; 0: use `usual` */
-	int64_t usual;       /* ms that the data are usually without a newer point; 0: unknown */
-	int64_t interval;    /* ms from run to run; 0: every run counts */
-	int64_t now;         /* ms, wall clock */
-	int64_t begun;       /* ms, monotonic: when the run began, ... */
-	int64_t clock;       /* ... and now */
+	int64_t since;    /* ms, wall clock: first look at the test; data that were stale by `usual`
+			     then    are not reported */
+	int64_t usual;    /* ms that the data are usually without a newer point; 0: unknown */
+	int64_t interval; /* ms from run to run; 0: every run counts */
+	int64_t now;      /* ms, wall clock */
+	int64_t begun;    /* ms, monotonic: when the run began, ... */
+	int64_t clock;    /* ... and now */
+	size_t share;     /* so many tests of a source may be reported one by one before the
+			     numbers of other agents are learned anew; 0: there are none */
 };
 
 /* `shared`: in a fleet. */
 struct conditions *conditions_new(bool shared);
 void conditions_free(struct conditions *conditions);
-
-/* When the agent began to check data against their usual interval; ms, wall clock. Data that were
- * stale before are not reported. */
-void conditions_since(struct conditions *conditions, int64_t since);
 
 /* Restores a condition that an earlier process or leader reported and stored. */
 void conditions_restore(struct conditions *conditions, const struct condition *condition);
@@ -119,15 +119,13 @@ typedef bool conditions_keep(void *context, bool test, const char *name);
 void conditions_retain(struct conditions *conditions, conditions_keep *keeps, conditions_turn *lost,
 	void *context);
 
-/* Of these views those of other agents tell how many tests of the source they have reported one by
- * one; until this is called again at most `share` more are. */
-void conditions_others(struct conditions *conditions, const char *source,
-	const struct source_view *views, size_t count, size_t share);
+/* Notes how many tests of a source other agents have reported one by one: see struct outcome. */
+void conditions_others(
+	struct conditions *conditions, const struct source_view *views, size_t count);
 
-/* Fills in all but the agent: the view of its own tests on the source. The text is valid until the
- * source is down again. */
-void conditions_view(
-	const struct conditions *conditions, const char *source, struct source_view *view);
+/* Adds the agent's views of the sources of its own tests, unless `out` is NULL. Returns their hash.
+ */
+uint64_t conditions_views(const struct conditions *conditions, struct store_views *out);
 
 /* Since when the source is known to be down; 0: it is not. */
 int64_t conditions_down_since(const struct conditions *conditions, const char *source);

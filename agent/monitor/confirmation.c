@@ -92,7 +92,7 @@ static void write_candidate(const struct candidate *candidate, struct store_reco
 			item->change.count_after = candidate->first_count;
 			update.item = item;
 		}
-	} else if (candidate->grown) {
+	} else if (candidate->realignment->grown) {
 		update.runs = record->runs;
 	} else if (same) {
 		return;

@@ -14,7 +14,6 @@ struct candidate {
 	const struct change_record *known; /* the candidate as recorded before; NULL: it is new */
 	struct confirm_case *at;
 	struct realignment *realignment; /* of its series */
-	bool grown;                      /* known, and its series has new points */
 	size_t first_count;              /* points that followed its place when it was first seen */
 };
 

@@ -8,13 +8,12 @@
 #include "agent/base/when.h"
 #include "agent/decide/route.h"
 #include "agent/decide/silence.h"
-#include "agent/monitor/views.h"
+#include "agent/runtime/poll.h"
 
-#define FIRST_LOOK "stale" /* store key: since when stale data are watched for */
+/* ms; LOOK_AGAIN: the wall clock may be set. */
+enum { LOOK_AGAIN = 3600000, MOMENT = 200, AGAIN = 5000, SETTLED = 60000 };
 
-enum { LOOK_AGAIN = 3600000 }; /* ms: the wall clock may be set */
-
-#define FIRST_LOOK_AT "series " /* ... followed by the test: since when its series are */
+#define FIRST_LOOK "series " /* store key, followed by the test: since when it is watched */
 
 /* A test, and its series that were reported as vanished. */
 struct lost {
@@ -22,7 +21,7 @@ struct lost {
 	struct lost *next;
 	bool ours;     /* this agent has it, and has read its stored state */
 	bool fresh;    /* it has just become so */
-	int64_t since; /* ms, wall clock, of the first look at its series; 0: none yet */
+	int64_t since; /* ms, wall clock, of its first run; 0: none yet */
 	struct vanished *series;
 	size_t count;
 };
@@ -30,11 +29,16 @@ struct lost {
 struct health {
 	struct agent *agent;
 	struct conditions *conditions;
-	struct views *views;  /* in a fleet */
-	uint64_t views_seen;  /* of struct fleet_news, ... */
-	uint64_t agents_seen; /* ... as of the last turn */
+	/* In a fleet: one poll writes this agent's views of sources and reads those of all. */
+	struct poll poll;
+	uint64_t written;         /* hash of the views that were written last, ... */
+	bool rewrite;             /* ... which the state may not have */
+	struct store_views *seen; /* the last answer, or NULL */
+	int64_t changed;          /* engine_now, when anything was another than before */
+	struct alarm settle;      /* when nothing has changed for a while */
+	uint64_t views_seen;      /* of struct fleet_news, ... */
+	uint64_t agents_seen;     /* ... as of the last turn */
 	bool leads;
-	bool since; /* conditions_since is set */
 	struct arena *arena;
 	struct dict names; /* identity -> struct vanished, in the arena */
 	struct lost *lost;
@@ -48,7 +52,8 @@ struct health {
 };
 
 static void tell_held(void *context);
-static void notify_unless_silenced(void *context, const struct condition *condition);
+static void judge_sources(void *context);
+static void ask_views(void *context);
 
 struct health *health_new(struct agent *agent)
 {
@@ -57,9 +62,10 @@ struct health *health_new(struct agent *agent)
 	*health = (struct health){.agent = agent,
 		.conditions = conditions_new(fleet_is_shared(agent)),
 		.arena = arena_new(),
+		.poll = {.agent = agent, .ask = ask_views, .context = health},
+		.settle = {.call = judge_sources, .context = health},
 		.alarm = {.call = tell_held, .context = health}};
 	health->names.arena = health->arena;
-	health->views = views_new(agent, health->conditions, notify_unless_silenced, health);
 	return health;
 }
 
@@ -99,7 +105,8 @@ void health_free(struct health *health)
 		(void)held_drop(health, health->held[0].subject);
 	free(health->held);
 	arena_free(health->arena);
-	views_free(health->views);
+	if (health->seen)
+		store_call_free(&health->seen->call);
 	conditions_free(health->conditions);
 	free(health);
 }
@@ -266,36 +273,21 @@ static void tell_held(void *context)
 		tell_at(health, first);
 }
 
-/* Records the first run in the store, by the agent that runs the test: earlier conditions are not
- * reported. */
-static int64_t begin_to_look(struct agent *agent, const char *test, const char *moment)
+/* Records the first run in the store, by the agent that runs the test: what ended or was stale
+ * before is not reported. */
+static int64_t note_first_look(struct agent *agent, const char *test)
 {
 	struct store_queue *request = store_queue_new(NULL, NULL);
+	struct arena *arena = request->call.arena;
+	int64_t now = agent_now(agent);
 
 	fleet_fence_test(agent, &request->call, test);
-	request->health.moments = arena_alloc(request->call.arena, sizeof *request->health.moments);
+	request->health.moments = arena_alloc(arena, sizeof *request->health.moments);
 	*request->health.moments =
-		(struct stored_moment){arena_strdup(request->call.arena, moment), agent_now(agent)};
+		(struct stored_moment){arena_printf(arena, FIRST_LOOK "%s", test), now};
 	request->health.moment_count = 1;
 	store_client_call(agent, &request->call);
-	return agent_now(agent);
-}
-
-/* Sets since when conditions are watched, once: as stored, else from the first of our tests on.
- * `one`: a test that has become ours, or NULL. */
-static void look_since(struct health *health, const char *one, const struct health_rows *rows)
-{
-	int64_t since = rows ? WHEN_NEVER : agent_now(health->agent);
-
-	for (size_t i = 0; rows && i < rows->moment_count; i++)
-		if (strcmp(rows->moments[i].name, FIRST_LOOK) == 0)
-			since = rows->moments[i].time;
-	if (health->since || (since == WHEN_NEVER && !one) || (!rows && !one))
-		return;
-	if (since == WHEN_NEVER)
-		since = begin_to_look(health->agent, one, FIRST_LOOK);
-	conditions_since(health->conditions, since);
-	health->since = true;
+	return now;
 }
 
 static struct lost *lost_of(struct health *health, const char *test)
@@ -332,12 +324,12 @@ static void count_lost(const struct health *health)
 /* Of tests that have just become ours. */
 static void restore(struct health *health, const struct health_rows *rows)
 {
-	const size_t skip = strlen(FIRST_LOOK_AT);
+	const size_t skip = strlen(FIRST_LOOK);
 
 	for (size_t i = 0; i < rows->moment_count; i++) {
 		const struct stored_moment *moment = &rows->moments[i];
 
-		if (strncmp(moment->name, FIRST_LOOK_AT, skip) == 0 &&
+		if (strncmp(moment->name, FIRST_LOOK, skip) == 0 &&
 			lost_of(health, moment->name + skip)->fresh)
 			lost_of(health, moment->name + skip)->since = moment->time;
 	}
@@ -356,24 +348,84 @@ static void note_stale(const struct health *health)
 		(double)conditions_stale(health->conditions), NULL);
 }
 
+static void judge_sources(void *context)
+{
+	struct health *health = context;
+	struct agent *agent = health->agent;
+	int64_t rest = health->changed + SETTLED - engine_now(agent->engine);
+	bool settled = rest <= 0;
+
+	/* No agent runs the tests of a shard without a holder. */
+	for (int shard = 0; settled && shard < FLEET_SHARDS; shard++)
+		settled = fleet_holds(agent, shard) || fleet_holder(agent, shard);
+	if (!health->leads || !health->seen || !fleet_holds(agent, FLEET_LEADER))
+		return;
+	conditions_judge(health->conditions, health->seen->views, health->seen->view_count,
+		agent_now(agent), settled, notify_unless_silenced, health);
+	if (conditions_wait(health->conditions))
+		engine_alarm(agent->engine, &health->settle,
+			engine_now(agent->engine) + (rest > 0 ? rest : SETTLED));
+}
+
+static void views_read(struct store_views *answer)
+{
+	struct health *health = answer->call.context;
+
+	if (answer->call.failed) {
+		health->rewrite = true;
+		store_call_free(&answer->call);
+		poll_answered(&health->poll, AGAIN);
+		return;
+	}
+	if (health->seen)
+		store_call_free(&health->seen->call);
+	health->seen = answer;
+	health->changed = engine_now(health->agent->engine);
+	conditions_others(health->conditions, answer->views, answer->view_count);
+	judge_sources(health);
+	poll_answered(&health->poll, WHEN_NEVER);
+}
+
+static void ask_views(void *context)
+{
+	struct health *health = context;
+	struct store_views *request = store_views_new(views_read, health);
+	uint64_t hash = conditions_views(health->conditions, request);
+
+	request->replaces = health->rewrite || hash != health->written;
+	health->written = hash;
+	health->rewrite = false;
+	store_client_call(health->agent, &request->call);
+}
+
+/* This agent's views of sources may be others than the state has. */
+static void note_views(struct health *health)
+{
+	if (fleet_is_shared(health->agent) &&
+		conditions_views(health->conditions, NULL) != health->written)
+		poll_after(&health->poll, MOMENT);
+}
+
 void health_note(struct health *health, const struct test *test, const struct outcome *run)
 {
 	struct agent *agent = health->agent;
 	struct condition turns[CONDITION_TURNS];
 	struct outcome outcome = *run;
-	size_t count;
+	size_t count, others = fleet_size(agent);
 
 	outcome.test = test->name;
 	outcome.source = condition_source(test);
 	outcome.stale_after = test->stale_after;
 	outcome.interval = test->interval;
+	outcome.since = lost_of(health, test->name)->since;
 	outcome.now = agent_now(agent);
 	outcome.clock = engine_now(agent->engine);
+	if (fleet_is_shared(agent))
+		outcome.share = others < CONDITION_TOLD_SINGLY ? CONDITION_TOLD_SINGLY / others : 1;
 	count = conditions_note(health->conditions, &outcome, turns);
 	for (size_t i = 0; i < count; i++)
 		notify_unless_silenced(health, &turns[i]);
-	if (fleet_is_shared(agent))
-		views_update(health->views, outcome.source);
+	note_views(health);
 	if (health->held_count > 0 && (health->held_silences != version_of_silences(health) ||
 					      outcome.now >= health->held_until))
 		tell_held(health);
@@ -390,8 +442,7 @@ struct vanish_rule health_vanish_rule(struct health *health, const struct test *
 	struct vanished *told = arena_array(arena, lost->count, sizeof *told);
 
 	if (lost->since == 0)
-		lost->since = begin_to_look(health->agent, test->name,
-			arena_printf(arena, FIRST_LOOK_AT "%s", test->name));
+		lost->since = note_first_look(health->agent, test->name);
 	for (size_t i = 0; i < lost->count; i++) {
 		told[i] = lost->series[i];
 		told[i].series = arena_strdup(arena, told[i].series);
@@ -467,12 +518,6 @@ void health_vanished(struct health *health, const struct test *test, const struc
 	}
 	if (count > 0)
 		count_lost(health);
-}
-
-/* Whether this agent should report that the test is no longer configured. */
-static bool is_gone(const struct health *health, const char *test)
-{
-	return fleet_runs(health->agent, test) && fleet_agrees(health->agent);
 }
 
 int64_t health_down_since(const struct health *health, const struct test *test)
@@ -578,8 +623,9 @@ static void forget_unconfigured(struct health *health)
 		*dict_place(&names.tests, test->name) = test;
 		*dict_place(&names.sources, condition_source(test)) = test;
 	}
+	/* That other tests are gone is reported by the agents that would run them. */
 	for (const struct lost *lost = health->lost; lost; lost = lost->next)
-		if (!is_gone(health, lost->test))
+		if (!fleet_runs(health->agent, lost->test) || !fleet_agrees(health->agent))
 			*dict_place(&names.tests, lost->test) = lost;
 	conditions_retain(health->conditions, is_named, forget, &names);
 	for (struct lost *lost = health->lost; lost; lost = lost->next) {
@@ -630,45 +676,33 @@ static void drop_others(struct health *health)
 			(void)held_drop(health, condition->subject);
 	}
 	conditions_retain(health->conditions, is_named, NULL, &ours);
-	views_retain(health->views, is_source, &ours);
 	arena_free(arena);
 }
 
-static const char *claim(struct health *health, const char *test)
-{
-	struct lost *lost = lost_of(health, test);
-
-	lost->fresh = !lost->ours && fleet_has(health->agent, test);
-	lost->ours |= lost->fresh;
-	return lost->fresh ? lost->test : NULL;
-}
-
-/* Returns one of the tests that have just become ours, or NULL. Also tests of which something is
- * stored, and which are not configured any more, are somebody's. */
+/* Takes over the tests that have become ours, and returns one of them, or NULL. Also tests of which
+ * something is stored, and which are not configured any more, are somebody's. */
 static const char *claim_all(struct health *health, const struct health_rows *rows)
 {
 	const struct config_ref *config_ref = health->agent->config_ref;
-	const char *one = NULL, *test;
+	const char *one = NULL;
 
-	for (struct lost *lost = health->lost; lost; lost = lost->next)
-		lost->fresh = false;
-	for (size_t i = 0; i < config_ref->test_count; i++) {
-		test = config_ref->tests[i]->name;
-		if (!config_ref->tests[i]->unsupported && (test = claim(health, test)))
-			one = test;
-	}
+	for (size_t i = 0; i < config_ref->test_count; i++)
+		if (!config_ref->tests[i]->unsupported)
+			(void)lost_of(health, config_ref->tests[i]->name);
 	for (size_t i = 0; rows && i < rows->vanished_count; i++)
-		if (!lost_of(health, rows->vanished[i].test)->fresh)
-			(void)claim(health, rows->vanished[i].test);
-	for (size_t i = 0; rows && i < rows->condition_count; i++) {
-		test = condition_name(&rows->conditions[i]);
-		if (about_test(rows->conditions[i].kind) && !lost_of(health, test)->fresh)
-			(void)claim(health, test);
+		(void)lost_of(health, rows->vanished[i].test);
+	for (size_t i = 0; rows && i < rows->condition_count; i++)
+		if (about_test(rows->conditions[i].kind))
+			(void)lost_of(health, condition_name(&rows->conditions[i]));
+	for (struct lost *lost = health->lost; lost; lost = lost->next) {
+		lost->fresh = !lost->ours && fleet_has(health->agent, lost->test);
+		lost->ours |= lost->fresh;
+		one = lost->fresh ? lost->test : one;
 	}
 	return one;
 }
 
-void health_look(struct health *health, const struct health_rows *rows)
+void health_move(struct health *health, const struct health_rows *rows)
 {
 	const struct config_ref *config_ref = health->agent->config_ref;
 	const char *one;
@@ -676,7 +710,6 @@ void health_look(struct health *health, const struct health_rows *rows)
 	if (fleet_is_shared(health->agent))
 		drop_others(health);
 	one = claim_all(health, rows);
-	look_since(health, one, rows);
 	if (rows)
 		restore(health, rows);
 	for (size_t i = 0; i < config_ref->test_count && one; i++) {
@@ -685,12 +718,12 @@ void health_look(struct health *health, const struct health_rows *rows)
 		if (test->unsupported || !lost_of(health, test->name)->fresh)
 			continue;
 		conditions_expect(health->conditions, test->name, condition_source(test));
-		if (fleet_is_shared(health->agent))
-			views_update(health->views, condition_source(test));
 	}
-	if (one && fleet_is_shared(health->agent))
-		views_renew(health->views);
+	health->rewrite |= one != NULL; /* what was written with a lease that was lost is gone */
 	forget_unconfigured(health);
+	if (one && fleet_is_shared(health->agent))
+		poll_after(&health->poll, MOMENT);
+	note_views(health);
 }
 
 static void restore_sources(struct health *health, const struct health_rows *rows)
@@ -703,22 +736,24 @@ static void restore_sources(struct health *health, const struct health_rows *row
 void health_restore(struct health *health, const struct health_rows *rows)
 {
 	restore_sources(health, rows);
-	health_look(health, rows);
+	health_move(health, rows);
 }
 
 void health_lead(struct health *health, const struct health_rows *rows)
 {
 	health->leads = rows != NULL;
 	conditions_clear_reports(health->conditions);
-	if (rows)
-		restore_sources(health, rows);
-	views_lead(health->views, health->leads);
+	if (!rows)
+		return;
+	restore_sources(health, rows);
+	health->changed = engine_now(health->agent->engine);
+	poll_after(&health->poll, 0);
 }
 
 void health_adopt(struct health *health)
 {
 	rename_tests(health);
-	health_look(health, NULL);
+	health_move(health, NULL);
 }
 
 void health_news(struct health *health, const struct fleet_news *news)
@@ -727,5 +762,6 @@ void health_news(struct health *health, const struct fleet_news *news)
 		return;
 	health->views_seen = news->views;
 	health->agents_seen = news->configuration;
-	views_read(health->views);
+	health->changed = engine_now(health->agent->engine);
+	poll_after(&health->poll, 0);
 }

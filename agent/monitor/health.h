@@ -27,7 +27,7 @@ void health_restore(struct health *health, const struct health_rows *rows);
 
 /* In a fleet, when tests have changed hands: forgets those that other agents run, and adopts the
  * stored conditions of those that this one runs now (NULL: none). */
-void health_look(struct health *health, const struct health_rows *rows);
+void health_move(struct health *health, const struct health_rows *rows);
 
 /* In a fleet: the stored conditions if this agent leads now; NULL if it no longer does. */
 void health_lead(struct health *health, const struct health_rows *rows);

@@ -149,7 +149,7 @@ static void follow(struct course *course, const struct change_record_update *upd
 
 /* Runs the agent's detection and matching on the points so far; in the first run everything
  * is old. */
-static bool look(struct course *course, bool first, struct error *error)
+static bool run_course(struct course *course, bool first, struct error *error)
 {
 	const struct power_request *ask = course->ask;
 	struct analysis analysis, whole;
@@ -247,12 +247,12 @@ bool power_arrive(const struct power_request *ask, const double *values, size_t 
 	good = begin_course(&course, ask, values, error);
 	if (good) {
 		course.own->n = at >= ONLINE_FIRST + POINTS_BEFORE ? at - POINTS_BEFORE : at;
-		good = look(&course, true, error);
+		good = run_course(&course, true, error);
 	}
 	old = course.last_id;
 	while (good && course.own->n < at)
 		if (!isnan(values[ask->front + course.own->n++]))
-			good = look(&course, false, error);
+			good = run_course(&course, false, error);
 	for (size_t end = place; good && end < n && out->seen < points; end++) {
 		course.own->n = at + (end - place) + 1;
 		if (isnan(values[end]))
@@ -261,7 +261,7 @@ bool power_arrive(const struct power_request *ask, const double *values, size_t 
 		if (out->cut)
 			break;
 		out->seen++;
-		good = look(&course, false, error);
+		good = run_course(&course, false, error);
 		if (good)
 			note(out, near(&course, at, sign, old));
 		if (sign != 0 && out->back && out->told == 0)

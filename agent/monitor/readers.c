@@ -459,7 +459,7 @@ static bool follow(struct found_readers *out, const struct part *part, const cha
 	return any;
 }
 
-struct look {
+struct lookup {
 	const struct selectors *selectors;
 	const struct written_series *series;
 	const char *value;
@@ -467,27 +467,27 @@ struct look {
 
 static struct strings values_of(void *context, const char *name)
 {
-	struct look *look = context;
-	const struct pair *labels = look->series->labels;
-	bool there = strcmp(name, look->selectors->name_label) == 0;
+	struct lookup *lookup = context;
+	const struct pair *labels = lookup->series->labels;
+	bool there = strcmp(name, lookup->selectors->name_label) == 0;
 
 	if (there)
-		look->value = look->series->name;
-	for (size_t i = 0; i < look->series->count && !there; i++) {
+		lookup->value = lookup->series->name;
+	for (size_t i = 0; i < lookup->series->count && !there; i++) {
 		there = strcmp(labels[i].key, name) == 0;
-		look->value = labels[i].value;
+		lookup->value = labels[i].value;
 	}
-	return (struct strings){&look->value, there};
+	return (struct strings){&lookup->value, there};
 }
 
 /* Of a series of which only the name is known, only matchers of the name count. */
-static bool look_up_name(struct found_readers *out, struct look *look)
+static bool look_up_name(struct found_readers *out, struct lookup *lookup)
 {
-	const char *const names[] = {look->series->name, ""};
+	const char *const names[] = {lookup->series->name, ""};
 	bool any = false;
 
 	for (size_t i = 0; i < (*names[0] ? 2 : 1); i++)
-		for (const struct selector *at = dict_get(&look->selectors->names, names[i]); at;
+		for (const struct selector *at = dict_get(&lookup->selectors->names, names[i]); at;
 			at = at->next_named) {
 			struct matcher_effort effort = {0};
 			bool matches = true;
@@ -495,8 +495,9 @@ static bool look_up_name(struct found_readers *out, struct look *look)
 			for (size_t k = 0; k < at->matchers.count && matches; k++) {
 				const struct matcher *matcher = &at->matchers.items[k];
 
-				matches = strcmp(matcher->name, look->selectors->name_label) != 0 ||
-					  matcher_matches(matcher, names[0], &effort);
+				matches =
+					strcmp(matcher->name, lookup->selectors->name_label) != 0 ||
+					matcher_matches(matcher, names[0], &effort);
 			}
 			if (matches)
 				any |= found(out, at->test);
@@ -504,12 +505,12 @@ static bool look_up_name(struct found_readers *out, struct look *look)
 	return any;
 }
 
-static bool look_up_key(struct found_readers *out, struct look *look, const char *key)
+static bool look_up_key(struct found_readers *out, struct lookup *lookup, const char *key)
 {
 	bool any = false;
 
-	for (const struct selector *at = dict_get(&look->selectors->keys, key); at; at = at->next)
-		if (matchers_match(&at->matchers, values_of, look, NULL))
+	for (const struct selector *at = dict_get(&lookup->selectors->keys, key); at; at = at->next)
+		if (matchers_match(&at->matchers, values_of, lookup, NULL))
 			any |= found(out, at->test);
 	return any;
 }
@@ -518,20 +519,20 @@ static bool look_up_key(struct found_readers *out, struct look *look, const char
 static bool look_up(struct found_readers *out, const struct selectors *selectors,
 	const struct written_series *series)
 {
-	struct look look = {.selectors = selectors, .series = series};
+	struct lookup lookup = {.selectors = selectors, .series = series};
 	const char *const names[] = {series->name, ""};
 	struct buf key = {0};
 	bool any = false;
 
 	if (series->unlabelled)
-		return look_up_name(out, &look);
+		return look_up_name(out, &lookup);
 	for (size_t i = 0; i < (selectors->nameless && *names[0] ? 2 : 1); i++) {
-		any |= look_up_key(out, &look, names[i]);
+		any |= look_up_key(out, &lookup, names[i]);
 		for (size_t k = 0; k < series->count; k++) {
 			buf_clear(&key);
 			buf_printf(&key, "%s\n%s\n%s", names[i], series->labels[k].key,
 				series->labels[k].value);
-			any |= look_up_key(out, &look, key.data);
+			any |= look_up_key(out, &lookup, key.data);
 		}
 	}
 	buf_free(&key);

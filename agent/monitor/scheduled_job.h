@@ -115,7 +115,6 @@ struct monitored_test {
 	struct scheduled_job job;
 	const struct test *test; /* of the current configuration */
 
-	bool failing;
 	char *problem;    /* why the last run failed; NULL: it did not; owned */
 	uint64_t notices; /* hash of the last run's notices */
 	int64_t last_run; /* wall clock, ms, of the last finished run; 0: none yet */
@@ -161,7 +160,7 @@ struct scheduled_job *cluster_job_new(
 	const struct run_context *context, const struct group *group, const struct dict *monitored);
 
 /* Fills in the functions of a cluster. */
-void cluster_look(const struct scheduled_job *job, struct scheduler_cluster *out);
+void cluster_show(const struct scheduled_job *job, struct scheduler_cluster *out);
 
 /* The cluster's decision as a filter of the dispatcher. */
 struct decision cluster_judge(const struct scheduled_job *job, const struct change_record *record);

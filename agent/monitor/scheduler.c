@@ -43,7 +43,6 @@ struct waiter {
 
 struct job_list {
 	struct scheduled_job *first, **end;
-	size_t count;
 };
 
 struct scheduler {
@@ -89,7 +88,6 @@ static void list_add(struct job_list *list, struct scheduled_job *job)
 	job->place = list->end;
 	*list->end = job;
 	list->end = &job->next;
-	list->count++;
 }
 
 static void list_remove(struct job_list *list, struct scheduled_job *job)
@@ -99,7 +97,6 @@ static void list_remove(struct job_list *list, struct scheduled_job *job)
 		job->next->place = job->place;
 	else
 		list->end = job->place;
-	list->count--;
 }
 
 static void forget_writes(struct scheduled_job *job)
@@ -167,7 +164,7 @@ static void unqueue(struct scheduler *scheduler, struct scheduled_job *job)
 		list_remove(&scheduler->held, job);
 }
 
-static void begin(struct scheduler *scheduler, struct scheduled_job *job)
+static void start_run(struct scheduler *scheduler, struct scheduled_job *job)
 {
 	unqueue(scheduler, job);
 	job->served = job->waiting;
@@ -199,7 +196,7 @@ static void begin_queued(struct scheduler *scheduler)
 		job->on_demand = true;
 		scheduler->on_demand++;
 		schedule_pick(&scheduler->schedule, &job->entry);
-		begin(scheduler, job);
+		start_run(scheduler, job);
 	}
 }
 
@@ -216,7 +213,7 @@ static void begin_held(void *context)
 	begin_queued(scheduler);
 }
 
-static void tick(void *context)
+static void run_due(void *context)
 {
 	struct scheduler *scheduler = context;
 	struct agent *agent = scheduler->context.agent;
@@ -227,7 +224,7 @@ static void tick(void *context)
 		if (may_begin(scheduler, (struct scheduled_job *)entry)) {
 			metrics_observe(agent->metrics, METRIC_SCHEDULE_LAG,
 				(double)(now - due) / 1000, NULL);
-			begin(scheduler, (struct scheduled_job *)entry);
+			start_run(scheduler, (struct scheduled_job *)entry);
 		} else {
 			schedule_put_off(&scheduler->schedule, entry, now + LOOK_AGAIN);
 		}
@@ -538,7 +535,7 @@ static void write_seen(void *context)
 		test_job_write(scheduler->jobs[i]);
 }
 
-static struct decision judge(void *context, struct change_record *record)
+static struct decision judge_cluster(void *context, struct change_record *record)
 {
 	const struct scheduler *scheduler = context;
 	struct decision decision = {0};
@@ -554,14 +551,14 @@ static struct decision judge(void *context, struct change_record *record)
 }
 
 /* Jobs moved to another agent or to this one, which has not run them yet. */
-static void look_again(void *context, const struct health_rows *rows)
+static void jobs_moved(void *context, const struct health_rows *rows)
 {
 	struct scheduler *scheduler = context;
 
 	for (size_t i = 0; i < scheduler->count; i++)
 		if (!is_ours(scheduler, scheduler->jobs[i]))
 			lose(scheduler, scheduler->jobs[i]);
-	health_look(scheduler->context.health, rows);
+	health_move(scheduler->context.health, rows);
 	for (size_t i = 0; i < scheduler->count; i++)
 		if (scheduler->jobs[i]->state == JOB_LOST && is_ours(scheduler, scheduler->jobs[i]))
 			rerun(scheduler->jobs[i]);
@@ -578,7 +575,7 @@ static void gained(
 	if (shards->has[FLEET_LEADER])
 		health_lead(scheduler->context.health, &restored->health);
 	scheduler->started = true;
-	look_again(scheduler, NULL);
+	jobs_moved(scheduler, NULL);
 }
 
 static void lost(void *context, const struct fleet_shards *shards)
@@ -588,7 +585,7 @@ static void lost(void *context, const struct fleet_shards *shards)
 	scheduler->leads &= !shards->has[FLEET_LEADER];
 	if (shards->has[FLEET_LEADER])
 		health_lead(scheduler->context.health, NULL);
-	look_again(scheduler, NULL);
+	jobs_moved(scheduler, NULL);
 }
 
 static struct scheduled_job *find_test(const struct scheduler *scheduler, const char *name)
@@ -653,7 +650,7 @@ static void collect(void *context)
 
 struct filter scheduler_filter(struct scheduler *scheduler)
 {
-	return (struct filter){.name = "cluster", .judge = judge, .context = scheduler};
+	return (struct filter){.name = "cluster", .judge = judge_cluster, .context = scheduler};
 }
 
 struct scheduler *scheduler_new(struct agent *agent, struct expected *expected)
@@ -664,12 +661,12 @@ struct scheduler *scheduler_new(struct agent *agent, struct expected *expected)
 		.removed.end = &scheduler->removed.first,
 		.queue.end = &scheduler->queue.first,
 		.held.end = &scheduler->held.first,
-		.alarm = {.call = tick, .context = scheduler},
+		.alarm = {.call = run_due, .context = scheduler},
 		.quiet = {.call = run_written, .context = scheduler},
 		.retry = {.call = begin_held, .context = scheduler},
 		.requests = requests_new(agent, run_asked, scheduler)};
 	fleet_listen(agent, &(struct fleet_listener){gained, lost, is_busy, note_news, scheduler});
-	fleet_tests_listen(agent, &(struct fleet_runner){look_again, is_running, scheduler});
+	fleet_tests_listen(agent, &(struct fleet_runner){jobs_moved, is_running, scheduler});
 	agent_listen(agent, HINT_CONFIGURATION, adopt, scheduler);
 	agent_listen(agent, HINT_METRICS, collect, scheduler);
 	agent_listen(agent, HINT_WAITING, write_seen, scheduler);
@@ -796,7 +793,7 @@ void scheduler_each(const struct scheduler *scheduler,
 
 		if (!state.elsewhere) {
 			state.running = job->state >= JOB_RUNNING;
-			state.failing = monitored->failing;
+			state.failing = monitored->problem != NULL;
 			state.stale = health_stale(health, monitored->test);
 			state.problem = monitored->problem;
 			state.last_run = monitored->last_run;
@@ -827,7 +824,7 @@ void scheduler_each_cluster(const struct scheduler *scheduler,
 			.interval = job->interval,
 			.next_due = due == INT64_MAX ? due : wall + (due - now)};
 
-		cluster_look(job, &state);
+		cluster_show(job, &state);
 		call(context, &state);
 	}
 }

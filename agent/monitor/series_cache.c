@@ -71,7 +71,7 @@ struct series_state {
 };
 
 /* The examination of one answer. */
-struct look {
+struct exam {
 	const struct series_cache *cache;
 	struct arena *arena;
 	struct scratch *scratch;
@@ -132,58 +132,58 @@ static void keep_changes(
 }
 
 /* The values from index `from` on, without their cycles. */
-static const double *adjusted(const struct look *look, size_t from, size_t end)
+static const double *adjusted(const struct exam *exam, size_t from, size_t end)
 {
-	const struct series *series = look->series;
+	const struct series *series = exam->series;
 	double *values;
 
-	if (!look->state->refit.season.cycles)
+	if (!exam->state->refit.season.cycles)
 		return series->values + from;
-	values = arena_array(look->arena, end - from, sizeof *values);
-	season_remove(&look->state->refit.season, series->axis->times + from, series->values + from,
+	values = arena_array(exam->arena, end - from, sizeof *values);
+	season_remove(&exam->state->refit.season, series->axis->times + from, series->values + from,
 		end - from, values);
 	return values;
 }
 
 /* Finds the changes among the points up to the index `end`. */
-static bool detect_to(const struct look *look, size_t end, struct error *error)
+static bool detect_to(const struct exam *exam, size_t end, struct error *error)
 {
-	struct series_state *state = look->state;
+	struct series_state *state = exam->state;
 	const struct detector *detector = state->detector;
-	size_t from = (size_t)((ptrdiff_t)state->need - look->shift), count;
+	size_t from = (size_t)((ptrdiff_t)state->need - exam->shift), count;
 
 	if (!detector->stream_rest) {
-		struct findings found = {.series = look->series, .season = state->refit.season};
+		struct findings found = {.series = exam->series, .season = state->refit.season};
 
-		if (!analysis_detect(look->arena, look->sampling, look->detection, from, end,
-			    look->scratch, &found, error))
+		if (!analysis_detect(exam->arena, exam->sampling, exam->detection, from, end,
+			    exam->scratch, &found, error))
 			return false;
-		keep_changes(state, found.changes, found.count, look->shift);
+		keep_changes(state, found.changes, found.count, exam->shift);
 		return true;
 	}
 	if (!state->stream)
 		state->stream = detector->stream_new(
-			look->detection->options, state->refit.season.excursion);
+			exam->detection->options, state->refit.season.excursion);
 	const struct change *changes = detector_append(detector, state->stream,
-		adjusted(look, from, end), end - from, look->scratch, &count, error);
+		adjusted(exam, from, end), end - from, exam->scratch, &count, error);
 	if (!changes)
-		return error_prefix(error, "series \"%.200s\": ", look->series->name);
+		return error_prefix(error, "series \"%.200s\": ", exam->series->name);
 	keep_changes(state, changes, count, 0);
 	state->need = detector->stream_rest(state->stream, &state->fixed);
 	return true;
 }
 
 /* What the windows show in the points that existed when the series was last recorded. */
-static bool detect_before(const struct look *look, size_t start, struct error *error)
+static bool detect_before(const struct exam *exam, size_t start, struct error *error)
 {
-	struct series_state *state = look->state;
+	struct series_state *state = exam->state;
 	struct realignment *realignment = &state->realignment;
-	const int64_t *times = look->series->axis->times;
-	size_t end = axis_lower_bound(look->series->axis, state->recorded_last + 1);
+	const int64_t *times = exam->series->axis->times;
+	size_t end = axis_lower_bound(exam->series->axis, state->recorded_last + 1);
 
 	if (!state->seen || end <= start)
 		return true;
-	if (!detect_to(look, end, error))
+	if (!detect_to(exam, end, error))
 		return false;
 	free(realignment->before);
 	realignment->before = memory_new(state->count, sizeof *realignment->before);
@@ -203,7 +203,7 @@ static bool detect_before(const struct look *look, size_t start, struct error *e
 		const struct change *change = &state->changes[i];
 
 		realignment->before[i] =
-			(struct change_key){.time = times[(ptrdiff_t)change->index - look->shift],
+			(struct change_key){.time = times[(ptrdiff_t)change->index - exam->shift],
 				.sign = change_sign(change),
 				.under_way = change->kind == CHANGE_TREND &&
 					     change->place_from < UNDER_WAY};
@@ -213,31 +213,31 @@ static bool detect_before(const struct look *look, size_t start, struct error *e
 }
 
 /* Moves the anchor to the last window start that does not lie within the range. */
-static void move_anchor(const struct look *look)
+static void move_anchor(const struct exam *exam)
 {
-	struct series_state *state = look->state;
-	const struct axis *axis = look->series->axis;
+	struct series_state *state = exam->state;
+	const struct axis *axis = exam->series->axis;
 	size_t chunk, need = state->need;
 
-	if (state->stream && look->cache->range > 0) {
-		size_t front = axis_lower_bound(axis, look->cache->front);
+	if (state->stream && exam->cache->range > 0) {
+		size_t front = axis_lower_bound(axis, exam->cache->front);
 
 		chunk = state->detector->stream_chunk(
-			state->stream, (size_t)((ptrdiff_t)front + look->shift));
-		if ((ptrdiff_t)chunk >= look->shift &&
-			axis->times[(ptrdiff_t)chunk - look->shift] > state->anchor)
-			state->anchor = axis->times[(ptrdiff_t)chunk - look->shift];
+			state->stream, (size_t)((ptrdiff_t)front + exam->shift));
+		if ((ptrdiff_t)chunk >= exam->shift &&
+			axis->times[(ptrdiff_t)chunk - exam->shift] > state->anchor)
+			state->anchor = axis->times[(ptrdiff_t)chunk - exam->shift];
 	}
 	state->since = state->anchor;
-	if (need < state->hashes.n && axis->times[(ptrdiff_t)need - look->shift] < state->since)
-		state->since = axis->times[(ptrdiff_t)need - look->shift];
+	if (need < state->hashes.n && axis->times[(ptrdiff_t)need - exam->shift] < state->since)
+		state->since = axis->times[(ptrdiff_t)need - exam->shift];
 }
 
-static bool is_control_due(const struct look *look)
+static bool is_control_due(const struct exam *exam)
 {
-	const struct series_state *state = look->state;
-	const struct axis *axis = look->series->axis;
-	const struct findings *judged = &look->judged;
+	const struct series_state *state = exam->state;
+	const struct axis *axis = exam->series->axis;
+	const struct findings *judged = &exam->judged;
 	int64_t last = axis->times[axis->n - 1];
 
 	if (!state->controlled ||
@@ -246,100 +246,100 @@ static bool is_control_due(const struct look *look)
 	if (state->control.mode == CONTROL_RATIO)
 		return false;
 	return last >= state->controlled_at + REFIT_EVERY ||
-	       !control_takes(&state->control, look->series->values, judged->joined, axis->n);
+	       !control_takes(&state->control, exam->series->values, judged->joined, axis->n);
 }
 
 /*
  * From here on the series is what the control leaves of it, so its hashes cover both. A ratio is
  * fitted once there are enough points, a load as often as cycles are.
  */
-static void apply_control(struct look *look)
+static void apply_control(struct exam *exam)
 {
-	struct series_state *state = look->state;
-	const struct series *series = look->series;
+	struct series_state *state = exam->state;
+	const struct series *series = exam->series;
 	struct series *rest;
 
-	look->judged = (struct findings){.series = series};
-	if (!look->rule)
+	exam->judged = (struct findings){.series = series};
+	if (!exam->rule)
 		return;
 	if (state->controlled)
 		analysis_control(
-			look->arena, look->rule, &state->control, look->other, &look->judged);
-	if (is_control_due(look)) {
+			exam->arena, exam->rule, &state->control, exam->other, &exam->judged);
+	if (is_control_due(exam)) {
 		bool used = state->control.used;
 
-		state->control = control_fit(look->rule->mode, analysis_points(series),
-			analysis_points(look->other), used, look->scratch);
-		look->refitted = state->controlled && (used || state->control.used);
+		state->control = control_fit(exam->rule->mode, analysis_points(series),
+			analysis_points(exam->other), used, exam->scratch);
+		exam->refitted = state->controlled && (used || state->control.used);
 		state->controlled = true;
 		state->controlled_at = series->axis->times[series->axis->n - 1];
 		analysis_control(
-			look->arena, look->rule, &state->control, look->other, &look->judged);
+			exam->arena, exam->rule, &state->control, exam->other, &exam->judged);
 	}
-	rest = arena_alloc(look->arena, sizeof *rest);
+	rest = arena_alloc(exam->arena, sizeof *rest);
 	*rest = *series;
-	rest->values = arena_array(look->arena, series->axis->n, sizeof *rest->values);
-	memcpy(rest->values, look->judged.rest, series->axis->n * sizeof *rest->values);
-	look->series = rest;
+	rest->values = arena_array(exam->arena, series->axis->n, sizeof *rest->values);
+	memcpy(rest->values, exam->judged.rest, series->axis->n * sizeof *rest->values);
+	exam->series = rest;
 }
 
 /* Detects in what has changed; *anew: there was something. A full run begins at the first point
  * that counts; a series that began within the range has no front to leave out. */
-static bool look_at_new(struct look *look, bool first, bool *anew, struct error *error)
+static bool examine_new(struct exam *exam, bool first, bool *anew, struct error *error)
 {
-	struct series_state *state = look->state;
-	const struct axis *axis = look->series->axis;
-	size_t same = point_hashes_compare(&state->hashes, look->series, &look->shift);
-	int64_t range = look->cache->range, front = look->cache->front;
+	struct series_state *state = exam->state;
+	const struct axis *axis = exam->series->axis;
+	size_t same = point_hashes_compare(&state->hashes, exam->series, &exam->shift);
+	int64_t range = exam->cache->range, front = exam->cache->front;
 	bool too_old = range > 0 && state->anchor < front - range;
 	size_t start = range <= 0 || state->anchor >= front
 			       ? 0
 			       : axis_lower_bound(axis, too_old ? front : state->anchor);
 	bool lost = first || state->repaced || axis->times[0] > state->since || too_old;
-	bool grown = same < state->hashes.n || (ptrdiff_t)axis->n + look->shift > (ptrdiff_t)same;
+	bool grown = same < state->hashes.n || (ptrdiff_t)axis->n + exam->shift > (ptrdiff_t)same;
 	/* Whether its windows are aligned differently than before, for the same points. */
 	bool other =
-		(first || grown) && refit_season(&state->refit, analysis_season(look->detection),
-					    analysis_clock(look->detection), look->series->values,
-					    axis->times, axis->n, look->scratch);
+		(first || grown) && refit_season(&state->refit, analysis_season(exam->detection),
+					    analysis_clock(exam->detection), exam->series->values,
+					    axis->times, axis->n, exam->scratch);
 
-	other |= look->refitted || state->repaced;
+	other |= exam->refitted || state->repaced;
 	state->repaced = false;
 	*anew = other || same == 0 || same < state->fixed || too_old ||
-		(ptrdiff_t)state->need < look->shift || (ptrdiff_t)start < -look->shift;
+		(ptrdiff_t)state->need < exam->shift || (ptrdiff_t)start < -exam->shift;
 	if (*anew) {
 		state->realignment.refitted = other && !lost;
 		shed(state);
-		state->detector = detector_find(look->detection->detector->name);
-		look->shift = -(ptrdiff_t)start;
+		state->detector = detector_find(exam->detection->detector->name);
+		exam->shift = -(ptrdiff_t)start;
 		same = 0;
 		if (start == axis->n)
 			return true;
 		state->anchor = axis->times[start];
-		if ((lost || other) && !detect_before(look, start, error))
+		if ((lost || other) && !detect_before(exam, start, error))
 			return false;
 	} else if (!grown) {
 		return true;
 	}
 	*anew = true;
-	if (!detect_to(look, axis->n, error))
+	if (!detect_to(exam, axis->n, error))
 		return false;
-	point_hashes_note(&state->hashes, look->series, look->shift, same);
+	point_hashes_note(&state->hashes, exam->series, exam->shift, same);
 	return true;
 }
 
 /* Takes in an answer with at least one point, and detects in what is new. If that exceeds the work
  * limit it fails and starts over the next time; the error names the series. */
-static bool examine(struct look *look, struct error *error)
+static bool examine(struct exam *exam, struct error *error)
 {
-	struct series_state *state = look->state;
-	const struct axis *axis = look->series->axis;
+	struct series_state *state = exam->state;
+	const struct axis *axis = exam->series->axis;
 	bool first = state->hashes.n == 0, newer = axis->times[axis->n - 1] > state->recorded_last;
 	bool anew;
 
-	state->realignment.range = look->cache->range;
-	apply_control(look);
-	if (!look_at_new(look, first, &anew, error)) {
+	state->realignment.range = exam->cache->range;
+	apply_control(exam);
+	if (!examine_new(exam, first, &anew, error)) {
 		shed(state);
 		return false;
 	}
@@ -347,7 +347,7 @@ static bool examine(struct look *look, struct error *error)
 	state->realignment.newer |= state->seen && newer;
 	state->realignment.grown |= anew && (!first || !state->seen || newer);
 	if (state->hashes.n > 0)
-		move_anchor(look);
+		move_anchor(exam);
 	state->last = axis->times[axis->n - 1];
 	state->due = !state->stored || state->anchor != state->stored_anchor ||
 		     state->stored_revision != DETECTOR_REVISION ||
@@ -356,21 +356,21 @@ static bool examine(struct look *look, struct error *error)
 }
 
 /* The changes that lie within the answer, with its indices, in the arena. */
-static struct findings findings_of(const struct look *look)
+static struct findings findings_of(const struct exam *exam)
 {
-	const struct series_state *state = look->state;
-	struct change *changes = arena_array(look->arena, state->count, sizeof *changes);
+	const struct series_state *state = exam->state;
+	struct change *changes = arena_array(exam->arena, state->count, sizeof *changes);
 	size_t count = 0;
 
 	for (size_t i = 0; i < state->count; i++) {
-		ptrdiff_t index = (ptrdiff_t)state->changes[i].index - look->shift;
+		ptrdiff_t index = (ptrdiff_t)state->changes[i].index - exam->shift;
 
 		if (index <= 0)
 			continue;
 		changes[count] = state->changes[i];
-		change_shift(&changes[count++], -look->shift);
+		change_shift(&changes[count++], -exam->shift);
 	}
-	struct findings out = look->judged;
+	struct findings out = exam->judged;
 
 	out.changes = changes;
 	out.count = count;
@@ -537,22 +537,22 @@ static void hash_findings(
 	}
 }
 
-static bool look_at(struct series_cache *cache, struct look *look, struct findings *out,
+static bool examine_series(struct series_cache *cache, struct exam *exam, struct findings *out,
 	struct realignment **realignment, struct error *error)
 {
-	const struct series *series = look->series;
-	struct series_state *state = look->state;
+	const struct series *series = exam->series;
+	struct series_state *state = exam->state;
 
 	*out = (struct findings){.series = series};
 	if (series->axis->n == 0)
 		return true;
 	if (!state) {
-		*out = analysis_adjust(look->arena, series, look->detection, look->rule,
-			look->other, look->scratch);
-		return analysis_detect(look->arena, look->sampling, look->detection, 0,
-			series->axis->n, look->scratch, out, error);
+		*out = analysis_adjust(exam->arena, series, exam->detection, exam->rule,
+			exam->other, exam->scratch);
+		return analysis_detect(exam->arena, exam->sampling, exam->detection, 0,
+			series->axis->n, exam->scratch, out, error);
 	}
-	if (!examine(look, error))
+	if (!examine(exam, error))
 		return false;
 	cache->restless |= state->realignment.restarted ||
 			   (state->realignment.grown && (state->realignment.candidates > 0 ||
@@ -561,7 +561,7 @@ static bool look_at(struct series_cache *cache, struct look *look, struct findin
 	if (state->realignment.hold_ends < cache->hold_ends)
 		cache->hold_ends = state->realignment.hold_ends;
 	*realignment = &state->realignment;
-	*out = findings_of(look);
+	*out = findings_of(exam);
 	return true;
 }
 
@@ -648,7 +648,7 @@ bool series_cache_detect(struct series_cache *cache, struct arena *arena, const 
 	cache->found = HASH_START;
 	for (size_t i = 0; i < data->count; i++) {
 		const struct series *series = &data->series[i];
-		struct look look = {.cache = cache,
+		struct exam exam = {.cache = cache,
 			.arena = arena,
 			.scratch = scratch,
 			.sampling = &sampling,
@@ -656,31 +656,31 @@ bool series_cache_detect(struct series_cache *cache, struct arena *arena, const 
 			.series = series};
 
 		if (series->axis->n > 0) {
-			look.state = find_state(cache, series->identity);
-			if (!look.state)
-				look.state = add_state(cache, series->identity);
-			else if (look.state->run == cache->run)
-				look.state = NULL; /* the second of one identity */
+			exam.state = find_state(cache, series->identity);
+			if (!exam.state)
+				exam.state = add_state(cache, series->identity);
+			else if (exam.state->run == cache->run)
+				exam.state = NULL; /* the second of one identity */
 		}
-		if (look.state) {
-			struct series_state *state = look.state;
+		if (exam.state) {
+			struct series_state *state = exam.state;
 			int64_t first = series->axis->times[0], step = state->pace.step;
 			bool known = state->pace.settled;
 
 			state->run = cache->run;
-			pace_settle(&state->pace, look.detection, series,
+			pace_settle(&state->pace, exam.detection, series,
 				state->anchor == WHEN_NEVER || state->anchor < first
 					? first
 					: state->anchor,
 				scratch);
 			state->repaced |= known && (step > 0) != (state->pace.step > 0);
-			look.series = pace_apply(arena, &state->pace, series);
+			exam.series = pace_apply(arena, &state->pace, series);
 		}
-		done = (sampling.axis == look.series->axis ||
-			       sampling_read(arena, test, look.series->axis, &sampling, error)) &&
-		       analysis_other(arena, test, data, companions, look.series, look.detection,
-			       &look.rule, &look.other, error) &&
-		       look_at(cache, &look, &findings[i], &(*realignments)[i], error);
+		done = (sampling.axis == exam.series->axis ||
+			       sampling_read(arena, test, exam.series->axis, &sampling, error)) &&
+		       analysis_other(arena, test, data, companions, exam.series, exam.detection,
+			       &exam.rule, &exam.other, error) &&
+		       examine_series(cache, &exam, &findings[i], &(*realignments)[i], error);
 		if (!done)
 			break;
 		hash_findings(cache, arena, &findings[i]);

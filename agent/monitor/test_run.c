@@ -95,7 +95,6 @@ static void clear(struct scheduled_job *job)
 	monitored->read_to = 0;
 	monitored->measured = 0;
 	monitored->measured_at = 0;
-	monitored->failing = false;
 	monitored->notices = 0;
 	monitored->newest = WHEN_ALWAYS;
 	keep_problem(monitored, NULL);
@@ -205,7 +204,7 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 	run->outcome.usual =
 		rhythm_of_all(&task->query.data, &run->vanish.bounds, &run->outcome.newest);
 	if (run->test->vanished)
-		run->vanished_count = vanish_look(
+		run->vanished_count = vanish_find(
 			&task->query.data, &run->vanish, task->query.arena, &run->vanished);
 	run->detection = 1e-9 * (double)(clock_monotonic_ns() - start);
 	if (done && run->measures)
@@ -272,11 +271,10 @@ static void note_problem(struct test_run *run, const char *problem)
 {
 	struct monitored_test *monitored = run->monitored;
 
-	log_event(monitored->failing ? LEVEL_DEBUG : LEVEL_WARN, "test failed",
+	log_event(monitored->problem ? LEVEL_DEBUG : LEVEL_WARN, "test failed",
 		LOG_TEXT("test", run->test->name), LOG_TEXT("problem", problem));
-	if (!monitored->failing || !monitored->problem || strcmp(monitored->problem, problem) != 0)
+	if (!monitored->problem || strcmp(monitored->problem, problem) != 0)
 		events_test(run->agent, run->test->name, true, problem);
-	monitored->failing = true;
 	keep_problem(monitored, problem);
 }
 
@@ -438,10 +436,9 @@ static void note_data(struct test_run *run)
 			run->agent->metrics, METRIC_RUN_FAILURES, run->test->source->name, "empty");
 		note_problem(run, outcome->problem);
 		run->agent->incomplete = true;
-	} else if (monitored->failing) {
+	} else if (monitored->problem) {
 		log_event(LEVEL_INFO, "test recovered", LOG_TEXT("test", run->test->name));
 		events_test(run->agent, run->test->name, false, NULL);
-		monitored->failing = false;
 		keep_problem(monitored, NULL);
 	}
 	/* While the clock is wrong the queries are for another time: empty or old answers prove

@@ -41,7 +41,7 @@ struct lives {
 };
 
 /* The examination of a dataset. */
-struct look {
+struct exam {
 	const struct vanish_rule *rule;
 	struct arena *arena;
 	struct dict told; /* identity -> struct vanished */
@@ -54,9 +54,9 @@ struct look {
 	int64_t apart; /* ms: series whose ends are further apart did not end together */
 };
 
-static int64_t span_of(const struct look *look)
+static int64_t span_of(const struct exam *exam)
 {
-	const struct rhythm_bounds *bounds = &look->rule->bounds;
+	const struct rhythm_bounds *bounds = &exam->rule->bounds;
 
 	return bounds->interval > bounds->step ? bounds->interval : bounds->step;
 }
@@ -70,22 +70,22 @@ static int64_t first_point(const struct series *series)
 	return series->axis->times[at];
 }
 
-static void look_at(struct look *look, const struct series *series, int64_t newest)
+static void examine(struct exam *exam, const struct series *series, int64_t newest)
 {
-	const struct vanish_rule *rule = look->rule;
+	const struct vanish_rule *rule = exam->rule;
 	struct rhythm rhythm = rhythm_of(series);
 	struct rhythm grown = {.gap = rhythm.gap, .points = RHYTHM_GAPS};
 	int64_t limit = rhythm_limit(
 		&grown, &rule->bounds); /* a series with few points is treated like one with more */
-	const struct vanished *told = dict_get(&look->told, series->identity);
-	int64_t span = span_of(look);
+	const struct vanished *told = dict_get(&exam->told, series->identity);
+	int64_t span = span_of(exam);
 
 	if (rhythm.points == 0)
 		return;
 	if (limit == 0 || newest - rhythm.last <= limit) {
-		look->alive[look->alive_count++] = series;
+		exam->alive[exam->alive_count++] = series;
 		if (told && rhythm.last > told->ended)
-			look->back[look->back_count++] = series;
+			exam->back[exam->back_count++] = series;
 		return;
 	}
 	/* Nor one that has hardly lived. */
@@ -93,9 +93,9 @@ static void look_at(struct look *look, const struct series *series, int64_t newe
 		rhythm.points < VANISH_LIVED || span >= WHEN_NEVER / 100 ||
 		rhythm.last - first_point(series) < VANISH_LIVED * span)
 		return;
-	look->ended[look->ended_count++] = (struct ended){series, rhythm, limit};
-	if (rhythm.gap > look->apart)
-		look->apart = rhythm.gap;
+	exam->ended[exam->ended_count++] = (struct ended){series, rhythm, limit};
+	if (rhythm.gap > exam->apart)
+		exam->apart = rhythm.gap;
 }
 
 static int compare_moments(const void *a, const void *b)
@@ -139,13 +139,13 @@ static int64_t larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-static struct lives list_lives(const struct look *look, const struct dataset *data, int64_t newest)
+static struct lives list_lives(const struct exam *exam, const struct dataset *data, int64_t newest)
 {
 	struct lives lives = {.begin = WHEN_NEVER,
 		.newest = newest,
-		.first = arena_array(look->arena, data->count, sizeof *lives.first),
-		.last = arena_array(look->arena, data->count, sizeof *lives.last),
-		.calm = arena_array(look->arena, data->count, sizeof *lives.calm)};
+		.first = arena_array(exam->arena, data->count, sizeof *lives.first),
+		.last = arena_array(exam->arena, data->count, sizeof *lives.last),
+		.calm = arena_array(exam->arena, data->count, sizeof *lives.calm)};
 
 	for (size_t i = 0; i < data->count; i++) {
 		const struct series *series = &data->series[i];
@@ -220,7 +220,7 @@ static void add_text(struct buf *out, const char *key, const char *value)
 
 /* The label that the series have and the others have not, or else their names. */
 static const char *which_of(
-	const struct look *look, const struct series *const *series, size_t count, bool back)
+	const struct exam *exam, const struct series *const *series, size_t count, bool back)
 {
 	struct buf text = {0};
 	const struct pairs *labels = &series[0]->labels;
@@ -232,8 +232,8 @@ static const char *which_of(
 
 		for (size_t k = 0; k < count && apart; k++)
 			apart = has_label(series[k], label);
-		for (size_t k = 0; !back && k < look->alive_count && apart; k++)
-			apart = !has_label(look->alive[k], label);
+		for (size_t k = 0; !back && k < exam->alive_count && apart; k++)
+			apart = !has_label(exam->alive[k], label);
 		if (apart) {
 			add_text(&text, label->key, label->value);
 			found++;
@@ -243,65 +243,65 @@ static const char *which_of(
 		add_text(&text, series[i]->name, "");
 	if (found == 0 && count > NAMED)
 		buf_printf(&text, " and %zu more", count - NAMED);
-	return buf_keep(&text, look->arena);
+	return buf_keep(&text, exam->arena);
 }
 
-static struct vanish_news group_of(const struct look *look, const struct ended *ended, size_t count)
+static struct vanish_news group_of(const struct exam *exam, const struct ended *ended, size_t count)
 {
-	const struct series **series = arena_array(look->arena, count, sizeof *series);
+	const struct series **series = arena_array(exam->arena, count, sizeof *series);
 	struct vanish_news news = {.count = count,
-		.of = look->alive_count + look->ended_count,
+		.of = exam->alive_count + exam->ended_count,
 		.first = ended[0].rhythm.last,
 		.ended = ended[count - 1].rhythm.last,
-		.series = arena_array(look->arena, count, sizeof *news.series)};
+		.series = arena_array(exam->arena, count, sizeof *news.series)};
 
 	for (size_t i = 0; i < count; i++) {
 		series[i] = ended[i].series;
 		news.series[i] = (struct vanished){
 			.series = series[i]->identity, .ended = ended[i].rhythm.last};
 	}
-	news.which = which_of(look, series, count, false);
+	news.which = which_of(exam, series, count, false);
 	return news;
 }
 
-static size_t group_all(const struct look *look, struct vanish_news *out)
+static size_t group_all(const struct exam *exam, struct vanish_news *out)
 {
 	size_t groups = 0, at = 0;
 
-	while (at < look->ended_count && groups < VANISH_GROUPS) {
+	while (at < exam->ended_count && groups < VANISH_GROUPS) {
 		size_t n = 1;
 
-		while (at + n < look->ended_count &&
-			look->ended[at + n].rhythm.last - look->ended[at + n - 1].rhythm.last <=
-				look->apart)
+		while (at + n < exam->ended_count &&
+			exam->ended[at + n].rhythm.last - exam->ended[at + n - 1].rhythm.last <=
+				exam->apart)
 			n++;
-		out[groups++] = group_of(look, look->ended + at, n);
+		out[groups++] = group_of(exam, exam->ended + at, n);
 		at += n;
 	}
-	if (at == look->ended_count)
+	if (at == exam->ended_count)
 		return groups;
-	out[0] = group_of(look, look->ended, look->ended_count);
+	out[0] = group_of(exam, exam->ended, exam->ended_count);
 	return 1;
 }
 
-static struct vanish_news back_again(const struct look *look)
+static struct vanish_news back_again(const struct exam *exam)
 {
 	struct vanish_news news = {.back = true,
-		.count = look->back_count,
-		.of = look->rule->told_count,
+		.count = exam->back_count,
+		.of = exam->rule->told_count,
 		.first = WHEN_NEVER,
 		.ended = WHEN_ALWAYS,
 		.since = WHEN_NEVER,
 		.least = WHEN_NEVER,
-		.series = arena_array(look->arena, look->back_count, sizeof *news.series),
-		.which = which_of(look, look->back, look->back_count, true)};
+		.series = arena_array(exam->arena, exam->back_count, sizeof *news.series),
+		.which = which_of(exam, exam->back, exam->back_count, true)};
 
-	for (size_t i = 0; i < look->back_count; i++) {
-		const struct series *series = look->back[i];
+	for (size_t i = 0; i < exam->back_count; i++) {
+		const struct series *series = exam->back[i];
 		int64_t since, away;
 		size_t at;
 
-		news.series[i] = *(const struct vanished *)dict_get(&look->told, series->identity);
+		news.series[i] = *(const struct vanished *)dict_get(&exam->told, series->identity);
 		news.series[i].back = true;
 		at = axis_lower_bound(series->axis, news.series[i].ended + 1);
 		while (isnan(series->values[at])) /* it has a point after its end */
@@ -319,40 +319,40 @@ static struct vanish_news back_again(const struct look *look)
 	return news;
 }
 
-size_t vanish_look(const struct dataset *data, const struct vanish_rule *rule, struct arena *arena,
+size_t vanish_find(const struct dataset *data, const struct vanish_rule *rule, struct arena *arena,
 	struct vanish_news **news)
 {
-	struct look look = {.rule = rule,
+	struct exam exam = {.rule = rule,
 		.arena = arena,
 		.told = {.arena = arena},
-		.alive = arena_array(arena, data->count, sizeof *look.alive),
-		.ended = arena_array(arena, data->count, sizeof *look.ended),
-		.back = arena_array(arena, data->count, sizeof *look.back)};
+		.alive = arena_array(arena, data->count, sizeof *exam.alive),
+		.ended = arena_array(arena, data->count, sizeof *exam.ended),
+		.back = arena_array(arena, data->count, sizeof *exam.back)};
 	int64_t newest;
 	size_t count = 0;
 
 	for (size_t i = 0; i < rule->told_count; i++)
-		*dict_place(&look.told, rule->told[i].series) = &rule->told[i];
+		*dict_place(&exam.told, rule->told[i].series) = &rule->told[i];
 	newest = rhythm_newest(data);
-	look.apart = span_of(&look);
+	exam.apart = span_of(&exam);
 	for (size_t i = 0; i < data->count; i++)
-		look_at(&look, &data->series[i], newest);
-	if (look.ended_count > 0) {
-		struct lives lives = list_lives(&look, data, newest);
+		examine(&exam, &data->series[i], newest);
+	if (exam.ended_count > 0) {
+		struct lives lives = list_lives(&exam, data, newest);
 		size_t kept = 0;
 
-		for (size_t i = 0; i < look.ended_count; i++)
-			if (!is_churn(&look.ended[i], &lives))
-				look.ended[kept++] = look.ended[i];
-		look.ended_count = kept;
+		for (size_t i = 0; i < exam.ended_count; i++)
+			if (!is_churn(&exam.ended[i], &lives))
+				exam.ended[kept++] = exam.ended[i];
+		exam.ended_count = kept;
 	}
 	*news = arena_array(arena, VANISH_GROUPS + 1, sizeof **news);
-	if (look.ended_count > 0) {
-		qsort(look.ended, look.ended_count, sizeof *look.ended, compare_ends);
-		count = group_all(&look, *news);
+	if (exam.ended_count > 0) {
+		qsort(exam.ended, exam.ended_count, sizeof *exam.ended, compare_ends);
+		count = group_all(&exam, *news);
 	}
-	if (look.back_count > 0)
-		(*news)[count++] = back_again(&look);
+	if (exam.back_count > 0)
+		(*news)[count++] = back_again(&exam);
 	return count;
 }
 

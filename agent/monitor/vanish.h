@@ -40,7 +40,7 @@ struct vanish_news {
 };
 
 /* Finds the reports about a dataset, in the arena; returns their number. */
-size_t vanish_look(const struct dataset *data, const struct vanish_rule *rule, struct arena *arena,
+size_t vanish_find(const struct dataset *data, const struct vanish_rule *rule, struct arena *arena,
 	struct vanish_news **news);
 
 /* The text of a report, in the arena. */

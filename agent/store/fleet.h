@@ -82,13 +82,13 @@ struct source_view {
 	bool awaited; /* some of its tests have not run yet */
 };
 
-/* Writes how this agent sees sources, and reads what all live agents have written. Only in a
- * fleet. */
+/* Writes how this agent sees sources, if that is another than before, and reads what all live
+ * agents have written. Only in a fleet. */
 struct store_views {
 	struct store_call call;
-	const struct source_view *write; /* replace those of the same source, ... */
+	bool replaces;                   /* all that this agent has written, ... */
+	const struct source_view *write; /* ... by these */
 	size_t write_count;
-	struct strings forget; /* ... of these sources nothing stays */
 
 	struct source_view *views; /* out: by source and agent */
 	size_t view_count;

@@ -20,6 +20,7 @@ struct history {
 	struct condition turns[CONDITION_TURNS];
 	size_t count;
 	int64_t stale_after, usual, interval, since, lasts; /* lasts: a run */
+	size_t share;
 	struct {
 		char subject[SUBJECT_MAX];
 		enum condition_kind kind;
@@ -100,11 +101,13 @@ static void note_more(struct history *history, const char *test, const char *sou
 		.answered = answered,
 		.newest = newest,
 		.stale_after = history->stale_after,
+		.since = history->since,
 		.usual = history->usual,
 		.interval = history->interval,
 		.now = START + history->clock + history->shift,
 		.begun = history->clock - history->lasts,
-		.clock = history->clock};
+		.clock = history->clock,
+		.share = history->share};
 
 	history->count = conditions_note(history->conditions, &outcome, history->turns);
 	assert_in_range(history->count, 0, CONDITION_TURNS);
@@ -134,7 +137,6 @@ static void restart(struct history *history)
 {
 	conditions_free(history->conditions);
 	history->conditions = conditions_new(false);
-	conditions_since(history->conditions, history->since);
 	for (size_t i = 0; i < history->told_count; i++)
 		conditions_restore(history->conditions,
 			&(struct condition){.subject = history->told[i].subject,
@@ -790,7 +792,24 @@ static void others_told(struct history *history, int64_t failing, int64_t stale)
 		{.source = "graphite", .told = {5, 5}},
 		{.source = "prometheus", .told = {failing, stale}}};
 
-	conditions_others(history->conditions, "prometheus", views, 3, 2);
+	conditions_others(history->conditions, views, 3);
+	history->share = 2;
+}
+
+/* The agent's view of the only source; nothing if it runs no test of it. */
+static struct source_view own_view(const struct history *history)
+{
+	struct store_views *call = store_views_new(NULL, NULL);
+	struct source_view view = {0};
+	uint64_t hash = conditions_views(history->conditions, call);
+
+	assert_true(hash == conditions_views(history->conditions, NULL));
+	for (size_t i = 0; i < call->write_count; i++)
+		if (strcmp(call->write[i].source, "prometheus") == 0)
+			view = call->write[i];
+	view.source = view.text = NULL;
+	store_call_free(&call->call);
+	return view;
 }
 
 /* Of an agent of a fleet: its share at once, the rest when it knows what the others have told. */
@@ -804,12 +823,12 @@ static void test_a_share_of_what_is_told(void **state)
 	assert_int_equal(fail_together(history), 0);
 	assert_int_equal(fail_together(history), 2);
 	assert_int_equal(fail_together(history), 0);
-	conditions_view(history->conditions, "prometheus", &view);
+	view = own_view(history);
 	assert_int_equal(view.told[VIEW_FAILS], 2);
 	assert_int_equal(view.many[VIEW_FAILS], 0);
 	others_told(history, 2, 7);
 	assert_int_equal(fail_together(history), 1); /* 2 + 3 are five */
-	conditions_view(history->conditions, "prometheus", &view);
+	view = own_view(history);
 	assert_int_equal(view.told[VIEW_FAILS], 3);
 	assert_int_equal(view.many[VIEW_FAILS], 17);
 	others_told(history, 4, 0);
@@ -818,9 +837,8 @@ static void test_a_share_of_what_is_told(void **state)
 
 static void assert_view(const struct history *history, enum view_verdict verdict, bool awaited)
 {
-	struct source_view view;
+	struct source_view view = own_view(history);
 
-	conditions_view(history->conditions, "prometheus", &view);
 	assert_int_equal(view.verdict, verdict);
 	assert_int_equal(view.awaited, awaited);
 	assert_int_equal(view.since != 0, verdict == VIEW_DOWN);

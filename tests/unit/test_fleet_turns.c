@@ -864,7 +864,8 @@ static struct store_views *view(
 		.source = source, .verdict = verdict, .text = "it is down", .told = {1, 2}};
 	call->call.holder = holder;
 	call->write = written;
-	call->write_count = source != NULL;
+	call->replaces = source != NULL;
+	call->write_count = 1;
 	perform(connection, &call->call);
 	return call;
 }

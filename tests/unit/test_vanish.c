@@ -79,7 +79,7 @@ static void setup_again(struct fixture *f)
 
 static size_t look(struct fixture *f)
 {
-	f->count = vanish_look(&f->data, &f->rule, f->arena, &f->news);
+	f->count = vanish_find(&f->data, &f->rule, f->arena, &f->news);
 	return f->count;
 }
 

@@ -236,28 +236,22 @@ STORE_DEFINE(views, .lane = STORE_FLEET, .writes = true)
 	int64_t holder = call->call.holder;
 	struct sql_query query;
 
-	for (size_t i = 0; i < call->write_count; i++) {
+	if (call->replaces)
+		RUN(tx, "DELETE FROM views WHERE instance = ?1", v_int(holder));
+	for (size_t i = 0; i < call->write_count && call->replaces; i++) {
 		const struct source_view *view = &call->write[i];
 
 		RUN(tx,
 			"WITH" MOMENT
 			" INSERT INTO views (instance, source, verdict, since, text, failing_told,"
 			" failing_many, stale_told, stale_many, awaited, changed) SELECT ?1, ?2,"
-			" ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, now FROM moment WHERE " AGENT_LIVES
-			" ON CONFLICT (source, instance) DO UPDATE SET verdict = excluded.verdict,"
-			" since = excluded.since, text = excluded.text, failing_told ="
-			" excluded.failing_told, failing_many = excluded.failing_many, stale_told"
-			" = excluded.stale_told, stale_many = excluded.stale_many, awaited ="
-			" excluded.awaited, changed = excluded.changed",
+			" ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, now FROM moment WHERE " AGENT_LIVES,
 			v_int(holder), v_text(view->source), v_int(view->verdict),
 			v_int(view->since), v_text(view->text ? view->text : ""),
 			v_int(view->told[VIEW_FAILS]), v_int(view->many[VIEW_FAILS]),
 			v_int(view->told[VIEW_STALE]), v_int(view->many[VIEW_STALE]),
 			v_int(view->awaited));
 	}
-	for (size_t i = 0; i < call->forget.count; i++)
-		RUN(tx, "DELETE FROM views WHERE instance = ?1 AND source = ?2", v_int(holder),
-			v_text(call->forget.items[i]));
 	query = sql_query_of(tx,
 		"SELECT source, name, verdict, since, text, failing_told, failing_many,"
 		" stale_told, stale_many, awaited, views.instance FROM views JOIN agents ON"
