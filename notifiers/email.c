@@ -518,6 +518,7 @@ const struct notifier email_notifier = {
 	.events = MESSAGES_ALL,
 	.defaults = MESSAGES_USUAL,
 	.gathers = true,
+	.threads = true,
 	.render = render,
 	.step = step,
 	.pictures = pictures,

@@ -71,3 +71,8 @@ bool notifier_amends(const void *options)
 	(void)options;
 	return true;
 }
+
+bool notifier_threads(const struct notifier *notifier, const void *options)
+{
+	return notifier->threads || (notifier->amends && notifier->amends(options));
+}

@@ -119,6 +119,7 @@ struct notifier {
 	 * or grown. */
 	bool brief;
 	bool gathers; /* see notifier_gathers */
+	bool threads; /* a message can continue another one, although it edits none */
 	/* Optional, by default one, "": the destinations with these options, e.g. Slack channels;
 	 * at least one, or none with an error. */
 	bool (*destinations)(
@@ -169,6 +170,9 @@ enum step notifier_fail(
 
 /* For `amends`: always. */
 bool notifier_amends(const void *options);
+
+/* Whether messages continue others with these options: its receipts say which. */
+bool notifier_threads(const struct notifier *notifier, const void *options);
 
 extern const struct notifier grafana_notifier; /* for commands, too: grafana.h */
 

@@ -808,9 +808,8 @@ static void news(void *context, const struct fleet_news *news)
 {
 	struct follow_ups *follow_ups = context;
 	const struct fleet_news *last = &follow_ups->news;
-	bool more = news->last_audit != last->last_audit || news->due.said != last->due.said ||
-		    news->due.retractions != last->due.retractions ||
-		    news->due.recoveries != last->due.recoveries;
+	bool more = news->last_audit != last->last_audit ||
+		    news->due.events + news->due.held != last->due.events + last->due.held;
 
 	follow_ups->news = *news;
 	if (more && !follow_ups->agent->once)

@@ -169,8 +169,8 @@ bool outbox_has(struct outbox *outbox, int64_t delivery)
 	return fresh || find(outbox->settling, delivery) || find(outbox->unsettled, delivery);
 }
 
-/* The call that records it was answered; `hints`: that leaves something to announce. */
-static void recorded(struct store_call *call, bool hints)
+/* The call that records it was answered. */
+static void recorded(struct store_call *call)
 {
 	struct outgoing *outgoing = call->context;
 	struct outbox *outbox = outgoing->outbox;
@@ -179,9 +179,9 @@ static void recorded(struct store_call *call, bool hints)
 	unlink_from(&outbox->settling, outgoing);
 	store_call_free(call);
 	if (!failed) {
-		arena_free(outgoing->arena);
-		if (hints)
+		if (outgoing->rerouted)
 			agent_hint(outbox->agent, HINT_CHANGES);
+		arena_free(outgoing->arena);
 		return;
 	}
 	if (fenced) {
@@ -195,15 +195,14 @@ static void recorded(struct store_call *call, bool hints)
 	outbox->unsettled = outgoing;
 }
 
-/* Its messages may be about changes that were withdrawn in the meantime. */
 static void settled(struct store_settle *request)
 {
-	recorded(&request->call, request->retracts);
+	recorded(&request->call);
 }
 
 static void reopened(struct store_reopen *request)
 {
-	recorded(&request->call, true);
+	recorded(&request->call);
 }
 
 static struct store_call *settle_call(struct outgoing *outgoing)

@@ -10,6 +10,8 @@ const char *const event_names[EVENT_KINDS] = {
 	[EVENT_RETURNED] = "returned",
 	[EVENT_ANNOUNCED] = "announced",
 	[EVENT_RECOVERED] = "recovered",
+	[EVENT_GROWN] = "grown",
+	[EVENT_CORRECTED] = "corrected",
 	[EVENT_TRIAGED] = "triaged",
 	[EVENT_REOPENED] = "reopened",
 	[EVENT_SILENCED] = "silenced",
@@ -34,7 +36,6 @@ const char *const notify_state_names[NOTIFY_COUNT] = {
 	[NOTIFY_PENDING] = "pending",
 	[NOTIFY_QUEUED] = "queued",
 	[NOTIFY_HELD] = "held",
-	[NOTIFY_RECOVERY] = "recovery",
 };
 
 void record_told(struct arena *arena, struct change_record *record, const char *receiver)

@@ -21,11 +21,10 @@ enum change_state {
 };
 
 enum notify_state {
-	NOTIFY_SILENT,   /* recorded only: too old to announce */
-	NOTIFY_PENDING,  /* to be announced, waits for its group */
-	NOTIFY_QUEUED,   /* in a delivery */
-	NOTIFY_HELD,     /* announced once confirmed; or recovered before it was announced */
-	NOTIFY_RECOVERY, /* announced; its recovery is still to be announced */
+	NOTIFY_SILENT,  /* recorded only: too old to announce */
+	NOTIFY_PENDING, /* to be announced, waits for its group */
+	NOTIFY_QUEUED,  /* in a delivery */
+	NOTIFY_HELD,    /* announced once confirmed; or recovered before it was announced */
 	NOTIFY_COUNT,
 };
 
@@ -54,6 +53,7 @@ struct change_record {
 	struct strings told; /* NOTIFY_PENDING: receivers with a delivery about it in the outbox */
 	int64_t handed;      /* the dispatcher's: engine_now when it took the record, ... */
 	bool held;           /* ... a filter holds it, ... */
+	bool noted;          /* ... for a reason that is not stored yet, ... */
 	bool covered; /* ... or suppresses it, as another message covers it, or it inherits the
 			 triage of its incident; of a silent one: the recovery of another change
 			 covers it */

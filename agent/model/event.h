@@ -19,9 +19,11 @@ enum event_kind {
 	EVENT_RETURNED,  /* found again after it was withdrawn */
 	EVENT_ANNOUNCED, /* a message about it was delivered */
 	EVENT_RECOVERED,
-	EVENT_TRIAGED,  /* from here on the audit log: triage by a person */
-	EVENT_REOPENED, /* its triage is open again: it expired, or the change has grown */
-	EVENT_SILENCED, /* from here on not in the history of a change */
+	EVENT_GROWN,     /* its size, or the number of a cluster's members, is another one */
+	EVENT_CORRECTED, /* its suspects are others */
+	EVENT_TRIAGED,   /* from here on the audit log: triage by a person */
+	EVENT_REOPENED,  /* its triage is open again: it expired, or the change has grown */
+	EVENT_SILENCED,  /* from here on not in the history of a change */
 	EVENT_SILENCE_ENDED,
 	EVENT_RUN,
 	EVENT_RELOADED,
@@ -44,6 +46,10 @@ struct event {
 	struct actor actor;  /* EVENT_ANNOUNCED: receiver and destination */
 	const char *subject; /* of the audit log: its object, or NULL */
 	const char *detail;  /* or NULL */
+	/* When receivers of the change's messages are to be notified of it, ms; 0: they were, or
+	 * are not. */
+	int64_t due;
+	const char *reason; /* why that waits, or why they were not; or NULL */
 };
 
 #endif

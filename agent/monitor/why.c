@@ -417,7 +417,6 @@ static enum why_end end_of_record(const struct why *why)
 		       : why->environment ? WHY_ENVIRONMENT
 		       : record->reason   ? WHY_NOBODY
 					  : WHY_DELIVERY;
-	case NOTIFY_RECOVERY: return is_accepted(why) ? WHY_ACCEPTED : WHY_DELIVERY;
 	case NOTIFY_HELD: return WHY_RECOVERED;
 	case NOTIFY_SILENT:
 	case NOTIFY_COUNT: break;

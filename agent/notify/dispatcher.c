@@ -67,7 +67,6 @@ struct dispatcher {
 	int64_t seen_until;       /* engine_now of the last round, or of the restore */
 	struct arrival *arrivals; /* of the last round, by id; NULL: none yet */
 	size_t arrival_count;
-	int64_t kept;       /* recoveries that are held */
 	struct alarm alarm; /* of the next round */
 	/* In a fleet: */
 	struct fleet_news news; /* the last */
@@ -108,7 +107,7 @@ static void look_soon(void *context)
 
 static int64_t count_due(const struct store_due *due)
 {
-	return due->changes + due->recoveries + due->retractions + due->said;
+	return due->changes + due->events + due->held;
 }
 
 void dispatcher_restore(struct dispatcher *dispatcher, const struct store_restore *restored)
@@ -185,6 +184,8 @@ static size_t ask_filter(const struct filter *filter, struct change_record **rec
 		struct decision decision = filter->judge(filter->context, records[i]);
 
 		records[i]->held = decision.verdict == HOLD;
+		records[i]->noted =
+			records[i]->held && !order_same(records[i]->reason, decision.reason);
 		records[i]->covered = decision.verdict == DROP;
 		records[i]->reason = decision.reason;
 		if (decision.verdict == PASS)
@@ -218,36 +219,63 @@ static void ask_filters(const struct dispatcher *dispatcher, struct store_pendin
 			silences_summarize(dispatcher->silences, &all.items[i]);
 }
 
-/* Whether the recovery of the record's event is due. */
-static bool is_due(struct dispatcher *dispatcher, const struct store_pending *pending,
-	const struct change_record *record)
+/* Until when the report of a recovery waits for others of its environment event, ms; 0: it does
+ * not. */
+static int64_t held_until(const struct dispatcher *dispatcher, const struct store_pending *pending,
+	const struct due_event *recovered)
 {
-	const struct record_rows *all = &pending->recoveries;
+	const struct due_rows *all = &pending->events;
 	const struct environment_event *event =
-		environments_find(&pending->environments, record->environment_event);
+		environments_find(&pending->environments, recovered->record->environment_event);
 	bool straggler = event && event->back > 0;
-	int64_t least = RECOVERY_MOST; /* ms that one of them still waits for the others */
+	int64_t until = INT64_MAX;
 	size_t over = 0;
 
-	if (!event || (dispatcher->agent->once && !straggler) || all->count == STORE_RECOVERIES)
-		return true;
-	for (size_t i = 0; i < all->count; i++)
-		if (all->items[i].environment_event == event->id) {
-			int64_t spacing = all->items[i].item.spacing;
-			int64_t most = straggler || spacing > RECOVERY_MOST / RECOVERY_POINTS
-					       ? RECOVERY_MOST
-					       : RECOVERY_POINTS * spacing;
-			int64_t left = all->items[i].updated + most - agent_now(dispatcher->agent);
+	if (!event || (dispatcher->agent->once && !straggler) || all->count == STORE_DUE)
+		return 0;
+	for (size_t i = 0; i < all->count; i++) {
+		const struct due_event *due = &all->items[i];
+		int64_t most = RECOVERY_MOST;
 
-			least = left < least ? left : least;
-			over++;
-		}
-	if (least <= 0 || (straggler ? event->standing == 0 || over >= ENVIRONMENT_LEAST
-				     : 100 * over >= RECOVERY_SHARE * event->hit))
-		return true;
-	dispatcher->kept++;
-	look_after(dispatcher, least);
-	return false;
+		if (due->event.kind != EVENT_RECOVERED || !due->record ||
+			due->record->environment_event != event->id)
+			continue;
+		if (!straggler && due->record->item.spacing < RECOVERY_MOST / RECOVERY_POINTS)
+			most = RECOVERY_POINTS * due->record->item.spacing;
+		until = due->event.time + most < until ? due->event.time + most : until;
+		over++;
+	}
+	if (straggler ? event->standing == 0 || over >= ENVIRONMENT_LEAST
+		      : 100 * over >= RECOVERY_SHARE * event->hit)
+		return 0;
+	return until > agent_now(dispatcher->agent) ? until : 0;
+}
+
+/* Decides which of the events wait; those that go on waiting as they did are not written. */
+static void decide_events(struct round *round)
+{
+	struct dispatcher *dispatcher = round->dispatcher;
+	const struct store_pending *pending = round->pending;
+	const struct due_rows *all = &pending->events;
+	struct due_rows *out = &round->queue->events;
+	int64_t now = agent_now(dispatcher->agent);
+
+	out->items = arena_array(pending->call.arena, all->count, sizeof *out->items);
+	for (size_t i = 0; i < all->count; i++) {
+		struct due_event due = all->items[i];
+		int64_t until = due.event.kind == EVENT_RECOVERED && due.record
+					? held_until(dispatcher, pending, &due)
+					: 0;
+
+		if (until != 0)
+			look_after(dispatcher, until - now);
+		if (until != 0 && due.event.reason && due.event.due == until)
+			continue;
+		due.event.due = until;
+		due.event.reason =
+			until != 0 ? "waits for others of its environment to recover" : NULL;
+		out->items[out->count++] = due;
+	}
 }
 
 /* Whether the receiver should get the record and has not yet. */
@@ -336,44 +364,33 @@ static bool is_complete(const struct round *round, size_t index)
 	return true;
 }
 
-static void list_told(struct round *round)
+static void list_changes(struct round *round)
 {
 	struct store_queue *queue = round->queue;
-	const struct store_pending *pending = round->pending;
-	size_t most = pending->records.count + pending->recoveries.count;
-	int64_t *told = arena_array(queue->call.arena, most, sizeof *told);
-	const char **reasons = arena_array(queue->call.arena, most, sizeof *reasons);
+	const struct record_rows rows = round->pending->records;
+	struct decided_change *changes =
+		arena_array(queue->call.arena, rows.count, sizeof *changes);
 
-	for (size_t i = 0; i < pending->records.count; i++) {
-		const struct change_record *record = &pending->records.items[i];
-		const struct decision *routed = &round->routed[i].decision;
-		bool nobody = !record->held && !record->covered && routed->verdict == DROP;
+	for (size_t i = 0; i < rows.count; i++) {
+		const struct change_record *record = &rows.items[i];
+		bool judged = record->held || record->covered;
+		const struct decision *routed = judged ? NULL : &round->routed[i].decision;
+		struct decided_change decided = {.id = record->item.id, .held = record->held};
 
-		if (nobody)
+		if (routed && routed->verdict == DROP)
 			log_event(LEVEL_INFO, "change matched no receiver",
 				LOG_INT("id", record->item.id), LOG_TEXT("test", record->item.test),
 				LOG_TEXT("metric", record->item.metric),
 				LOG_TEXT("reason", routed->reason));
-		if (!is_complete(round, i))
+		if (record->held ? !record->noted : !is_complete(round, i))
 			continue;
-		if (record->covered)
-			reasons[queue->told_count] =
-				arena_strdup(queue->call.arena, record->reason);
-		else if (nobody && record->told.count == 0)
-			reasons[queue->told_count] =
-				arena_strdup(queue->call.arena, routed->reason);
-		told[queue->told_count++] = record->item.id;
+		if (judged)
+			decided.reason = arena_strdup(queue->call.arena, record->reason);
+		else if (routed->verdict == DROP && record->told.count == 0)
+			decided.reason = arena_strdup(queue->call.arena, routed->reason);
+		changes[queue->change_count++] = decided;
 	}
-	for (size_t i = 0; i < pending->recoveries.count; i++) {
-		reasons[queue->told_count] =
-			arena_strdup(queue->call.arena, pending->recoveries.items[i].reason);
-		if (!pending->recoveries.items[i].held)
-			told[queue->told_count++] = pending->recoveries.items[i].item.id;
-	}
-	queue->told = told;
-	queue->reasons = reasons;
-	queue->retracted = pending->retractions;
-	queue->said = pending->said;
+	queue->changes = changes;
 }
 
 static void render(void *context)
@@ -384,12 +401,12 @@ static void render(void *context)
 	incidents_assign(round->pending, round->incidents, config, round->queue);
 	round->publisher.router = router_new(config_routing(config));
 	route(round);
-	publisher_replies(&round->publisher, round->pending);
+	publisher_replies(&round->publisher, &round->queue->events);
 	for (size_t i = 0; i < config->receiver_count; i++) {
 		render_for(round, &config->receivers[i]);
 		round->incomplete |= round->unwritten[i].kind != ERROR_NONE;
 	}
-	list_told(round);
+	list_changes(round);
 	router_free(round->publisher.router);
 	round->publisher.router = NULL;
 }
@@ -443,8 +460,7 @@ static void queued(struct store_queue *queue)
 	if (stored && queue->deliveries.count > 0)
 		agent_hint(dispatcher->agent, HINT_DELIVERIES);
 	round_end(dispatcher, stored);
-	if (stored && (queue->due.recoveries > dispatcher->kept ||
-			      queue->due.retractions + queue->due.said > 0))
+	if (stored && queue->due.events > 0)
 		dispatcher_flush(dispatcher);
 	store_call_free(&queue->call);
 }
@@ -460,12 +476,31 @@ static void publish_followed(const struct round *round)
 		publisher_followed(&round->publisher, event, value);
 }
 
+/* Writes what the round has decided. */
+static void write_round(struct round *round)
+{
+	struct dispatcher *dispatcher = round->dispatcher;
+	struct store_queue *queue = round->queue;
+
+	if (queue->deliveries.count + queue->change_count + queue->member_count +
+			queue->events.count ==
+		0) {
+		round_end(dispatcher, true);
+		return;
+	}
+	if (round->incidents) {
+		environments_write(dispatcher->environments, queue);
+		publish_followed(round);
+	}
+	round->queue = NULL;
+	store_client_call(dispatcher->agent, &queue->call);
+}
+
 static void rendered(void *context)
 {
 	struct round *round = context;
 	struct dispatcher *dispatcher = round->dispatcher;
 	const struct config *config = round->publisher.config;
-	struct store_queue *queue = round->queue;
 
 	dispatcher->agent->under_way--;
 	for (size_t i = 0; i < config->receiver_count; i++) {
@@ -476,29 +511,23 @@ static void rendered(void *context)
 			notices_unwritten(dispatcher->agent, &config->receivers[i],
 				&round->publisher.lost[i], false);
 	}
-	if (queue->deliveries.count + queue->told_count + queue->member_count +
-			queue->retracted.count + queue->said.count >
-		0) {
-		environments_write(dispatcher->environments, queue);
-		publish_followed(round);
-		round->queue = NULL;
-		store_client_call(dispatcher->agent, &queue->call);
-		return;
-	}
-	round_end(dispatcher, true);
+	write_round(round);
 	agent_ended(dispatcher->agent);
 }
 
 /* Whether there are messages to render. */
-static bool has_work(const struct store_pending *pending)
+static bool has_messages(const struct round *round)
 {
-	for (size_t i = 0; i < pending->records.count; i++)
-		if (!pending->records.items[i].held)
+	const struct record_rows rows = round->pending->records;
+	const struct due_rows *events = &round->queue->events;
+
+	for (size_t i = 0; i < rows.count; i++)
+		if (!rows.items[i].held)
 			return true;
-	for (size_t i = 0; i < pending->recoveries.count; i++)
-		if (!pending->recoveries.items[i].held)
+	for (size_t i = 0; i < events->count; i++)
+		if (events->items[i].event.due == 0)
 			return true;
-	return pending->retractions.count + pending->said.count > 0;
+	return false;
 }
 
 static void incidents_read(struct store_incidents *found)
@@ -545,14 +574,10 @@ static void pending_read(struct store_pending *pending)
 	date_records(dispatcher, pending->records);
 	environments_read(dispatcher->environments, pending);
 	ask_filters(dispatcher, pending);
-	dispatcher->kept = 0;
-	for (size_t i = 0; i < pending->recoveries.count; i++) {
-		struct change_record *record = &pending->recoveries.items[i];
-
-		record->held = !is_due(dispatcher, pending, record);
-	}
-	if (!has_work(pending)) {
-		round_end(dispatcher, true);
+	decide_events(round);
+	if (!has_messages(round)) {
+		list_changes(round);
+		write_round(round);
 		return;
 	}
 	request = store_incidents_new(incidents_read, dispatcher);
@@ -645,7 +670,6 @@ static void lost(void *context, const struct fleet_shards *shards)
 
 	if (!shards->has[FLEET_LEADER])
 		return;
-	dispatcher->kept = 0;
 	silences_forget(dispatcher->silences);
 }
 

@@ -357,11 +357,15 @@ static const struct incident_message *joined_by(const struct publisher *publishe
 /* Whether a recovery in the incident is told now. */
 static bool is_ending(const struct publisher *publisher, int64_t incident)
 {
-	const struct record_rows *ends = &publisher->pending->recoveries;
+	const struct due_rows *events = &publisher->queue->events;
 
-	for (size_t i = 0; i < ends->count; i++)
-		if (!ends->items[i].held && ends->items[i].item.incident == incident)
+	for (size_t i = 0; i < events->count; i++) {
+		const struct due_event *due = &events->items[i];
+
+		if (due->event.kind == EVENT_RECOVERED && due->event.due == 0 &&
+			!due->event.reason && due->record->item.incident == incident)
 			return true;
+	}
 	return false;
 }
 
@@ -526,17 +530,18 @@ void publisher_followed(
 	buf_free(&text);
 }
 
-/* A sent message that announced a change of which more is to be said, in its thread. */
+/* A message that announced a change with an event, in whose thread that is reported. */
 struct mention {
-	const struct delivery *sent; /* with that one record */
+	const struct due_event *due;
+	const struct delivery *message;
 	const char *thread;
-	bool done; /* or nothing is to be said of it */
+	bool done; /* or nothing is reported there */
 };
 
 /* The thread of the message that announced a change; NULL if the message was pruned. */
-static const char *announced_by(const struct delivery *sent)
+static const char *thread_of(const struct delivery *message)
 {
-	return sent->thread ? sent->thread : *sent->key ? sent->key : NULL;
+	return message->thread ? message->thread : *message->key ? message->key : NULL;
 }
 
 /* Takes those that belong to the thread of the first that is left; returns their number. */
@@ -546,13 +551,13 @@ static size_t take_thread(struct mention *mentions, size_t count, const struct m
 
 	for (size_t i = 0; i < count; i++) {
 		struct mention *mention = &mentions[i];
+		const struct delivery *message = mention->message;
 
 		if (mention->done ||
-			(found > 0 &&
-				(strcmp(mention->sent->receiver, out[0]->sent->receiver) != 0 ||
-					strcmp(mention->sent->destination,
-						out[0]->sent->destination) != 0 ||
-					!order_same(mention->thread, out[0]->thread))))
+			(found > 0 && (strcmp(message->receiver, out[0]->message->receiver) != 0 ||
+					      strcmp(message->destination,
+						      out[0]->message->destination) != 0 ||
+					      !order_same(mention->thread, out[0]->thread))))
 			continue;
 		mention->done = true;
 		out[found++] = mention;
@@ -564,19 +569,19 @@ static size_t take_thread(struct mention *mentions, size_t count, const struct m
 static void add_recoveries(
 	const struct publisher *publisher, const struct mention *const *mentions, size_t count)
 {
-	const struct delivery *sent = mentions[0]->sent;
+	const struct delivery *first = mentions[0]->message;
 	struct arena *arena = publisher->queue->call.arena;
-	struct recipient to = {receiver_of(publisher, sent->receiver), sent->destination};
+	struct recipient to = {receiver_of(publisher, first->receiver), first->destination};
 	struct announcement *items = arena_array(arena, count, sizeof *items);
 	struct message message = {.kind = MESSAGE_RECOVERED,
 		.items = items,
 		.count = count,
 		.thread = mentions[0]->thread};
 	uint64_t hash = HASH_START;
-	int64_t event = sent->records[0].environment_event;
+	int64_t event = mentions[0]->due->record->environment_event;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct change_record *record = &mentions[i]->sent->records[0];
+		const struct change_record *record = mentions[i]->due->record;
 
 		if (record->environment_event != event)
 			event = 0;
@@ -586,9 +591,8 @@ static void add_recoveries(
 		hash = hash_add(hash, &record->item.over.time, sizeof record->item.over.time);
 	}
 	message.environment = environments_find(&publisher->events, event);
-	if (wants(to.receiver, MESSAGE_RECOVERED))
-		(void)add_delivery(publisher, &to, &message, &(struct content){.hash = hash},
-			&publisher->lost[to.receiver - publisher->config->receivers]);
+	(void)add_delivery(publisher, &to, &message, &(struct content){.hash = hash},
+		&publisher->lost[to.receiver - publisher->config->receivers]);
 }
 
 static void name_change(const struct announcement *item, struct buf *out)
@@ -621,7 +625,7 @@ static void write_suspects(const struct announcement *item, struct buf *out)
 
 /* "HEADp99 +24% of ...; p95 -3% of ...; and 3 more", a sentence; none of no changes. */
 static void list_changes(struct buf *out, const char *head, const struct announced_change *changes,
-	size_t count, enum said_kind what)
+	size_t count, enum message_kind kind, bool bisected)
 {
 	if (count > 0)
 		buf_printf(out, "%s%s", out->length > 0 ? ". " : "", head);
@@ -630,16 +634,16 @@ static void list_changes(struct buf *out, const char *head, const struct announc
 
 		if (i > 0)
 			buf_text(out, "; ");
-		if (what == SAID_TRIAGED) {
+		if (kind == MESSAGE_TRIAGED) {
 			text_triage(out, &change->triage);
 			buf_text(out, ": ");
 		}
-		if (what == SAID_CULPRIT)
+		if (bisected)
 			buf_text(out, "bisected: ");
 		name_change(&change->item, out);
-		if (what == SAID_RETRACTED && change->state != ANNOUNCED_WITHDRAWN)
+		if (kind == MESSAGE_WITHDRAWN && change->state != ANNOUNCED_WITHDRAWN)
 			write_suspects(&change->item, out);
-		if (what == SAID_CULPRIT) {
+		if (bisected) {
 			buf_text(out, ": ");
 			buf_clean(out, change->item.culprit->verdict, VERDICT_MOST);
 		}
@@ -648,12 +652,13 @@ static void list_changes(struct buf *out, const char *head, const struct announc
 		buf_printf(out, "; and %zu more", count - NAMED_MOST);
 }
 
-/* Adds a message about announced changes, and frees the text. */
-static void say(const struct publisher *publisher, const struct delivery *sent, const char *thread,
-	enum message_kind kind, const struct announced_change *changes, size_t count,
-	struct buf *text, uint64_t hash)
+/* Adds a message about announced changes in a thread of the message's destination, and frees the
+ * text. */
+static void add_update(const struct publisher *publisher, const struct delivery *announced,
+	const char *thread, enum message_kind kind, const struct announced_change *changes,
+	size_t count, struct buf *text, uint64_t hash)
 {
-	struct recipient to = {receiver_of(publisher, sent->receiver), sent->destination};
+	struct recipient to = {receiver_of(publisher, announced->receiver), announced->destination};
 	struct notice notice = {.subject = changes[0].item.test,
 		.text = text->data,
 		.time = publisher->now,
@@ -669,30 +674,54 @@ static void say(const struct publisher *publisher, const struct delivery *sent, 
 	buf_free(text);
 }
 
-static enum message_kind kind_of(enum said_kind what)
+/* The kind of message that reports an event. */
+static const enum message_kind report_kinds[EVENT_KINDS] = {[EVENT_WITHDRAWN] = MESSAGE_WITHDRAWN,
+	[EVENT_CORRECTED] = MESSAGE_WITHDRAWN,
+	[EVENT_MOVED] = MESSAGE_UPDATED,
+	[EVENT_GROWN] = MESSAGE_UPDATED,
+	[EVENT_RETURNED] = MESSAGE_UPDATED,
+	[EVENT_BISECTION_ENDED] = MESSAGE_UPDATED,
+	[EVENT_TRIAGED] = MESSAGE_TRIAGED,
+	[EVENT_REOPENED] = MESSAGE_TRIAGED,
+	[EVENT_RECOVERED] = MESSAGE_RECOVERED};
+
+/* Why an event is not reported although it was to be; NULL: it is. Of several of the same kind the
+ * last one counts. */
+static const char *obsolete(
+	const struct publisher *publisher, const struct due_rows *rows, size_t index)
 {
-	if (what == SAID_TRIAGED)
-		return MESSAGE_TRIAGED;
-	return what == SAID_RETRACTED ? MESSAGE_WITHDRAWN : MESSAGE_UPDATED;
+	const struct due_event *due = &rows->items[index];
+	const struct change_record *record = due->record;
+	enum event_kind kind = due->event.kind;
+	bool withdrawn = record && record->state == CHANGE_WITHDRAWN;
+
+	if (!record)
+		return "the change is gone";
+	for (size_t i = index + 1; i < rows->count; i++) {
+		enum event_kind later = rows->items[i].event.kind;
+
+		if (rows->items[i].record == record && report_kinds[later] == report_kinds[kind] &&
+			(later == EVENT_BISECTION_ENDED) == (kind == EVENT_BISECTION_ENDED))
+			return "a later event covers it";
+	}
+	if (kind == EVENT_RECOVERED)
+		return record->state == CHANGE_RECOVERED ? NULL : "the change is not over any more";
+	if (kind == EVENT_WITHDRAWN && !withdrawn)
+		return "the change was found again";
+	if (report_kinds[kind] == MESSAGE_WITHDRAWN && withdrawn &&
+		!publisher->config->agent.announce_withdrawn)
+		return "withdrawn changes are not announced";
+	if (report_kinds[kind] != MESSAGE_UPDATED)
+		return NULL;
+	if (triage_is_accepted(triage_at(&record->triage, publisher->now)))
+		return "the change was accepted";
+	if (kind == EVENT_BISECTION_ENDED)
+		return withdrawn || !record->item.culprit ? "the change was withdrawn" : NULL;
+	return change_stands(record->state) ? NULL : "the change does not stand any more";
 }
 
-/* The thread in which that is said. A retraction has none (NULL) where the receiver has no threads,
- * unless it asked for retractions. */
-static const char *said_in(
-	const struct publisher *publisher, const struct delivery *sent, enum said_kind what)
-{
-	const struct receiver *receiver = receiver_of(publisher, sent->receiver);
-	const char *thread = sent->receipt ? sent->key : NULL;
-
-	if (sent->thread && sent->thread_receipt)
-		thread = sent->thread;
-	return what != SAID_RETRACTED || (!thread && wants_all(receiver, MESSAGE_WITHDRAWN))
-		       ? announced_by(sent)
-		       : thread;
-}
-
-/* Whether the receiver is told the change anew, rather than other receivers later. */
-static bool is_told_anew(const struct publisher *publisher, const struct change_record *record,
+/* Whether the change is announced to the receiver again, rather than to others later. */
+static bool is_announced_anew(const struct publisher *publisher, const struct change_record *record,
 	const struct receiver *receiver)
 {
 	const struct record_rows *rows = &publisher->pending->records;
@@ -709,120 +738,107 @@ static bool is_told_anew(const struct publisher *publisher, const struct change_
 	return record->news == NOTIFY_PENDING;
 }
 
-/* Whether that is reported; a change that is pending again, over or accepted needs no update, nor
- * is there one where messages are edited: another about the same change would be a second alert. */
-static bool is_reported(
-	const struct publisher *publisher, const struct said *at, enum said_kind what)
+/* Whether the receiver of the message gets a report of the event; one that edits its messages gets
+ * none of moved changes: another message about the same change would be a second alert. Retractions
+ * go to threads, unless the receiver asked for them. */
+static bool is_reported(const struct publisher *publisher, const struct due_event *due,
+	const struct delivery *message)
 {
-	const struct receiver *receiver = receiver_of(publisher, at->message.receiver);
-	const struct change_record *record = &at->message.records[0];
-	bool accepted = triage_is_accepted(triage_at(&record->triage, publisher->now));
-	bool withdrawn = record->state == CHANGE_WITHDRAWN;
+	const struct receiver *receiver = receiver_of(publisher, message->receiver);
+	enum message_kind kind = report_kinds[due->event.kind];
 
-	if (!wants(receiver, kind_of(what)) ||
-		is_withheld(publisher, record, kind_of(what), receiver))
+	if (!wants(receiver, kind) || is_withheld(publisher, due->record, kind, receiver))
 		return false;
-	if (what == SAID_RETRACTED)
-		return (publisher->config->agent.announce_withdrawn || !withdrawn) &&
-		       said_in(publisher, &at->message, what);
-	if ((at->what & what) == 0 || what == SAID_TRIAGED)
-		return (at->what & what) != 0;
-	if (accepted || amends(receiver, false))
-		return false;
-	return what == SAID_CULPRIT
-		       ? record->item.culprit && !withdrawn
-		       : change_stands(record->state) && wants_all(receiver, MESSAGE_UPDATED) &&
-				 !is_told_anew(publisher, record, receiver);
+	if (kind == MESSAGE_WITHDRAWN)
+		return wants_all(receiver, kind) ||
+		       notifier_threads(notifier_find(receiver->notifier->name), receiver->options);
+	if (kind != MESSAGE_UPDATED)
+		return true;
+	return !amends(receiver, false) &&
+	       (due->event.kind == EVENT_BISECTION_ENDED ||
+		       (wants_all(receiver, MESSAGE_UPDATED) &&
+			       !is_announced_anew(publisher, due->record, receiver)));
 }
 
-/* A bisection's verdict is announced once only. */
-static uint64_t hash_update(uint64_t hash, const struct change_record *record, enum said_kind what)
-{
-	hash = hash_add(hash, &record->item.id, sizeof record->item.id);
-	if (what == SAID_CULPRIT)
-		return hash_add(hash, &record->item.culprit->bisection,
-			sizeof record->item.culprit->bisection);
-	hash = hash_add(hash, &record->updated, sizeof record->updated);
-	return hash_add(hash, &record->triage.version, sizeof record->triage.version);
-}
-
-/* One message for all that is said in a thread; what was withdrawn comes first. */
-static void add_said(const struct publisher *publisher, const struct mention *const *mentions,
-	size_t count, enum said_kind what)
+/* One message for all updates of a thread; what was withdrawn comes first. */
+static void add_updates(const struct publisher *publisher, const struct mention *const *mentions,
+	size_t count, enum message_kind kind, bool bisected)
 {
 	struct arena *arena = publisher->queue->call.arena;
 	struct announced_change *changes = arena_array(arena, count, sizeof *changes);
-	uint64_t hash = what == SAID_RETRACTED
-				? hash_add(HASH_START, &publisher->now, sizeof publisher->now)
-				: hash_add(HASH_START, &what, sizeof what);
+	uint64_t hash = hash_add(HASH_START, &kind, sizeof kind);
 	size_t added = 0, withdrawn = 0;
 	struct buf text = {0};
 
 	for (int rest = 0; rest < 2; rest++)
 		for (size_t i = 0; i < count; i++) {
-			const struct change_record *record = &mentions[i]->sent->records[0];
+			const struct due_event *due = mentions[i]->due;
 
-			if ((record->state != CHANGE_WITHDRAWN) != rest)
+			if ((due->record->state != CHANGE_WITHDRAWN) != rest)
 				continue;
 			changes[added++] =
-				announce_now(arena, publisher->config, record, publisher->now);
+				announce_now(arena, publisher->config, due->record, publisher->now);
 			withdrawn += !rest;
-			if (what != SAID_RETRACTED)
-				hash = hash_update(hash, record, what);
+			hash = hash_add(hash, &due->event.id, sizeof due->event.id);
 		}
-	if (what == SAID_RETRACTED) {
-		list_changes(&text, "no longer found: ", changes, withdrawn, what);
+	if (kind == MESSAGE_WITHDRAWN) {
+		list_changes(&text, "no longer found: ", changes, withdrawn, kind, false);
 		list_changes(&text, "corrected suspects: ", changes + withdrawn, count - withdrawn,
-			what);
+			kind, false);
 	} else {
-		list_changes(&text, what == SAID_UPDATED ? "updated: " : "", changes, count, what);
+		list_changes(&text, kind == MESSAGE_UPDATED && !bisected ? "updated: " : "",
+			changes, count, kind, bisected);
 	}
-	say(publisher, mentions[0]->sent, mentions[0]->thread, kind_of(what), changes, count, &text,
-		hash);
+	add_update(publisher, mentions[0]->message, mentions[0]->thread, kind, changes, count,
+		&text, hash);
 }
 
-static void publish_said(
-	const struct publisher *publisher, const struct said_rows *rows, enum said_kind what)
+/* Reports the events that messages of this kind are about. */
+static void add_reports(const struct publisher *publisher, struct due_rows *rows,
+	enum message_kind kind, bool bisected)
 {
 	struct arena *arena = publisher->queue->call.arena;
-	struct mention *mentions = arena_array(arena, rows->count, sizeof *mentions);
-	const struct mention **thread = arena_array(arena, rows->count, sizeof(void *));
-	size_t count;
+	struct mention *mentions = NULL;
+	const struct mention **thread;
+	size_t most = 0, count;
 
 	for (size_t i = 0; i < rows->count; i++) {
-		const struct said *at = &rows->items[i];
+		struct due_event *due = &rows->items[i];
+		size_t before = most;
 
-		mentions[i] = (struct mention){.sent = &at->message,
-			.thread = said_in(publisher, &at->message, what),
-			.done = !is_reported(publisher, at, what)};
+		if (report_kinds[due->event.kind] != kind || due->event.due != 0 ||
+			due->event.reason || (due->event.kind == EVENT_BISECTION_ENDED) != bisected)
+			continue;
+		for (size_t j = 0; j < due->messages.count; j++) {
+			const struct delivery *message = &due->messages.items[j];
+
+			if (!is_reported(publisher, due, message))
+				continue;
+			mentions = arena_grow(arena, mentions, most, sizeof *mentions);
+			mentions[most++] = (struct mention){
+				.due = due, .message = message, .thread = thread_of(message)};
+		}
+		if (most == before)
+			due->event.reason = "no receiver gets it";
 	}
-	while ((count = take_thread(mentions, rows->count, thread)) > 0)
-		add_said(publisher, thread, count, what);
+	thread = arena_array(arena, most, sizeof(void *));
+	while ((count = take_thread(mentions, most, thread)) > 0)
+		if (kind == MESSAGE_RECOVERED)
+			add_recoveries(publisher, thread, count);
+		else
+			add_updates(publisher, thread, count, kind, bisected);
 }
 
-void publisher_replies(const struct publisher *publisher, const struct store_pending *pending)
+void publisher_replies(const struct publisher *publisher, struct due_rows *events)
 {
-	const struct delivery_rows *messages = &pending->messages;
-	struct arena *arena = publisher->queue->call.arena;
-	struct mention *mentions = arena_array(arena, messages->count, sizeof *mentions);
-	const struct mention **thread = arena_array(arena, messages->count, sizeof(void *));
-	size_t count;
-
-	publish_said(publisher, &pending->retractions, SAID_RETRACTED);
-	publish_said(publisher, &pending->said, SAID_UPDATED);
-	publish_said(publisher, &pending->said, SAID_TRIAGED);
-	publish_said(publisher, &pending->said, SAID_CULPRIT);
-	for (size_t i = 0; i < messages->count; i++) {
-		const struct delivery *sent = &messages->items[i];
-
-		mentions[i] = (struct mention){.sent = sent,
-			.thread = announced_by(sent),
-			.done = sent->records[0].held ||
-				is_withheld(publisher, &sent->records[0], MESSAGE_RECOVERED,
-					receiver_of(publisher, sent->receiver))};
-	}
-	while ((count = take_thread(mentions, messages->count, thread)) > 0)
-		add_recoveries(publisher, thread, count);
+	for (size_t i = 0; i < events->count; i++)
+		if (events->items[i].event.due == 0)
+			events->items[i].event.reason = obsolete(publisher, events, i);
+	add_reports(publisher, events, MESSAGE_WITHDRAWN, false);
+	add_reports(publisher, events, MESSAGE_UPDATED, false);
+	add_reports(publisher, events, MESSAGE_TRIAGED, false);
+	add_reports(publisher, events, MESSAGE_UPDATED, true);
+	add_reports(publisher, events, MESSAGE_RECOVERED, false);
 }
 
 void publisher_reminder(const struct publisher *publisher, const struct delivery *sent,
@@ -844,7 +860,7 @@ void publisher_reminder(const struct publisher *publisher, const struct delivery
 	list_changes(&text,
 		arena_printf(arena, "not triaged for %s: ",
 			when_format_rough(publisher->now - sent->now, since)),
-		changes, reminded, SAID_UPDATED);
-	say(publisher, sent, announced_by(sent), MESSAGE_REMINDER, changes, reminded, &text,
+		changes, reminded, MESSAGE_REMINDER, false);
+	add_update(publisher, sent, thread_of(sent), MESSAGE_REMINDER, changes, reminded, &text,
 		hash_add(HASH_START, &publisher->now, sizeof publisher->now));
 }

@@ -52,9 +52,9 @@ size_t publisher_due(const struct publisher *publisher, const struct receiver *r
 bool publisher_message(const struct publisher *publisher, const struct receiver *receiver,
 	const struct message *message, struct error *error) MUST_USE;
 
-/* Adds what is said of announced changes: retractions, updates to receivers that want them, and
- * recoveries but those whose record is held. */
-void publisher_replies(const struct publisher *publisher, const struct store_pending *pending);
+/* Adds reports of the events that are not due later: retractions, updates, triage and recoveries,
+ * to receivers of the change that want them. Sets why one has none. */
+void publisher_replies(const struct publisher *publisher, struct due_rows *events);
 
 /* Reminds of these changes of a sent message. */
 void publisher_reminder(const struct publisher *publisher, const struct delivery *told,

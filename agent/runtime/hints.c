@@ -40,8 +40,7 @@ void agent_recorded(struct agent *agent, const struct store_record *recorded)
 		return;
 	due = &recorded->call.counts->due;
 	/* Fewer changes wait than before: what holds the others may be over. */
-	news = recorded->renewed > 0 || due->retractions + due->said + due->recoveries > 0 ||
-	       due->changes < agent->due.changes;
+	news = recorded->renewed > 0 || due->events > 0 || due->changes < agent->due.changes;
 	for (size_t i = 0; i < recorded->records.count && !news; i++)
 		news = recorded->records.items[i].news == NOTIFY_PENDING;
 	agent_awaits(agent, due->changes);

@@ -66,10 +66,9 @@ struct store_call {
 
 /* Numbers of pending announcements. */
 struct store_due {
-	int64_t changes;     /* in NOTIFY_PENDING */
-	int64_t recoveries;  /* in NOTIFY_RECOVERY */
-	int64_t retractions; /* of one message each */
-	int64_t said;        /* the same for pending updates of announced changes */
+	int64_t changes; /* in NOTIFY_PENDING */
+	int64_t events;  /* about announced changes, that no round has seen yet, ... */
+	int64_t held;    /* ... and that wait */
 };
 
 /* For STORE_DEFINE: zeroed, in an arena of its own. */

@@ -81,10 +81,8 @@ struct seen_rows {
 /*
  * Records what a run found. A `confirmed` record has its id and is rewritten whole, except
  * first_seen. A pending record that an update withdraws becomes NOTIFY_HELD, or NOTIFY_QUEUED if
- * some receivers have it. One that recovers becomes NOTIFY_RECOVERY if it was announced and the
- * update is not `silent`, NOTIFY_HELD if it is pending and no receiver has it. A withdrawn or
- * corrected change is to be retracted where messages about it were sent; one that has moved, grown
- * or returned is to be updated there.
+ * some receivers have it; so does one that recovers. What happens to a change that was announced is
+ * an event that is due (struct due_event), but for a recovery if the update is `silent`.
  *
  * A triaged change that has outgrown its size then is open again, and becomes pending as if no
  * receiver had it. The recovery of one that is ignored, infra or false is not announced.

@@ -9,8 +9,7 @@
 #include "agent/store/changes.h"
 
 enum {
-	STORE_RETRACTIONS = 300, /* per call */
-	STORE_RECOVERIES = 100,
+	STORE_DUE = 300, /* events per call */
 	STORE_REMINDERS_MOST = 50,
 	STORE_PICTURED = 500,
 	STORE_INCIDENTS = 2000,
@@ -34,7 +33,7 @@ struct delivery {
 	int64_t attempts, now; /* now: ms, when it was created or settled */
 	bool begun;            /* an attempt began, and its outcome is unknown */
 	int64_t not_before;    /* ms: earliest next attempt that the receiver allows; 0: any time */
-	const char *thread_receipt; /* store_attempt, said: stored receipt of `thread` */
+	const char *thread_receipt; /* store_attempt: stored receipt of `thread` */
 	const int64_t *changes;     /* ids of its changes, for store_queue */
 	size_t change_count;
 	bool amends; /* store_queue: the message that it continues is to be edited */
@@ -51,23 +50,17 @@ struct delivery_rows {
 	size_t count;
 };
 
-/* Pending updates of an announced change; bits. */
-enum said_kind {
-	SAID_RETRACTED,   /* it was withdrawn, or its suspects were */
-	SAID_UPDATED = 1, /* it has moved, grown, or was found again */
-	SAID_TRIAGED = 2,
-	SAID_CULPRIT = 4, /* a bisection of it has ended */
+/* An event that is due, about an announced change; once decided, what is to become of it. */
+struct due_event {
+	struct event event; /* settled if `due` is 0, for the reason */
+	struct change_record *record;
+	struct delivery_rows
+		messages; /* queued and sent ones about the change, by id; of EVENT_RECOVERED the
+			     first to each destination, without a key if it was pruned */
 };
 
-/* A sent message that announced a change with pending updates. */
-struct said {
-	struct delivery message; /* with that one record */
-	unsigned what; /* bits of enum said_kind; of one to retract: 1: it was withdrawn, 2: its
-			  suspects have changed */
-};
-
-struct said_rows {
-	struct said *items;
+struct due_rows {
+	struct due_event *items;
 	size_t count;
 };
 
@@ -94,22 +87,25 @@ struct store_member {
 	const struct triage *inherited; /* of its incident, unless it is triaged; or NULL */
 };
 
+/* A pending change that becomes NOTIFY_QUEUED, or is `held`. */
+struct decided_change {
+	int64_t id;
+	bool held;
+	const char *reason; /* why it waits, or is not announced; NULL: it is */
+};
+
 /* Queues messages, with all that is settled by it. */
 struct store_queue {
 	struct store_call call;
 	struct delivery_rows deliveries; /* ids are set; one whose key is already queued or sent
 					    gets the id of that delivery and DELIVERY_SENT, and only
 					    its changes are added to it */
-	const int64_t *told;             /* ids of changes that become NOTIFY_QUEUED, or
-					    NOTIFY_RECOVERY if they have recovered in the meantime */
-	size_t told_count;
-	const char *const
-		*reasons; /* by told: why it is not announced; NULL: it is. NULL: all are */
-	struct said_rows retracted; /* these are done with */
-	struct said_rows said;      /* so are these, unless more has become known */
-	struct health_rows health;  /* conditions, added or replaced by subject, deleted if `over`;
-				       moments, added or replaced by name; vanished series, added or
-				       replaced by test and series, deleted if they are back */
+	const struct decided_change *changes;
+	size_t change_count;
+	struct due_rows events;    /* `due` and `reason` are written */
+	struct health_rows health; /* conditions, added or replaced by subject, deleted if `over`;
+				      moments, added or replaced by name; vanished series, added or
+				      replaced by test and series, deleted if they are back */
 	struct environment_rows environments; /* added or replaced by id */
 	const int64_t *reminded; /* ids of deliveries that people are reminded of ... */
 	size_t reminded_count;
@@ -133,15 +129,10 @@ struct series_name {
 struct store_pending {
 	struct store_call call;
 
-	struct record_rows records;    /* out: all of NOTIFY_PENDING, by id; the
-					  STORE_PICTURED largest with their excerpts */
-	struct record_rows recoveries; /* out: of NOTIFY_RECOVERY, at most STORE_RECOVERIES */
-	struct delivery_rows messages; /* out: for each of the recoveries its recipients and
-					  messages, each with that one record, without a key
-					  if the message was pruned */
-	struct said_rows retractions;  /* out: at most STORE_RETRACTIONS */
-	struct said_rows said;         /* out: at most STORE_RETRACTIONS */
-	struct environment_rows environments; /* out: all, if there are recoveries, or records with
+	struct record_rows records;           /* out: all of NOTIFY_PENDING, by id; the
+						 STORE_PICTURED largest with their excerpts */
+	struct due_rows events;               /* out: the first STORE_DUE, by id */
+	struct environment_rows environments; /* out: all, if there are events, or records with
 						 an environment */
 	struct seen_rows seen;                /* out: all by test, if there are such records */
 };
@@ -219,8 +210,6 @@ STORE_CALL(reminders);
 struct store_settle {
 	struct store_call call;
 	struct delivery delivery;
-
-	bool retracts; /* out: it was sent, and some of its changes were updated */
 };
 
 STORE_CALL(settle);

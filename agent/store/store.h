@@ -11,7 +11,8 @@
  * deliveries are queued, and in the same transaction it becomes NOTIFY_QUEUED once all its
  * receivers have theirs; the deliveries are sent. After a crash the next process continues from
  * there. The start of an attempt is recorded, too, so that the next process knows which messages
- * may have arrived. Recoveries and retractions are announced in the same way.
+ * may have arrived. What happens to
+ * an announced change is an event that is due until a round has queued its messages.
  */
 #ifndef AGENT_STORE_STORE_H
 #define AGENT_STORE_STORE_H

@@ -62,7 +62,7 @@ def test_reaction_sets_triage_and_removal_takes_it_back(agents, tmp_path, slack)
     slack.react(ts, "white_check_mark", ANN)
     wait_triage(agent, tmp_path, EXPECTED)
     assert triage(tmp_path) == [(EXPECTED, ANN, 1)]
-    assert audit(tmp_path) == [(8, ANN, "Slack #perf", "expected, was open")]
+    assert audit(tmp_path) == [(10, ANN, "Slack #perf", "expected, was open")]
     wait_context(agent, slack, ts, f":white_check_mark: *expected* by {ANN}")
     before = len(slack.reads)
     slack.wait(lambda: len(slack.reads) >= before + 2)
@@ -70,7 +70,7 @@ def test_reaction_sets_triage_and_removal_takes_it_back(agents, tmp_path, slack)
     slack.unreact(ts, "white_check_mark", ANN)
     wait_triage(agent, tmp_path, OPEN)
     wait_context(agent, slack, ts, "*open again*")
-    assert [row[:2] for row in audit(tmp_path)] == [(8, ANN), (8, ANN)]
+    assert [row[:2] for row in audit(tmp_path)] == [(10, ANN), (10, ANN)]
     assert agent.end() == 0 and len(slack.posts) == 1
 
 

@@ -100,7 +100,8 @@ static void make_file(void)
 		" (2, 'k2', 'slack', '#perf', '{}', 2, 1, 5, 6);"
 		"UPDATE deliveries SET receipt = '15.2' WHERE id = 2;"
 		"INSERT INTO announced (change, delivery) VALUES (1, 1), (2, 2);"
-		"INSERT INTO events VALUES (1, 6, 6, 2, 1000, 'slack', '#perf', NULL, NULL);"
+		"INSERT INTO events VALUES (1, 6, 6, 2, 1000, 'slack', '#perf', NULL, NULL, NULL,"
+		" NULL), (2, 7, 4, 2, 1000, NULL, NULL, NULL, NULL, 7, NULL);"
 		"INSERT INTO series (test, series, branch, anchor, last_point, revised) VALUES"
 		" ('test', 'series', '', 10, 3000, 0);"
 		"INSERT INTO conditions VALUES ('source csv', 1, 5, 'down');"
@@ -109,7 +110,7 @@ static void make_file(void)
 		"9);"
 		"INSERT INTO silences (matchers, begins, until, created) VALUES ('a', 1, 2, 1);"
 		"INSERT INTO events (time, person, origin, kind, change, detail) VALUES"
-		" (5, 'ann', 'command line', 8, 1, 'expected, was open');"
+		" (5, 'ann', 'command line', 10, 1, 'expected, was open');"
 		"INSERT INTO excerpts VALUES (1, "
 		"x'0202020000000000000000000000000000f03f0000803f')");
 	execute("PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM");
@@ -174,9 +175,9 @@ static const char *const columns[] = {"changes SET id", "changes SET sign", "cha
 	"conditions SET text", "counts SET count", "deliveries SET attempt_started",
 	"deliveries SET not_before", "announced SET change", "announced SET delivery",
 	"events SET change", "changes SET environment_event", "changes SET recovered",
-	"announced SET retraction", "series SET revision", "series SET revised",
-	"triage SET change", "triage SET triage", "triage SET version", "triage SET triaged",
-	"triage SET until", "triage SET accepted_size", "triage SET owed", "triage SET renewals",
+	"events SET due", "series SET revision", "series SET revised", "triage SET change",
+	"triage SET triage", "triage SET version", "triage SET triaged", "triage SET until",
+	"triage SET accepted_size", "triage SET owed", "triage SET renewals",
 	"triage SET told_after", "triage SET owner", "silences SET id", "silences SET begins",
 	"silences SET until", "silences SET ended", "silences SET matchers", "silences SET summed",
 	"events SET id", "events SET person", "events SET detail", "deliveries SET amend",
@@ -315,14 +316,15 @@ static void check_incidents(const struct store_incidents *found)
 static void check_pending(const struct store_pending *pending)
 {
 	check_records(pending->records);
-	check_records(pending->recoveries);
-	check_deliveries(pending->messages);
-	for (size_t i = 0; i < pending->retractions.count; i++)
-		check_deliveries((struct delivery_rows){&pending->retractions.items[i].message, 1});
 	for (size_t i = 0; i < pending->seen.count; i++) {
 		require(pending->seen.items[i].test && pending->seen.items[i].label);
 		require(pending->seen.items[i].text);
 		check_time(pending->seen.items[i].ended);
+	}
+	for (size_t i = 0; i < pending->events.count; i++) {
+		if (pending->events.items[i].record)
+			check_record(pending->events.items[i].record);
+		check_deliveries(pending->events.items[i].messages);
 	}
 }
 

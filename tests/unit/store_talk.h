@@ -226,16 +226,44 @@ static inline int64_t queue_for(
 		.now = 5,
 		.changes = &change,
 		.change_count = 1};
+	struct decided_change settled = {.id = change};
 
 	request->deliveries.items = &delivery;
 	request->deliveries.count = 1;
-	request->told = &change;
-	request->told_count = complete;
+	request->changes = &settled;
+	request->change_count = complete;
 	ask(fixture, &request->call);
 	assert_false(request->call.failed);
 	store_call_free(&request->call);
 	assert_true(delivery.id > 0);
 	return delivery.id;
+}
+
+static inline struct store_attempt *begin_attempt(struct fixture *fixture, int64_t delivery)
+{
+	struct store_attempt *request = store_attempt_new(NULL, NULL);
+
+	request->delivery = (struct delivery){.id = delivery, .now = 7};
+	ask(fixture, &request->call);
+	assert_false(request->call.failed);
+	return request;
+}
+
+/* Writes that the events are settled; how many more are due. */
+static inline int64_t settle_events(struct fixture *fixture, const struct due_rows *events)
+{
+	struct store_queue *queue = store_queue_new(NULL, NULL);
+	struct due_event *copies = arena_array(queue->call.arena, events->count, sizeof *copies);
+	int64_t due;
+
+	for (size_t i = 0; i < events->count; i++)
+		copies[i].event.id = events->items[i].event.id;
+	queue->events = (struct due_rows){copies, events->count};
+	ask(fixture, &queue->call);
+	assert_false(queue->call.failed);
+	due = queue->due.events;
+	store_call_free(&queue->call);
+	return due;
 }
 
 static inline int64_t queue_one(struct fixture *fixture, int64_t change)

@@ -77,16 +77,6 @@ static void test_pending_survives_reopen(void **state)
 	store_call_free(&request->call);
 }
 
-static struct store_attempt *begin_attempt(struct fixture *fixture, int64_t delivery)
-{
-	struct store_attempt *request = store_attempt_new(NULL, NULL);
-
-	request->delivery = (struct delivery){.id = delivery, .now = 7};
-	ask(fixture, &request->call);
-	assert_false(request->call.failed);
-	return request;
-}
-
 static void give_up(struct fixture *fixture, const int64_t *ids, size_t count)
 {
 	struct store_reopen *request = store_reopen_new(NULL, NULL);
@@ -208,8 +198,25 @@ static void withdraw(struct fixture *fixture, int64_t id)
 	request->update_count = 1;
 	ask(fixture, &request->call);
 	assert_false(request->call.failed);
-	assert_int_equal(request->call.counts->due.retractions, 0);
 	store_call_free(&request->call);
+}
+
+/* Without changes, in the thread of the message with this key. */
+static int64_t queue_reply(struct fixture *fixture, const char *thread)
+{
+	struct store_queue *queue = store_queue_new(NULL, NULL);
+	struct delivery reply = {.key = "a reply",
+		.receiver = "other",
+		.destination = "#perf",
+		.payload = "{}",
+		.thread = thread,
+		.now = 9};
+
+	queue->deliveries = (struct delivery_rows){&reply, 1};
+	ask(fixture, &queue->call);
+	assert_false(queue->call.failed);
+	store_call_free(&queue->call);
+	return reply.id;
 }
 
 static enum notify_state news_of(struct fixture *fixture)
@@ -222,13 +229,13 @@ static enum notify_state news_of(struct fixture *fixture)
 	return news;
 }
 
-/* A change that is withdrawn before its messages leave is not told, and is news if it returns. One
- * that may have been told is. */
+/* A change that is withdrawn before its messages leave is not announced, and is if it returns; nor
+ * is what continues such a message sent. */
 static void test_nothing_is_left_to_tell(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_attempt *request;
-	int64_t change, deliveries[2];
+	int64_t change, deliveries[2], reply;
 
 	open_fixture(fixture);
 	change = record_one(fixture, &example);
@@ -244,6 +251,10 @@ static void test_nothing_is_left_to_tell(void **state)
 	assert_int_equal(request->delivery.state, DELIVERY_ABANDONED);
 	store_call_free(&request->call);
 	assert_int_equal(news_of(fixture), NOTIFY_HELD);
+	reply = queue_reply(fixture, "k2");
+	request = begin_attempt(fixture, reply);
+	assert_int_equal(request->delivery.state, DELIVERY_ABANDONED);
+	store_call_free(&request->call);
 }
 
 static void test_what_has_begun_is_told_and_retracted(void **state)
@@ -251,7 +262,6 @@ static void test_what_has_begun_is_told_and_retracted(void **state)
 	struct fixture *fixture = *state;
 	struct store_attempt *begun;
 	struct store_settle *settling;
-	struct store_queue *queuing;
 	struct store_pending *due;
 	int64_t change, attempt;
 
@@ -267,24 +277,19 @@ static void test_what_has_begun_is_told_and_retracted(void **state)
 	settling->delivery = (struct delivery){
 		.id = attempt, .state = DELIVERY_SENT, .key = "k1", .receipt = "15.2", .now = 9};
 	ask(fixture, &settling->call);
-	assert_true(settling->retracts);
 	store_call_free(&settling->call);
 	reopen(fixture);
 	due = pending(fixture);
-	assert_int_equal(due->retractions.count, 1);
-	assert_int_equal(due->retractions.items[0].what, 1);
-	assert_string_equal(due->retractions.items[0].message.key, "k1");
-	assert_string_equal(due->retractions.items[0].message.receipt, "15.2");
-	assert_int_equal(due->retractions.items[0].message.record_count, 1);
-	assert_int_equal(due->retractions.items[0].message.records[0].item.id, change);
-	queuing = store_queue_new(NULL, NULL);
-	queuing->retracted = due->retractions;
-	ask(fixture, &queuing->call);
-	assert_int_equal(queuing->due.retractions, 0);
-	store_call_free(&queuing->call);
+	assert_int_equal(due->events.count, 1);
+	assert_int_equal(due->events.items[0].event.kind, EVENT_WITHDRAWN);
+	assert_int_equal(due->events.items[0].record->item.id, change);
+	assert_int_equal(due->events.items[0].messages.count, 1);
+	assert_string_equal(due->events.items[0].messages.items[0].key, "k1");
+	assert_string_equal(due->events.items[0].messages.items[0].receipt, "15.2");
+	assert_int_equal(settle_events(fixture, &due->events), 0);
 	store_call_free(&due->call);
 	due = pending(fixture);
-	assert_int_equal(due->retractions.count, 0);
+	assert_int_equal(due->events.count, 0);
 	store_call_free(&due->call);
 }
 
@@ -325,7 +330,7 @@ static void test_what_the_tables_refuse(void **state)
 		"UPDATE deliveries SET state = 0",
 		"INSERT INTO announced (change, delivery) VALUES (9, 1)", "DELETE FROM changes",
 		"DELETE FROM deliveries", "UPDATE changes SET environment_event = 1",
-		"UPDATE events SET kind = 17", "UPDATE deliveries SET amend = -1",
+		"UPDATE events SET kind = 19", "UPDATE deliveries SET amend = -1",
 		"INSERT INTO triage (change, triage, version, triaged) VALUES (9, 1, 1, 1)",
 		"INSERT INTO triage (change, triage, version, triaged) VALUES (1, 8, 1, 1)", AGAIN};
 	struct fixture *fixture = *state;

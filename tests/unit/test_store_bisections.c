@@ -132,7 +132,7 @@ static void test_asked(void **state)
 	id = asked(fixture, change, "bench", NULL, true);
 	assert_int_equal(asked(fixture, change, "bench", NULL, false), id);
 	assert_int_equal(asked(fixture, change, "bench", "ann", false), id);
-	assert_int_equal(count_rows(fixture, "events WHERE kind = 14"), 1);
+	assert_int_equal(count_rows(fixture, "events WHERE kind = 16"), 1);
 	call = asking(fixture, change + 5, "bench", "ann");
 	assert_true(call->missing);
 	store_call_free(&call->call);
@@ -335,18 +335,6 @@ static void check_culprit(const struct culprit *culprit, int64_t id)
 	assert_false(culprit->set[0].broken);
 }
 
-static void settle_said(struct fixture *fixture, const struct said *said, size_t left)
-{
-	struct store_queue *queue = store_queue_new(NULL, NULL);
-	struct said copy = *said;
-
-	queue->said = (struct said_rows){&copy, 1};
-	ask(fixture, &queue->call);
-	assert_false(queue->call.failed);
-	assert_int_equal(queue->due.said, left);
-	store_call_free(&queue->call);
-}
-
 static void test_the_change_has_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -368,12 +356,12 @@ static void test_the_change_has_it(void **state)
 	check_culprit(list->records.items[0].item.culprit, id);
 	store_call_free(&list->call);
 	due = pending(fixture);
-	assert_int_equal(due->said.count, 1);
-	assert_int_equal(due->said.items[0].what, SAID_CULPRIT);
-	assert_int_equal(due->said.items[0].message.id, delivery);
-	check_culprit(due->said.items[0].message.records[0].item.culprit, id);
+	assert_int_equal(due->events.count, 1);
+	assert_int_equal(due->events.items[0].event.kind, EVENT_BISECTION_ENDED);
+	assert_int_equal(due->events.items[0].messages.items[0].id, delivery);
+	check_culprit(due->events.items[0].record->item.culprit, id);
 	assert_int_equal(count_rows(fixture, "deliveries WHERE amend IS NOT NULL"), 1);
-	settle_said(fixture, &due->said.items[0], 0);
+	assert_int_equal(settle_events(fixture, &due->events), 0);
 	store_call_free(&due->call);
 }
 

@@ -290,10 +290,10 @@ static struct store_pending *recovered(struct fixture *fixture, size_t count)
 
 	reopen(fixture);
 	restored = restore(fixture);
-	assert_int_equal(restored->call.counts->due.recoveries, count);
+	assert_int_equal(restored->call.counts->due.events, count);
 	store_call_free(&restored->call);
 	over = pending(fixture);
-	assert_int_equal(over->recoveries.count, count);
+	assert_int_equal(over->events.count, count);
 	return over;
 }
 
@@ -301,7 +301,7 @@ static struct store_pending *recovered(struct fixture *fixture, size_t count)
 static void test_recovery_is_to_be_told(void **state)
 {
 	static const enum notify_state after[] = {
-		NOTIFY_HELD, NOTIFY_RECOVERY, NOTIFY_RECOVERY, NOTIFY_RECOVERY, NOTIFY_SILENT};
+		NOTIFY_HELD, NOTIFY_QUEUED, NOTIFY_QUEUED, NOTIFY_QUEUED, NOTIFY_SILENT};
 	struct fixture *fixture = *state;
 	struct store_known *of_test;
 	struct store_pending *over;
@@ -318,20 +318,20 @@ static void test_recovery_is_to_be_told(void **state)
 	}
 	store_call_free(&of_test->call);
 	over = recovered(fixture, 3);
-	assert_int_equal(over->messages.count, 3);
 	for (size_t i = 0; i < 3; i++) {
-		const struct change_record *record = &over->recoveries.items[i];
+		const struct change_record *record = over->events.items[i].record;
+		const struct delivery_rows *messages = &over->events.items[i].messages;
 
 		assert_int_equal(record->item.id, ids[i + 1]);
 		assert_int_equal(record->item.over.time, example.item.time + 5000);
 		assert_true(record->item.over.level == 1.75);
-		assert_ptr_equal(over->messages.items[i].records, record);
-		assert_int_equal(over->messages.items[i].key[1], '1' + (int)i);
-		assert_string_equal(over->messages.items[i].receiver, "slack");
+		assert_int_equal(over->events.items[i].event.kind, EVENT_RECOVERED);
+		assert_int_equal(messages->count, 1);
+		assert_int_equal(messages->items[0].key[1], '1' + (int)i);
+		assert_string_equal(messages->items[0].receiver, "slack");
 	}
+	assert_int_equal(settle_events(fixture, &over->events), 0);
 	store_call_free(&over->call);
-	for (int i = 1; i < 4; i++)
-		queue_one(fixture, ids[i]);
 	store_call_free(&recovered(fixture, 0)->call);
 	listed = list(fixture, (struct change_filter){.states = 1U << CHANGE_RECOVERED});
 	assert_int_equal(listed->records.count, 5);
@@ -381,11 +381,11 @@ static void test_recovery_of_what_was_told_long_ago(void **state)
 	done(fixture, &pruning->call);
 	recover(fixture, ids[2], false);
 	over = recovered(fixture, 1);
-	assert_int_equal(over->recoveries.items[0].item.id, ids[2]);
-	assert_int_equal(over->messages.count, 1);
-	assert_string_equal(over->messages.items[0].key, "");
-	assert_string_equal(over->messages.items[0].receiver, "slack");
-	assert_string_equal(over->messages.items[0].destination, "#perf");
+	assert_int_equal(over->events.items[0].record->item.id, ids[2]);
+	assert_int_equal(over->events.items[0].messages.count, 1);
+	assert_string_equal(over->events.items[0].messages.items[0].key, "");
+	assert_string_equal(over->events.items[0].messages.items[0].receiver, "slack");
+	assert_string_equal(over->events.items[0].messages.items[0].destination, "#perf");
 	store_call_free(&over->call);
 }
 
@@ -401,6 +401,24 @@ static void test_recovery_meets_its_message(void **state)
 	store_call_free(&recovered(fixture, 0)->call);
 	queue_one(fixture, id);
 	store_call_free(&recovered(fixture, 1)->call);
+}
+
+/* The same of one that was withdrawn meanwhile. */
+static void test_withdrawal_meets_its_message(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_pending *due;
+	int64_t id;
+
+	open_fixture(fixture);
+	id = record_one(fixture, &example);
+	update(fixture, (struct change_record_update){
+				id, example.item.time, 30, .state = CHANGE_WITHDRAWN});
+	queue_one(fixture, id);
+	due = pending(fixture);
+	assert_int_equal(due->events.count, 1);
+	assert_int_equal(due->events.items[0].event.kind, EVENT_WITHDRAWN);
+	store_call_free(&due->call);
 }
 
 static void test_update_renews_numbers(void **state)
@@ -989,7 +1007,7 @@ static void test_conditions_last_until_they_are_over(void **state)
 	store_call_free(&restored->call);
 }
 
-/* Those that have arrived and can be answered, for each change by itself. */
+/* An event is due about changes with a message that was not given up: sent, or begun. */
 static void test_messages_about_changes(void **state)
 {
 	struct fixture *fixture = *state;
@@ -1003,7 +1021,7 @@ static void test_messages_about_changes(void **state)
 	settle(fixture, queue_one(fixture, ids[1]), DELIVERY_SENT, 1);
 	settle(fixture, queue_for(fixture, ids[1], "other", true), DELIVERY_SENT, 1);
 	settle(fixture, queue_one(fixture, ids[2]), DELIVERY_ABANDONED, 1);
-	queue_one(fixture, ids[3]);
+	store_call_free(&begin_attempt(fixture, queue_one(fixture, ids[3]))->call);
 	request = store_record_new(NULL, NULL);
 	request->updates = arena_array(request->call.arena, 4, sizeof *request->updates);
 	for (size_t i = 0; i < 4; i++)
@@ -1011,18 +1029,21 @@ static void test_messages_about_changes(void **state)
 			.id = ids[i], .time = 1, .now = 8, .state = CHANGE_WITHDRAWN};
 	ask(fixture, &request->call);
 	assert_false(request->call.failed);
-	assert_int_equal(request->call.counts->due.retractions, 2);
+	assert_int_equal(request->call.counts->due.events, 2);
 	due = pending(fixture);
-	assert_int_equal(due->retractions.count, 2);
+	assert_int_equal(due->events.count, 2);
+	assert_int_equal(due->events.items[0].messages.count, 2);
+	assert_int_equal(due->events.items[0].record->item.id, ids[1]);
+	assert_string_equal(due->events.items[0].record->item.metric, example.item.metric);
 	for (size_t i = 0; i < 2; i++) {
-		const struct delivery *delivery = &due->retractions.items[i].message;
+		const struct delivery *delivery = &due->events.items[0].messages.items[i];
 
 		assert_string_equal(delivery->receiver, i == 0 ? "slack" : "other");
 		assert_string_equal(delivery->receipt, "1503435956.000247");
-		assert_int_equal(delivery->record_count, 1);
-		assert_int_equal(delivery->records[0].item.id, ids[1]);
-		assert_string_equal(delivery->records[0].item.metric, example.item.metric);
 	}
+	assert_int_equal(due->events.items[1].record->item.id, ids[3]);
+	assert_int_equal(due->events.items[1].messages.count, 1);
+	assert_null(due->events.items[1].messages.items[0].receipt);
 	store_call_free(&request->call);
 	store_call_free(&due->call);
 }
@@ -1048,6 +1069,7 @@ static int64_t tell(struct fixture *fixture, struct change_record record, const 
 	int64_t incident, const char *key, const char *thread)
 {
 	struct store_queue *queue = store_queue_new(NULL, NULL);
+	struct decided_change *settled;
 	struct arena *arena = queue->call.arena;
 	struct delivery *delivery = arena_alloc(arena, sizeof *delivery);
 	struct incident *opened = arena_alloc(arena, sizeof *opened);
@@ -1074,8 +1096,10 @@ static int64_t tell(struct fixture *fixture, struct change_record record, const 
 	queue->incidents = opened;
 	queue->members = member;
 	queue->incident_count = queue->member_count = 1;
-	queue->told = id;
-	queue->told_count = 1;
+	settled = arena_alloc(queue->call.arena, sizeof *settled);
+	settled->id = *id;
+	queue->changes = settled;
+	queue->change_count = 1;
 	incident = *id;
 	done(fixture, &queue->call);
 	return incident;
@@ -1313,28 +1337,29 @@ static void test_prune_keeps_an_end_that_is_to_be_told(void **state)
 	const struct strings left = {names, 1}, none = {0};
 	struct fixture *fixture = *state;
 	struct change_record old = example;
-	int64_t later = example.first_seen + 1, ids[2];
+	struct store_pending *due;
+	int64_t later = example.first_seen + 1, id;
 
 	old.item.time = 5;
 	open_fixture(fixture);
 	for (int i = 0; i < 2; i++) {
 		old.series = i == 0 ? example.series : "vanished";
-		ids[i] = record_one(fixture, &old);
-		settle(fixture, queue_for(fixture, ids[i], "slack", true), DELIVERY_SENT, 1);
-		update(fixture, (struct change_record_update){ids[i], 5, 30,
-					.state = CHANGE_RECOVERED, .over = {7, 1.75}});
+		id = record_one(fixture, &old);
+		settle(fixture, queue_for(fixture, id, "slack", true), DELIVERY_SENT, 1);
+		update(fixture, (struct change_record_update){
+					id, 5, 30, .state = CHANGE_RECOVERED, .over = {7, 1.75}});
 	}
 	checkpoint_until(fixture, old.item.test, example.series, 1000, later);
 	assert_int_equal(prune(fixture, later, none, false).deliveries, 2);
 	assert_int_equal(prune(fixture, later, none, true).changes, 0);
 	assert_int_equal(prune(fixture, later, left, true).changes, 0);
-	assert_int_equal(count_rows(fixture, "changes WHERE news = 4"), 2);
-	for (int i = 0; i < 2; i++)
-		settle(fixture, queue_for(fixture, ids[i], "webhook", true), DELIVERY_SENT, 1);
+	due = pending(fixture);
+	assert_int_equal(due->events.count, 2);
+	assert_int_equal(settle_events(fixture, &due->events), 0);
+	store_call_free(&due->call);
 	assert_int_equal(prune(fixture, later, none, false).changes, 2);
 }
 
-/* The history of what stays is cut, but what was said, and to whom, is not forgotten. */
 static void forget_all(struct fixture *fixture)
 {
 	struct store_prune *request = store_prune_new(NULL, NULL);
@@ -1378,6 +1403,7 @@ static void test_ids_never_come_back(void **state)
 static void test_prune_cuts_history(void **state)
 {
 	struct fixture *fixture = *state;
+	struct store_pending *due;
 	int64_t id;
 
 	open_fixture(fixture);
@@ -1385,6 +1411,10 @@ static void test_prune_cuts_history(void **state)
 	settle(fixture, queue_one(fixture, id), DELIVERY_SENT, 1);
 	update(fixture, (struct change_record_update){id, 1, 10, .state = CHANGE_MOVED});
 	update(fixture, (struct change_record_update){id, 2, 20, .state = CHANGE_MOVED});
+	assert_int_equal(prune(fixture, 21, (struct strings){0}, false).events, 0);
+	due = pending(fixture);
+	assert_int_equal(settle_events(fixture, &due->events), 0);
+	store_call_free(&due->call);
 	assert_int_equal(prune(fixture, 20, (struct strings){0}, false).events, 1);
 	assert_int_equal(count_rows(fixture, "events"), 2);
 	assert_int_equal(prune(fixture, 21, (struct strings){0}, false).events, 1);
@@ -1449,6 +1479,7 @@ int main(void)
 		CASE(test_silent_recovery_of_what_waits),
 		CASE(test_recovery_of_what_was_told_long_ago),
 		CASE(test_recovery_meets_its_message),
+		CASE(test_withdrawal_meets_its_message),
 		CASE(test_update_renews_numbers),
 		CASE(test_points_around_changes),
 		CASE(test_what_is_related_to_a_change),

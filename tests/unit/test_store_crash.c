@@ -100,11 +100,15 @@ static void queue_group(struct fixture *fixture, struct group *group)
 		.now = START,
 		.changes = &story.ids[group->first],
 		.change_count = group->count};
+	struct decided_change *settled;
 
 	request->deliveries.items = &delivery;
 	request->deliveries.count = 1;
-	request->told = delivery.changes;
-	request->told_count = group->count;
+	settled = arena_array(request->call.arena, group->count, sizeof *settled);
+	for (size_t i = 0; i < group->count; i++)
+		settled[i].id = delivery.changes[i];
+	request->changes = settled;
+	request->change_count = group->count;
 	begin_phase(group, QUEUED);
 	perform(fixture, &request->call);
 	end_phase(group);

@@ -32,6 +32,7 @@ static struct store_call *tell_found(void)
 }
 
 static const int64_t first_change = 1;
+static const struct decided_change first_settled = {.id = 1};
 
 static struct store_call *tell_queued(void)
 {
@@ -46,8 +47,8 @@ static struct store_call *tell_queued(void)
 		.changes = &first_change,
 		.change_count = 1};
 	queue->deliveries.count = 1;
-	queue->told = &first_change;
-	queue->told_count = 1;
+	queue->changes = &first_settled;
+	queue->change_count = 1;
 	return &queue->call;
 }
 

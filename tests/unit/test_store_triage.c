@@ -820,13 +820,12 @@ static void let_inherit(struct fixture *fixture, int64_t id)
 		.size_low = 8,
 		.size_high = 12};
 	struct store_member member = {.change = id, .incident = id, .inherited = &inherited};
-	const char *const reason = "expected, inherited from i1";
+	struct decided_change settled = {.id = id, .reason = "expected, inherited from i1"};
 
 	queue->incidents = &opened;
 	queue->members = &member;
-	queue->told = &id;
-	queue->reasons = &reason;
-	queue->incident_count = queue->member_count = queue->told_count = 1;
+	queue->changes = &settled;
+	queue->incident_count = queue->member_count = queue->change_count = 1;
 	done(fixture, &queue->call);
 }
 
@@ -850,7 +849,7 @@ static void test_inherited(void **state)
 	assert_int_equal(triage_of(fixture, id).until, NOW + DAY);
 	assert_int_equal(inherited_of(fixture, id), id);
 	assert_int_equal(count_pending(fixture), 0);
-	assert_int_equal(count_rows(fixture, "events WHERE kind = 8 AND person = 'hunter-c' AND"
+	assert_int_equal(count_rows(fixture, "events WHERE kind = 10 AND person = 'hunter-c' AND"
 					     " subject = 'db.read p99' AND detail = 'expected,"
 					     " inherited from i1'"),
 		1);
@@ -935,7 +934,7 @@ static void test_expiry(void **state)
 	due = due_at(fixture, NOW + 20 * DAY);
 	assert_int_equal(due->records.count, 0);
 	store_call_free(&due->call);
-	assert_int_equal(count_rows(fixture, "events WHERE kind = 9"), 3);
+	assert_int_equal(count_rows(fixture, "events WHERE kind = 11"), 3);
 	assert_int_equal(
 		count_rows(fixture, "events WHERE person = 'hunter-c' AND change = 2 AND detail ="
 				    " 'open, was ignored until 2023-11-15T22:30:00Z'"),
@@ -1221,7 +1220,7 @@ static void test_growth_is_news_again(void **state)
 	assert_int_equal(triage.version, 2);
 	assert_int_equal(triage.renewals, 1);
 	assert_int_equal(
-		count_rows(fixture, "events WHERE kind = 9 AND person = 'hunter-c' AND subject"
+		count_rows(fixture, "events WHERE kind = 11 AND person = 'hunter-c' AND subject"
 				    " = 'db.read p99' AND detail ="
 				    " 'open, was expected: +20.0%, and +10.0% was accepted'"),
 		1);
@@ -1306,13 +1305,23 @@ static void test_growth_of_what_was_not_told(void **state)
 static size_t count_recoveries(struct fixture *fixture)
 {
 	struct store_pending *due = pending(fixture);
-	size_t count = due->recoveries.count;
+	size_t count = 0;
 
+	for (size_t i = 0; i < due->events.count; i++)
+		count += due->events.items[i].event.kind == EVENT_RECOVERED;
 	store_call_free(&due->call);
 	return count;
 }
 
-/* Of what was none of the program's changes nobody is told that it is over. */
+static void report_all(struct fixture *fixture)
+{
+	struct store_pending *due = pending(fixture);
+
+	assert_int_equal(settle_events(fixture, &due->events), 0);
+	store_call_free(&due->call);
+}
+
+/* The recovery of what was none of the program's changes is not reported. */
 static void test_recoveries(void **state)
 {
 	struct fixture *fixture = *state;
@@ -1329,13 +1338,13 @@ static void test_recoveries(void **state)
 			say(fixture, first, i);
 		update(fixture, first, CHANGE_RECOVERED, NULL);
 		assert_int_equal(count_recoveries(fixture), !none);
-		queue_one(fixture, first);
+		report_all(fixture);
 		update(fixture, second, CHANGE_RECOVERED, NULL);
 		assert_int_equal(count_recoveries(fixture), 1);
 		if (i != TRIAGE_OPEN)
 			say(fixture, second, i);
 		assert_int_equal(count_recoveries(fixture), !none);
-		queue_one(fixture, second);
+		report_all(fixture);
 		assert_int_equal(count_recoveries(fixture), 0);
 	}
 }
@@ -1509,8 +1518,8 @@ static void test_silences(void **state)
 	now = written(fixture, silencing(&(struct silence){.id = 1, .summed = true}), true);
 	assert_true(now.reminded && now.summed && now.ended == 0);
 	written(fixture, silencing(&(struct silence){.id = 3, .summed = true}), false);
-	assert_int_equal(count_rows(fixture, "events WHERE kind = 10"), 2);
-	assert_int_equal(count_rows(fixture, "events WHERE kind = 11"), 1);
+	assert_int_equal(count_rows(fixture, "events WHERE kind = 12"), 2);
+	assert_int_equal(count_rows(fixture, "events WHERE kind = 13"), 1);
 	assert_int_equal(
 		count_rows(fixture, "events WHERE subject = 'test=~\"db.*\"' AND detail ="
 				    " 'silence 1, 2023-11-14T22:30:00Z to 2023-11-15T22:30:00Z;"
@@ -1534,7 +1543,7 @@ static void test_a_silence_is_added_after_a_transaction_that_failed(void **state
 	assert_int_equal(count_silences(fixture, true, NOW), 0);
 	assert_true(written(fixture, call, true).id > 0);
 	assert_int_equal(count_silences(fixture, true, NOW), 1);
-	assert_int_equal(count_rows(fixture, "events WHERE kind = 10"), 1);
+	assert_int_equal(count_rows(fixture, "events WHERE kind = 12"), 1);
 }
 
 /* Silences that are over and summed, and the log, but for what is about changes that stand. */
@@ -1565,7 +1574,7 @@ static void test_pruned(void **state)
 	store_call_free(&call->call);
 	assert_int_equal(count_rows(fixture, "silences WHERE id IN (2, 3)"), 2);
 	assert_int_equal(count_rows(fixture, "events WHERE kind > 7"), 2);
-	assert_int_equal(count_rows(fixture, "events WHERE change = 1 OR kind = 12"), 2);
+	assert_int_equal(count_rows(fixture, "events WHERE change = 1 OR kind = 14"), 2);
 }
 
 static void test_audit(void **state)

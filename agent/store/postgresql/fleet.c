@@ -79,9 +79,8 @@ static void read_numbers(struct sql_query *query, struct store_turn *turn)
 	turn->now = read_integer(query);
 	turn->renewed = read_integer(query) > 0;
 	turn->due.changes = read_integer(query);
-	turn->due.recoveries = read_integer(query);
-	turn->due.retractions = read_integer(query);
-	turn->due.said = read_integer(query);
+	turn->due.events = read_integer(query);
+	turn->due.held = read_integer(query);
 	turn->due_set = read_integer(query);
 	turn->queued = read_integer(query);
 	turn->said = read_integer(query);
@@ -100,7 +99,7 @@ static void read_agent(struct sql_query *query, struct store_agent *agent)
 	agent->until = read_integer(query);
 	agent->late = read_integer(query);
 	agent->gone = read_integer(query);
-	query->column += 4; /* of the numbers */
+	query->column += 3; /* of the numbers */
 	agent->name = read_name(query);
 	agent->address = read_name(query);
 	agent->version = read_name(query);
@@ -121,10 +120,11 @@ static int compare(const void *a, const void *b)
 
 /* Rows of three kinds: one of numbers, the agents, the shards. */
 #define PICTURE                                                                                    \
-	" SELECT 0, now, (SELECT count(*) FROM renewed), changes, recoveries, retractions, said,"  \
+	" SELECT 0, now, (SELECT count(*) FROM renewed), changes, events, held,"                   \
 	" (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) FROM changes WHERE news = @news{pending})"  \
-	" + 3 * (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) FROM changes WHERE news ="            \
-	" @news{recovery}), (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) + count(*) FROM"          \
+	" + 3 * (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) FROM events WHERE due IS NOT NULL "   \
+	"AND"                                                                                      \
+	" reason IS NULL), (SELECT CAST(coalesce(sum(id), 0) AS BIGINT) + count(*) FROM"           \
 	" deliveries WHERE state = @delivery{queued}), (SELECT CAST(coalesce(sum(id), 0) AS"       \
 	" BIGINT) FROM (SELECT id FROM events WHERE kind >= @event{triaged} ORDER BY id DESC"      \
 	" LIMIT ?5) AS "                                                                           \
@@ -135,8 +135,8 @@ static int compare(const void *a, const void *b)
 	" (SELECT CAST(coalesce(sum(term), 0) AS BIGINT) FROM singles), NULL, NULL, NULL"          \
 	" FROM moment, due"                                                                        \
 	" UNION ALL SELECT 1, instance, configuration, tests, joined, renewed, until, late, gone," \
-	" 0, 0, 0, 0, name, address, version FROM agents"                                          \
-	" UNION ALL SELECT 2, shard, holder, term, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL"    \
+	" 0, 0, 0, name, address, version FROM agents"                                             \
+	" UNION ALL SELECT 2, shard, holder, term, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL"       \
 	" FROM shards"
 
 static void renew(struct tx *tx, struct store_turn *turn)
@@ -150,10 +150,10 @@ static void renew(struct tx *tx, struct store_turn *turn)
 			", renewed AS (UPDATE agents SET renewed = now, until = now + ?2, late ="
 			" late + CASE WHEN until <= now THEN 1 ELSE 0 END, configuration = ?3,"
 			" tests = ?4 FROM moment WHERE instance = ?1 AND gone = 0 RETURNING 1),"
-			" due (changes, recoveries, retractions, said) AS (" DUE ")" PICTURE
+			" due (changes, events, held) AS (" DUE ")" PICTURE
 			: "WITH" MOMENT
 			  ", renewed AS (SELECT 1 WHERE ?1 + ?2 + ?3 + ?4 < 0), due (changes,"
-			  " recoveries, retractions, said) AS (" DUE ")" PICTURE,
+			  " events, held) AS (" DUE ")" PICTURE,
 		v_int(self->instance), v_int(STORE_LEASE), v_int(self->configuration),
 		v_int(self->tests), v_int(LATEST));
 	struct store_shard *shard;

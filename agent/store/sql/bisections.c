@@ -112,10 +112,12 @@ STORE_DEFINE(bisections, .lane = STORE_LISTS)
 	}
 }
 
+/* `report`: receivers that have the change are notified. */
 static void note(struct tx *tx, int64_t change, int64_t now, const struct actor *actor,
-	enum event_kind kind, const char *detail)
+	enum event_kind kind, const char *detail, bool report)
 {
 	event_add(tx, &(struct event){.time = now,
+			      .due = report ? now : 0,
 			      .actor = actor->person ? *actor : itself,
 			      .kind = kind,
 			      .change = change,
@@ -152,7 +154,8 @@ STORE_DEFINE(bisection_ask, .writes = true)
 			v_text(call->actor.person));
 		id = query_insert(&query);
 		note(tx, call->change, call->now, &call->actor, EVENT_BISECTION_ASKED,
-			arena_printf(tx->arena, "bisection %" PRId64 ", lab %s", id, call->lab));
+			arena_printf(tx->arena, "bisection %" PRId64 ", lab %s", id, call->lab),
+			false);
 	}
 	read_one(tx, id, &call->rows);
 }
@@ -201,11 +204,12 @@ static void end(struct tx *tx, struct store_bisection_write *call)
 		culprit_put(&text, call->culprit);
 		RUN(tx, "UPDATE changes SET culprit = ?2 WHERE id = ?1", v_int(change),
 			v_text(buf_keep(&text, tx->arena)));
-		triage_announce(tx, v_one(tx, change), SAID_CULPRIT);
+		triage_amend(tx, v_one(tx, change));
 	}
 	note(tx, change, call->now, &itself, EVENT_BISECTION_ENDED,
 		arena_printf(tx->arena, "bisection %" PRId64 ", %s%s%s", call->bisection, call->end,
-			call->verdict ? ": " : "", call->verdict ? call->verdict : ""));
+			call->verdict ? ": " : "", call->verdict ? call->verdict : ""),
+		call->culprit);
 }
 
 STORE_DEFINE(bisection_write, .writes = true)
@@ -243,7 +247,7 @@ static void cancel(struct tx *tx, struct store_bisection_say *call)
 	if (call->taken)
 		note(tx, call->rows.items[0].change, call->now, &call->actor,
 			EVENT_BISECTION_CANCELLED,
-			arena_printf(tx->arena, "bisection %" PRId64, call->bisection));
+			arena_printf(tx->arena, "bisection %" PRId64, call->bisection), false);
 }
 
 static void answer(struct tx *tx, struct store_bisection_say *call)

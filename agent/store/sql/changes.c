@@ -34,10 +34,15 @@ STORE_DEFINE(checkpoints)
 	store_load_checkpoints(tx, call->test, &call->checkpoints);
 }
 
-static void add_event(
-	struct tx *tx, int64_t change, enum event_kind kind, int64_t now, int64_t point)
+/* `report`: receivers that have it are notified. */
+static void add_event(struct tx *tx, int64_t change, enum event_kind kind, int64_t now,
+	int64_t point, bool report)
 {
-	event_add(tx, &(struct event){.kind = kind, .time = now, .change = change, .point = point});
+	event_add(tx, &(struct event){.kind = kind,
+			      .time = now,
+			      .change = change,
+			      .point = point,
+			      .due = report ? now : 0});
 }
 
 static void write_end(struct tx *tx, int64_t id, const struct recovered *over)
@@ -53,18 +58,20 @@ static void amend(struct tx *tx, int64_t change)
 	triage_amend(tx, v_one(tx, change));
 }
 
-/* The size in messages is another one if it differs by more than a tenth. */
-static void amend_size(struct tx *tx, int64_t change, double size)
+/* True if messages have another size, by more than a tenth. */
+static bool amend_size(struct tx *tx, int64_t change, double size)
 {
 	struct value id = v_int(change), now = v_number(size);
+	bool grown = CHANGED(tx,
+			     "UPDATE announced SET told_size = ?2 WHERE change = ?1 AND"
+			     " abs(?2 - told_size) > 0.1 * abs(told_size)",
+			     id, now) > 0;
 
-	if (CHANGED(tx,
-		    "UPDATE announced SET told_size = ?2, said = coalesce(said, 0) | 1 WHERE change"
-		    " = ?1 AND abs(?2 - told_size) > 0.1 * abs(told_size)",
-		    id, now) > 0)
+	if (grown)
 		amend(tx, change);
 	RUN(tx, "UPDATE announced SET told_size = ?2 WHERE change = ?1 AND told_size IS NULL", id,
 		now);
+	return grown;
 }
 
 static void write_excerpt(struct tx *tx, int64_t id, struct packed_excerpt excerpt)
@@ -243,7 +250,7 @@ static void confirm_record(struct tx *tx, const struct change_record *record,
 	write_end(tx, record->item.id, &record->item.over);
 	add_event(tx, record->item.id,
 		record->state == CHANGE_RECOVERED ? EVENT_RECOVERED : EVENT_CONFIRMED,
-		record->updated, record->item.time);
+		record->updated, record->item.time, false);
 	amend(tx, record->item.id);
 	compare_with_accepted(tx, former, &record->item.change, record->updated, pending);
 }
@@ -264,58 +271,58 @@ static enum event_kind event_of(
 	return update->time != time_before ? EVENT_MOVED : 0;
 }
 
-/* True if it was withdrawn by this. */
-static bool note_update(
-	struct tx *tx, const struct change_record_update *update, const struct former *former)
+/* A change that is withdrawn, or over, before it was announced is announced if it returns; not if
+ * some receivers have it already. */
+static void settle_news(struct tx *tx, int64_t change)
 {
-	bool stretched = update->item && former->members != update->item->members;
-	enum event_kind kind = event_of(former->state, former->time, update);
-
-	if (kind == EVENT_MOVED || kind == EVENT_RETURNED || stretched)
-		triage_announce(tx, v_one(tx, update->id), SAID_UPDATED);
-	else if (kind != 0 || update->corrected)
-		amend(tx, update->id);
-	if (kind != 0)
-		add_event(tx, update->id, kind, update->now, update->time);
-	return kind == EVENT_WITHDRAWN;
+	RUN(tx,
+		"UPDATE changes SET news = CASE WHEN EXISTS (SELECT 1 FROM announced WHERE change"
+		" = ?1) THEN @news{queued} ELSE @news{held} END WHERE id = ?1 AND news ="
+		" @news{pending}",
+		v_int(change));
 }
 
 /*
- * A change that is withdrawn before it was announced is announced if it returns; not if some
- * receivers have it already. The recovery of one that was announced is announced, unless the update
- * is `silent`, the change has recovered before, or was none of the program's; if nobody is told,
- * the change itself is no news any more.
+ * Receivers of a change are notified when it has moved, grown, ended, was withdrawn or corrected,
+ * or returned. The recovery of one that was announced is reported, unless the update is `silent`,
+ * the change has recovered before, or was none of the program's.
  */
-static void settle_news(
+static void note_update(
 	struct tx *tx, const struct change_record_update *update, struct former *former)
 {
-	bool withdrawn = update->state == CHANGE_WITHDRAWN;
-	bool ended = update->state == CHANGE_RECOVERED && former->state != CHANGE_RECOVERED;
-	bool quiet = withdrawn || update->silent || former->recoveries > 0;
-	enum notify_state other = quiet ? NOTIFY_PENDING : NOTIFY_QUEUED;
+	bool stretched = update->item && former->members != update->item->members;
+	enum event_kind kind = event_of(former->state, former->time, update);
+	bool ended = kind == EVENT_RECOVERED;
+	bool quiet = ended && (update->silent || former->recoveries > 0);
+	bool foreign = ended && triage_is_foreign(former->triage.state);
 
-	if (withdrawn)
-		other = NOTIFY_RECOVERY;
 	former->recoveries += ended;
-	if (withdrawn || (ended && (quiet || !triage_is_foreign(former->triage.state))))
-		RUN(tx,
-			"UPDATE changes SET news = CASE WHEN news != @news{pending} OR EXISTS"
-			" (SELECT 1 FROM announced WHERE change = ?1) THEN ?2 ELSE @news{held} END"
-			" WHERE id = ?1 AND news IN (@news{pending}, ?3)",
-			v_int(update->id), v_int(quiet ? NOTIFY_QUEUED : NOTIFY_RECOVERY),
-			v_int(other));
+	if (update->state == CHANGE_WITHDRAWN || (ended && (quiet || !foreign)))
+		settle_news(tx, update->id);
+	if (kind != 0 || stretched || update->corrected)
+		amend(tx, update->id);
+	if (kind != 0)
+		add_event(tx, update->id, kind, update->now, update->time,
+			ended ? !quiet && !foreign &&
+					query_ask(QUERY(tx,
+						"SELECT count(*) FROM changes WHERE id = ?1 AND"
+						" news = @news{queued}",
+						v_int(update->id))) != 0
+			      : kind != EVENT_CONFIRMED);
+	else if (stretched)
+		add_event(tx, update->id, EVENT_GROWN, update->now, update->time, true);
+	if (update->corrected && kind != EVENT_WITHDRAWN)
+		add_event(tx, update->id, EVENT_CORRECTED, update->now, update->time, true);
 }
 
 static void update_record(struct tx *tx, const struct change_record_update *update,
 	const struct formers *formers, size_t *pending)
 {
 	struct former *former = former_of(formers, update->id);
-	bool withdrawn;
 
 	if (!former)
 		return;
-	withdrawn = note_update(tx, update, former);
-	settle_news(tx, update, former);
+	note_update(tx, update, former);
 	former->state = update->state;
 	former->time = update->time;
 	former->members = update->item ? update->item->members : former->members;
@@ -331,16 +338,12 @@ static void update_record(struct tx *tx, const struct change_record_update *upda
 		write_excerpt(tx, update->id, update->excerpt);
 	if (update->over.time != 0)
 		write_end(tx, update->id, &update->over);
-	if (update->item) {
-		renew_item(tx, update->id, update->item);
-		amend_size(tx, update->id, update->item->change.size);
-		compare_with_accepted(tx, former, &update->item->change, update->now, pending);
-	}
-	if (update->corrected || withdrawn)
-		RUN(tx,
-			"UPDATE announced SET retraction = ?2 WHERE change = ?1 AND (SELECT state"
-			" FROM deliveries WHERE id = delivery) = @delivery{sent}",
-			v_int(update->id), v_int(withdrawn ? 1 : 2));
+	if (!update->item)
+		return;
+	renew_item(tx, update->id, update->item);
+	if (amend_size(tx, update->id, update->item->change.size))
+		add_event(tx, update->id, EVENT_GROWN, update->now, update->time, true);
+	compare_with_accepted(tx, former, &update->item->change, update->now, pending);
 }
 
 static void record_changes(struct tx *tx, struct store_record *call)

@@ -123,17 +123,24 @@ static void write_health(struct tx *tx, const struct health_rows *health)
 	}
 }
 
-static void said(struct tx *tx, const struct said *at)
+/* Of one that is settled the end, or that it was withdrawn, while its message was rendered, is to
+ * be reported. */
+static void settle_change(struct tx *tx, const struct decided_change *change)
 {
-	const struct change_record *record = &at->message.records[0];
+	struct value id = v_int(change->id), reason = v_text(change->reason);
 
+	if (change->held) {
+		RUN(tx, "UPDATE changes SET reason = ?2 WHERE id = ?1 AND news = @news{pending}",
+			id, reason);
+		return;
+	}
 	RUN(tx,
-		/* Unless more has become known: ?3 bits, ?4 version of the triage, ?5 time */
-		"UPDATE announced SET said = nullif(said & ~?3, 0) WHERE change = ?1 AND delivery"
-		" = ?2 AND said IS NOT NULL AND coalesce((SELECT version FROM triage WHERE change"
-		" = ?1), 0) = ?4 AND (SELECT time FROM changes WHERE id = ?1) = ?5",
-		v_int(record->item.id), v_int(at->message.id), v_int(at->what),
-		v_int(record->triage.version), v_int(record->item.time));
+		"UPDATE events SET due = time WHERE id = (SELECT max(id) FROM events WHERE change"
+		" = ?1 AND kind IN (@event{withdrawn}, @event{recovered})) AND EXISTS (SELECT 1"
+		" FROM changes WHERE id = ?1 AND news = @news{held} AND state IN"
+		" (@state{withdrawn}, @state{recovered}))",
+		id);
+	RUN(tx, "UPDATE changes SET news = @news{queued}, reason = ?2 WHERE id = ?1", id, reason);
 }
 
 /* Members come after the messages, as silent changes count as announced by them. */
@@ -141,23 +148,15 @@ STORE_DEFINE(queue, .writes = true)
 {
 	for (size_t i = 0; i < call->deliveries.count; i++)
 		queue_delivery(tx, &call->deliveries.items[i]);
-	for (size_t i = 0; i < call->told_count; i++)
+	for (size_t i = 0; i < call->change_count; i++)
+		settle_change(tx, &call->changes[i]);
+	for (size_t i = 0; i < call->events.count; i++)
 		RUN(tx,
-			/* A change that recovered while its message was being queued counts as
-			   announced. */
-			"UPDATE changes SET news = CASE WHEN state = @state{recovered} AND news ="
-			" @news{held} THEN @news{recovery} ELSE @news{queued} END, reason = ?2"
-			" WHERE id = ?1",
-			v_int(call->told[i]), v_text(call->reasons ? call->reasons[i] : NULL));
-	for (size_t i = 0; i < call->retracted.count; i++)
-		RUN(tx,
-			"UPDATE announced SET retraction = NULL WHERE change = ?1 AND delivery ="
-			" ?2 AND retraction = ?3",
-			v_int(call->retracted.items[i].message.records[0].item.id),
-			v_int(call->retracted.items[i].message.id),
-			v_int(call->retracted.items[i].what));
-	for (size_t i = 0; i < call->said.count; i++)
-		said(tx, &call->said.items[i]);
+			"UPDATE events SET due = nullif(?2, 0), reason = ?3 WHERE id = ?1 AND due"
+			" IS NOT NULL",
+			v_int(call->events.items[i].event.id),
+			v_int(call->events.items[i].event.due),
+			v_text(call->events.items[i].event.reason));
 	for (size_t i = 0; i < call->environments.count; i++)
 		row_run(sql_query_of(tx, "@=environments"), environment_columns,
 			&call->environments.items[i]);
@@ -169,20 +168,19 @@ STORE_DEFINE(queue, .writes = true)
 		RUN(tx, "UPDATE deliveries SET reminded = ?2 WHERE id = ?1",
 			v_int(call->reminded[i]), v_int(call->now));
 	write_health(tx, &call->health);
-	if (call->deliveries.count + call->told_count + call->retracted.count + call->said.count +
+	if (call->deliveries.count + call->change_count + call->events.count +
 			call->environments.count + call->member_count + call->reminded_count >
 		0)
 		store_due(tx, &call->due);
 }
 
-/* Delivery ?1 has no attempt yet, and all its changes are withdrawn or accepted, or have outgrown
- * the size in it. */
-#define POINTLESS                                                                                  \
-	" id = ?1 AND state = @delivery{queued} AND attempt_started IS NULL AND receipt IS NULL"   \
-	" AND EXISTS (SELECT 1 FROM announced WHERE delivery = ?1)"                                \
-	" AND NOT EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id = "                   \
-	"announced.change" WITH_TRIAGE " WHERE delivery = ?1 AND changes.state !="                 \
-	" @state{withdrawn}  AND NOT coalesce(" ACCEPTED " OR told_after >= ?1, false))"
+/* Of `deliveries`: it continues a message that was given up. */
+#define ORPHANED                                                                                   \
+	" state = @delivery{queued} AND attempt_started IS NULL AND NOT EXISTS (SELECT 1 FROM"     \
+	" announced WHERE delivery = deliveries.id) AND 0 < (SELECT count(*) FROM deliveries AS"   \
+	" first @indexed{deliveries_of_key} WHERE first.key = deliveries.thread) AND 0 = (SELECT"  \
+	" count(*) FROM deliveries AS first @indexed{deliveries_of_key} WHERE first.key ="         \
+	" deliveries.thread AND first.state != @delivery{abandoned})"
 
 STORE_DEFINE(attempt, .writes = true)
 {
@@ -192,7 +190,7 @@ STORE_DEFINE(attempt, .writes = true)
 	if (CHANGED(tx,
 		    "UPDATE deliveries SET state = @delivery{abandoned}, updated = ?2, problem ="
 		    " 'its changes were withdrawn, accepted or outgrown before it was sent'"
-		    " WHERE" POINTLESS,
+		    " WHERE id = ?1 AND (" POINTLESS " OR" ORPHANED ")",
 		    v_int(delivery->id), v_int(delivery->now)) > 0) {
 		delivery->state = DELIVERY_ABANDONED;
 		RUN(tx,
@@ -241,26 +239,15 @@ static void write_outcome(struct tx *tx, const struct delivery *delivery, enum d
 STORE_DEFINE(settle, .writes = true)
 {
 	const struct delivery *delivery = &call->delivery;
-	struct store_due due = {0};
 
 	write_outcome(tx, delivery, delivery->state);
-	if (delivery->state == DELIVERY_SENT) {
+	if (delivery->state == DELIVERY_SENT)
 		RUN(tx,
 			"INSERT INTO events (time, kind, change, point, person, origin) SELECT"
 			" ?2, @event{announced}, change, changes.time, receiver, destination FROM"
 			" announced JOIN changes ON changes.id = change JOIN deliveries ON"
 			" deliveries.id = delivery WHERE delivery = ?1 ORDER BY change",
 			v_int(delivery->id), v_int(delivery->now));
-		/* Its changes that were withdrawn meanwhile are to be retracted. */
-		call->retracts =
-			CHANGED(tx,
-				"UPDATE announced SET retraction = 1 WHERE delivery = ?1 AND"
-				" (SELECT state FROM changes WHERE id = change) ="
-				" @state{withdrawn}",
-				v_int(delivery->id)) > 0;
-		store_due(tx, &due);
-		call->retracts |= due.said > 0;
-	}
 }
 
 STORE_DEFINE(reopen, .writes = true)

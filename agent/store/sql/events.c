@@ -13,14 +13,18 @@ void event_add(struct tx *tx, const struct event *event)
 {
 	row_run(sql_query_of(tx,
 			"INSERT INTO events (time, kind, change, point, person, origin, subject,"
-			" detail) VALUES (?1, ?2, ?3, coalesce(?4, (SELECT time FROM changes"
-			" WHERE id = ?3)), ?5, ?6, coalesce(?7, (SELECT test || ' ' || metric"
-			" FROM changes WHERE id = ?3 AND ?2 >= @event{triaged})), ?8)"),
+			" detail, due, reason) VALUES (?1, ?2, ?3, coalesce(?4, (SELECT time FROM"
+			" changes WHERE id = ?3)), ?5, ?6, coalesce(?7, (SELECT test || ' ' ||"
+			" metric FROM changes WHERE id = ?3 AND ?2 >= @event{triaged})), ?8,"
+			" CASE WHEN ?2 = @event{recovered} OR EXISTS (SELECT 1 FROM announced"
+			" JOIN deliveries ON deliveries.id = delivery WHERE announced.change = ?3"
+			" AND state != @delivery{abandoned}) THEN CAST(?9 AS BIGINT) END, ?10)"),
 		event_columns + 1, event);
 	if (event->kind < EVENT_TRIAGED)
 		RUN(tx,
 			"DELETE FROM events WHERE change = ?1 AND kind < @event{triaged} AND kind"
-			" != @event{announced} AND id <= (SELECT id FROM events WHERE change = ?1"
+			" != @event{announced} AND id <= (SELECT id FROM events "
+			"WHERE change = ?1"
 			" AND kind < @event{triaged} ORDER BY id DESC LIMIT 1 OFFSET ?2)",
 			v_int(event->change), v_int(EVENTS_KEPT));
 }

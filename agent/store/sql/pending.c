@@ -130,43 +130,73 @@ void store_members(struct tx *tx, struct delivery *deliveries, size_t count)
 	}
 }
 
-/* In the order of their ids, with the messages about them. */
-static void load_recoveries(struct tx *tx, struct store_pending *call)
+/* The messages about the changes, each owner's at its place of `out`. */
+static void load_messages(
+	struct tx *tx, const char *statement, struct owners *changes, struct delivery_rows *out)
+{
+	struct owned_query rows = {0};
+
+	if (changes->count == 0)
+		return;
+	owners_sort(changes, false);
+	rows.query = QUERY(tx, statement, v_owners(tx, changes));
+	for (size_t i = 0; i < changes->count; i++) {
+		struct delivery_rows *messages = &out[changes->items[i].place];
+
+		if (i > 0 && changes->items[i - 1].id == changes->items[i].id)
+			*messages = out[changes->items[i - 1].place];
+		while (owned_next(&rows, changes->items[i].id)) {
+			(void)read_flag(&rows.query); /* pruned */
+			read_delivery(&rows.query, ADD_ROW(tx, messages->items, messages->count));
+		}
+	}
+}
+
+static void load_events(struct tx *tx, struct store_pending *call)
 {
 	struct sql_query query = QUERY(tx,
-		"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
-		" WHERE news = @news{recovery} ORDER BY id LIMIT ?1",
-		v_int(STORE_RECOVERIES));
-	struct owned_query rows = {0};
-	struct owners owners = {0};
+		"SELECT @events FROM events @indexed{events_due} WHERE due IS NOT NULL ORDER BY id"
+		" LIMIT ?1",
+		v_int(STORE_DUE));
+	struct delivery_rows messages[STORE_DUE] = {0};
+	struct change_record *records[STORE_DUE];
+	struct owners changes = {0}, ended = {0}, others = {0};
 
-	read_records(&query, &call->recoveries);
-	for (size_t i = 0; i < call->recoveries.count; i++)
-		owners_add(&owners, tx, call->recoveries.items[i].item.id, i);
-	rows.query = QUERY(tx,
+	while (query_next(&query)) {
+		size_t at = call->events.count;
+		struct event *event = &ADD_ROW(tx, call->events.items, call->events.count)->event;
+
+		read_struct(&query, event_columns, event);
+		owners_add(&changes, tx, event->change, at);
+		owners_add(
+			event->kind == EVENT_RECOVERED ? &ended : &others, tx, event->change, at);
+	}
+	store_load_records_of(tx, &changes, records);
+	load_messages(tx,
 		/* The first message to each destination; and recipients whose message was pruned.
 		 * ?1 ids of changes */
-		"SELECT told.change, 0, @message{updated} FROM (SELECT change, min(id) AS first"
+		"SELECT first.change, 0, @message{updated} FROM (SELECT change, min(id) AS id"
 		" FROM announced JOIN deliveries ON id = delivery WHERE change IN @ids{?1} AND"
-		" state != @delivery{abandoned} GROUP BY change, receiver, destination) AS told"
-		" JOIN deliveries ON id = told.first UNION ALL SELECT DISTINCT change, 1, 1, '',"
+		" state != @delivery{abandoned} GROUP BY change, receiver, destination) AS first"
+		" JOIN deliveries USING (id) UNION ALL SELECT DISTINCT change, 1, 1, '',"
 		" person, origin, NULL, @delivery{sent}, NULL, 0, (SELECT updated FROM"
 		" changes WHERE id = change), 0, 0, NULL FROM events WHERE change IN @ids{?1} AND"
 		" kind = @event{announced} AND NOT EXISTS (SELECT 1 FROM announced JOIN deliveries"
 		" ON deliveries.id = delivery WHERE announced.change = events.change AND state !="
 		" @delivery{abandoned} AND receiver = person AND destination = origin) ORDER BY 1,"
 		" 2, 3",
-		v_owners(tx, &owners));
-	for (size_t i = 0; i < owners.count; i++)
-		while (owned_next(&rows, owners.items[i].id)) {
-			struct delivery *delivery =
-				ADD_ROW(tx, call->messages.items, call->messages.count);
+		&ended, messages);
+	load_messages(tx,
+		"SELECT change, 0, @message{updated} FROM announced JOIN deliveries ON id ="
+		" delivery WHERE change IN @ids{?1} AND state != @delivery{abandoned} AND"
+		" NOT" POINTLESS " ORDER BY change, id",
+		&others, messages);
+	for (size_t i = 0; i < call->events.count; i++) {
+		struct due_event *due = &call->events.items[i];
 
-			(void)read_flag(&rows.query); /* pruned */
-			read_delivery(&rows.query, delivery);
-			delivery->records = &call->recoveries.items[i];
-			delivery->record_count = 1;
-		}
+		due->record = records[i];
+		due->messages = messages[i];
+	}
 }
 
 void store_load_environments(struct tx *tx, struct environment_rows *out)
@@ -175,7 +205,8 @@ void store_load_environments(struct tx *tx, struct environment_rows *out)
 		"SELECT @environments, (SELECT count(*) FROM changes WHERE environment_event ="
 		" environments.id AND state = @state{confirmed} AND recovered IS NULL), (SELECT"
 		" count(*) FROM changes WHERE environment_event = environments.id AND state ="
-		" @state{recovered} AND news = @news{queued}) FROM environments ORDER BY id");
+		" @state{recovered} AND news = @news{queued} AND NOT EXISTS (SELECT 1 FROM events"
+		" WHERE change = changes.id AND due IS NOT NULL)) FROM environments ORDER BY id");
 
 	while (query_next(&query)) {
 		struct environment_event *event = ADD_ROW(tx, out->items, out->count);
@@ -341,28 +372,6 @@ STORE_DEFINE(incidents)
 	}
 }
 
-/* Messages with pending updates, each with its one record; `most`: of `what`. */
-static void load_said(struct tx *tx, const char *statement, int64_t most, struct said_rows *out)
-{
-	struct sql_query query = QUERY(tx, statement, v_int(STORE_RETRACTIONS));
-	struct change_record *records[STORE_RETRACTIONS];
-	struct owners changes = {0};
-
-	while (query_next(&query)) {
-		struct said *at = ADD_ROW(tx, out->items, out->count);
-
-		read_delivery(&query, &at->message);
-		at->message.thread_receipt = read_text(&query);
-		owners_add(&changes, tx, read_id(&query), changes.count);
-		at->what = (unsigned)read_choice(&query, 1, most);
-	}
-	store_load_records_of(tx, &changes, records);
-	for (size_t i = 0; i < out->count; i++) {
-		out->items[i].message.records = records[i];
-		out->items[i].message.record_count = records[i] != NULL;
-	}
-}
-
 STORE_DEFINE(pending)
 {
 	struct store_due due = {0};
@@ -371,11 +380,11 @@ STORE_DEFINE(pending)
 	store_due(tx, &due); /* mostly nothing */
 	if (due.changes > 0)
 		load_changes(tx, call);
-	if (due.recoveries > 0)
-		load_recoveries(tx, call);
+	if (due.events + due.held > 0)
+		load_events(tx, call);
 	for (size_t i = 0; i < call->records.count && !environments; i++)
 		environments = call->records.items[i].item.environment != NULL;
-	if (environments || call->recoveries.count > 0)
+	if (environments || call->events.count > 0)
 		store_load_environments(tx, &call->environments);
 	if (environments) {
 		struct sql_query seen = sql_query_of(tx, "SELECT @seen FROM seen ORDER BY test");
@@ -383,19 +392,6 @@ STORE_DEFINE(pending)
 		call->seen.items = read_structs(
 			&seen, seen_columns, sizeof *call->seen.items, &call->seen.count);
 	}
-	if (due.retractions > 0)
-		load_said(tx,
-			"SELECT @message{updated}, " THREAD_RECEIPT
-			", change, retraction FROM announced"
-			" @indexed{announced_retracted} JOIN deliveries ON id = delivery "
-			"WHERE" RETRACTED " ORDER BY id, change LIMIT ?1",
-			2, &call->retractions);
-	if (due.said > 0)
-		load_said(tx,
-			"SELECT @message{updated}, " THREAD_RECEIPT ", change, said FROM announced"
-			" @indexed{announced_said} JOIN deliveries ON id = delivery WHERE" SAID
-			" ORDER BY id, change LIMIT ?1",
-			SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT, &call->said);
 }
 
 STORE_DEFINE(reminders)
@@ -425,9 +421,8 @@ void store_due(struct tx *tx, struct store_due *due)
 
 	while (query_next(&query)) {
 		due->changes = read_count(&query);
-		due->recoveries = read_count(&query);
-		due->retractions = read_count(&query);
-		due->said = read_count(&query);
+		due->events = read_count(&query);
+		due->held = read_count(&query);
 	}
 }
 

@@ -17,8 +17,9 @@ _Static_assert(CHANGE_CONFIRMED < CHANGE_MOVED && CHANGE_MOVED < CHANGE_WITHDRAW
 /* Of a change: it was last written before ?1, and has neither a pending announcement nor a
  * message. */
 #define FORGOTTEN                                                                                  \
-	" AND updated < ?1 AND news NOT IN (@news{pending}, @news{recovery}) AND NOT EXISTS"       \
-	" (SELECT 1 FROM announced WHERE change = id)"
+	" AND updated < ?1 AND news != @news{pending} AND NOT EXISTS (SELECT 1 FROM announced"     \
+	" WHERE change = id) AND NOT EXISTS (SELECT 1 FROM events WHERE change = changes.id AND"   \
+	" due IS NOT NULL)"
 
 static void doom(struct tx *tx, const struct store_prune *call, struct owners *doomed)
 {
@@ -85,8 +86,9 @@ static void delete_doomed(struct tx *tx, const struct owners *doomed, struct pru
 static void delete_old(struct tx *tx, struct value before, struct pruned *pruned)
 {
 	pruned->events += CHANGED(tx,
-		"DELETE FROM events WHERE kind != @event{announced} AND time < ?1 AND (kind <"
-		" @event{triaged} OR NOT EXISTS (SELECT 1 FROM changes WHERE changes.id = change"
+		"DELETE FROM events WHERE kind != @event{announced} AND due IS NULL AND time < ?1"
+		" AND (kind < @event{triaged} OR NOT EXISTS (SELECT 1 FROM changes WHERE "
+		"changes.id = change"
 		" AND state IN (@state{confirmed}, @state{moved}, @state{candidate})))",
 		before);
 	pruned->checkpoints += CHANGED(tx,

@@ -67,8 +67,4 @@ void triage_inherit(
 /* What messages say of the changes, ids as above, is to be edited. */
 void triage_amend(struct tx *tx, struct value changes);
 
-/* What is new of the changes, the same, is to be shown in their messages, and
- * receivers that have them are to be told it: bits of enum said_kind. */
-void triage_announce(struct tx *tx, struct value changes, unsigned what);
-
 #endif

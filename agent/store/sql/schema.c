@@ -76,16 +76,12 @@ static const struct stored_column deliveries[] = {
 	{0},
 };
 
-/* `retraction`, to be sent: 1 as the change was withdrawn, 2 as its suspects are others. When the
- * change was and how large, as the message says it. `said`: pending updates for receivers, bits of
- * enum said_kind. */
+/* When the change was and how large, as the message says it. */
 static const struct stored_column announced[] = {
 	{"change", COLUMN_ID, KEY, .refers = "changes"},
 	{"delivery", COLUMN_ID, KEY, .refers = "deliveries"},
-	{"retraction", COLUMN_CHOICE, OPTIONAL, 1, 2},
 	{"told_time", COLUMN_TIME, OPTIONAL},
 	{"told_size", COLUMN_NUMBER},
-	{"said", COLUMN_CHOICE, OPTIONAL, 1, SAID_UPDATED | SAID_TRIAGED | SAID_CULPRIT},
 	{0},
 };
 
@@ -200,6 +196,8 @@ const struct stored_column event_columns[] = {
 	{"origin", COLUMN_TEXT, OPTIONAL, COLUMN_OF(actor.origin)},
 	{"subject", COLUMN_TEXT, OPTIONAL, COLUMN_OF(subject)},
 	{"detail", COLUMN_TEXT, OPTIONAL, COLUMN_OF(detail)},
+	{"due", COLUMN_TIME, OPTIONAL, COLUMN_OF(due)},
+	{"reason", COLUMN_TEXT, OPTIONAL, COLUMN_OF(reason)},
 	{0},
 };
 #undef ROW
@@ -255,7 +253,6 @@ static const char indexes[] =
 	"CREATE INDEX changes_open ON changes ((direction * sign), (-coalesce(abs(size), 1e308)),"
 	" (-id)) WHERE state @standing;\n"
 	"CREATE INDEX changes_pending ON changes (id) WHERE news = @news{pending};\n"
-	"CREATE INDEX changes_recovery ON changes (id) WHERE news = @news{recovery};\n"
 	"CREATE INDEX changes_of_environment ON changes (environment_event)"
 	" WHERE environment_event IS NOT NULL;\n"
 	"CREATE INDEX changes_of_incident ON changes (incident) WHERE incident IS NOT NULL;\n"
@@ -273,13 +270,11 @@ static const char indexes[] =
 	"CREATE INDEX deliveries_kept ON deliveries (receiver, id)"
 	" WHERE state = @delivery{sent} AND receipt IS NOT NULL;\n"
 	"CREATE INDEX announced_by ON announced (delivery);\n"
-	"CREATE INDEX announced_retracted ON announced (delivery, change)"
-	" WHERE retraction IS NOT NULL;\n"
-	"CREATE INDEX announced_said ON announced (delivery, change) WHERE said IS NOT NULL;\n"
 	"CREATE INDEX triage_until ON triage (until) WHERE until IS NOT NULL;\n"
 	"CREATE INDEX triage_owed ON triage (change) WHERE owed = 1 AND triage <"
 	" @triage{expected};\n"
 	"CREATE INDEX events_of_change ON events (change, id);\n"
+	"CREATE INDEX events_due ON events (id) WHERE due IS NOT NULL;\n"
 	"CREATE INDEX events_audit ON events (id) WHERE kind >= @event{triaged};\n"
 	"CREATE INDEX bisections_of_change ON bisections (change);\n"
 	"CREATE INDEX bisections_open ON bisections (id) WHERE state != @bisection{over};\n"

@@ -41,15 +41,6 @@ void triage_amend(struct tx *tx, struct value changes)
 		changes);
 }
 
-void triage_announce(struct tx *tx, struct value changes, unsigned what)
-{
-	triage_amend(tx, changes);
-	RUN(tx,
-		"UPDATE announced SET said = coalesce(said, 0) | ?2 WHERE change IN @ids{?1} AND"
-		" (SELECT state FROM deliveries WHERE id = delivery) != @delivery{abandoned}",
-		changes, v_int(what));
-}
-
 void triage_inherit(struct tx *tx, int64_t change, int64_t incident, const struct triage *inherited)
 {
 	size_t pending = 0;
@@ -235,16 +226,18 @@ static void write_verdicts(struct tx *tx, const struct store_triage *call,
 		" accepted_size = excluded.accepted_size, accepted_low = excluded.accepted_low,"
 		" accepted_high = excluded.accepted_high, inherited = excluded.inherited",
 		rows, v_text(call->actor.person), v_int(call->now));
-	triage_announce(tx, v_owners(tx, &changes), SAID_TRIAGED);
-	/* The recovery of a change that was not the program's is not announced. */
+	triage_amend(tx, v_owners(tx, &changes));
 	RUN(tx,
-		"UPDATE changes SET news = @news{queued} WHERE id IN @ids{?1} AND news ="
-		" @news{recovery}",
+		"UPDATE events SET due = NULL, reason = 'the change is none of the program''s'"
+		" WHERE change IN @ids{?1} AND kind = @event{recovered} AND due IS NOT NULL",
 		v_owners(tx, &foreign));
 	RUN(tx,
-		"INSERT INTO events (time, kind, change, point, person, origin, subject, detail)"
-		" SELECT ?3, @event{triaged}, changes.id, time, ?2, ?4, test || ' ' || metric,"
-		" said.value ->> 10 FROM @pairs{?1,said} @ordered_join changes ON changes.id ="
+		"INSERT INTO events (time, kind, change, point, person, origin, subject, detail,"
+		" due) SELECT ?3, @event{triaged}, changes.id, time, ?2, ?4, test || ' ' || metric,"
+		" said.value ->> 10, CASE WHEN EXISTS (SELECT 1 FROM announced JOIN deliveries ON"
+		" deliveries.id = delivery WHERE announced.change = changes.id AND"
+		" deliveries.state != @delivery{abandoned}) THEN ?3 END FROM @pairs{?1,said} "
+		"@ordered_join changes ON changes.id ="
 		" CAST(said.value ->> 0 AS BIGINT) ORDER BY changes.id",
 		rows, v_text(call->actor.person), v_int(call->now), v_text(call->actor.origin));
 }
@@ -326,8 +319,9 @@ static void open_again(struct tx *tx, int64_t id, int64_t now, struct buf *reaso
 		"UPDATE triage SET triage = @triage{open}, version = version + 1, person = ?2,"
 		" triaged = ?3, until = NULL, note = NULL, inherited = 0 WHERE change = ?1",
 		v_int(id), v_text(itself.person), v_int(now));
-	triage_announce(tx, v_one(tx, id), SAID_TRIAGED);
+	triage_amend(tx, v_one(tx, id));
 	event_add(tx, &(struct event){.time = now,
+			      .due = now,
 			      .actor = itself,
 			      .kind = EVENT_REOPENED,
 			      .change = id,

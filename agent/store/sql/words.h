@@ -71,26 +71,26 @@
 /* The triage of a change is an accepted one. */
 #define ACCEPTED " (triage BETWEEN @triage{expected} AND @triage{false})"
 
+/* Of `deliveries`: there was no attempt yet, and all its changes are withdrawn or accepted, or have
+ * outgrown the size in it. */
+#define POINTLESS                                                                                  \
+	" (deliveries.state = @delivery{queued} AND attempt_started IS NULL AND receipt IS NULL"   \
+	" AND EXISTS (SELECT 1 FROM announced WHERE delivery = deliveries.id) AND NOT EXISTS"      \
+	" (SELECT 1 FROM announced JOIN changes ON changes.id = announced.change" WITH_TRIAGE      \
+	" WHERE delivery = deliveries.id AND changes.state != @state{withdrawn} AND NOT"           \
+	" coalesce(" ACCEPTED " OR told_after >= deliveries.id, false)))"
+
 /* All tests with changes: one index seek per test. */
 #define TESTS_OF_CHANGES                                                                           \
 	"WITH RECURSIVE tests (name) AS (SELECT min(test) FROM changes UNION ALL"                  \
 	" SELECT (SELECT min(test) FROM changes WHERE test > name) FROM tests"                     \
 	" WHERE name IS NOT NULL)"
 
-/* Of `announced`: the message no longer holds. One whose change was found again does. */
-#define RETRACTED                                                                                  \
-	" retraction IS NOT NULL AND (retraction = 2 OR"                                           \
-	" (SELECT state FROM changes WHERE changes.id = change) = @state{withdrawn})"
-
-/* Condition on `announced` and `deliveries`: the message has pending updates. */
-#define SAID " said IS NOT NULL AND deliveries.state = @delivery{sent}"
-
-/* Pending announcements. */
+/* Pending announcements: changes, events that no round has seen, and those that wait. */
 #define DUE                                                                                        \
 	"SELECT (SELECT count(*) FROM changes WHERE news = @news{pending} AND state !="            \
-	" @state{withdrawn}), (SELECT count(*) FROM changes WHERE news = @news{recovery}),"        \
-	" (SELECT count(*) FROM announced @indexed{announced_retracted} WHERE" RETRACTED "),"      \
-	" (SELECT count(*) FROM announced @indexed{announced_said} JOIN deliveries ON id ="        \
-	" delivery WHERE" SAID ")"
+	" @state{withdrawn}), (SELECT count(*) FROM events @indexed{events_due} WHERE due IS NOT"  \
+	" NULL AND reason IS NULL), (SELECT count(*) FROM events @indexed{events_due} WHERE due"   \
+	" IS NOT NULL AND reason IS NOT NULL)"
 
 #endif
