@@ -148,7 +148,7 @@ static void put_event(struct buf *out, const struct event *event)
 		json_put(out, "person: %s, origin: %s, detail: %s", event->actor.person,
 			event->actor.origin, event->detail);
 	}
-	buf_char(out, '}');
+	json_put(out, "due: %jd moment, reason: %s}", event->due, event->reason);
 }
 
 void record_hide_origins(struct arena *arena, struct record_rows *rows)

@@ -494,7 +494,8 @@ function bisectionSection(context) {
 // ---- History, details, why
 
 const eventWords = {found: 'found', confirmed: 'confirmed', moved: 'found at another time', withdrawn: 'withdrawn: no longer found',
-	returned: 'found again', announced: 'announced', recovered: 'over: the old level is back', triaged: 'triaged', reopened: 'open again'};
+	returned: 'found again', announced: 'announced', recovered: 'over: the old level is back', grown: 'its size has changed',
+	corrected: 'its suspects have changed', triaged: 'triaged', reopened: 'open again'};
 
 function historySection(story) {
 	const line = event => {
@@ -504,7 +505,8 @@ function historySection(story) {
 			return [h('b', name(event.person ?? '–', 60)), ': ', name(event.detail ?? eventWords[event.event], 600),
 				event.origin ? h('span.quiet', ' from ', name(event.origin, 80)) : null];
 		return [eventWords[event.event] ?? plain(event.event),
-			event.event === 'moved' ? [': ', time(event.time)] : null];
+			event.event === 'moved' ? [': ', time(event.time)] : null,
+			event.reason ? h('span.quiet', ' (not reported: ', name(event.reason, 200), ')') : null];
 	};
 
 	return [h('h2', 'History'), h('ol.history', [...story.change.history].reverse().map(event => h('li', {'data-event': plain(event.event)},
