@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "agent/base/buf.h"
 #include "sources/graphite/graphite.h"
 #include "sources/graphite/target.h"
 

@@ -230,11 +230,11 @@ static void set_links(
 	announcement_range(item, &values->before, &values->after);
 	values->from = arena_printf(arena, "%" PRId64, item->place_from - around);
 	values->to = arena_printf(arena, "%" PRId64, item->place_to + around);
-	item->commit_url = url_template_expand(arena, links->commit_url, values);
-	item->compare_url = url_template_expand(arena, links->compare_url, values);
-	item->dashboard = url_template_expand(arena, links->dashboard, values);
-	item->runbook = url_template_expand(arena, links->runbook, values);
-	item->owner = url_template_expand_text(arena, links->owner, values);
+	item->commit_url = url_template_expand(arena, links->commit_url, values, true);
+	item->compare_url = url_template_expand(arena, links->compare_url, values, true);
+	item->dashboard = url_template_expand(arena, links->dashboard, values, true);
+	item->runbook = url_template_expand(arena, links->runbook, values, true);
+	item->owner = url_template_expand(arena, links->owner, values, false);
 	item->templates = links;
 	item->values = values;
 }

@@ -6,14 +6,6 @@
 #include <float.h>
 #include <math.h>
 
-/* The nearest value from `at` on, or NaN. */
-static double next_value(const double *values, size_t n, size_t at)
-{
-	while (at < n && !isfinite(values[at]))
-		at++;
-	return at < n ? values[at] : (double)NAN;
-}
-
 static double largest(const double *values, size_t n)
 {
 	double most = 0;
@@ -35,8 +27,7 @@ static bool fill(const double *values, size_t n, double unit, float *row)
 			last = values[i];
 		row[i] = (float)(last / unit);
 	}
-	last = next_value(values, n, 0);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) { /* `last` is the first value */
 		if (isfinite(values[i]))
 			last = values[i];
 		if (isnan(row[i]))

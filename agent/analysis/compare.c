@@ -9,7 +9,6 @@
 
 #include "detectors/describe.h"
 #include "detectors/mannwhitney.h"
-#include "detectors/scratch.h"
 #include "detectors/stats.h"
 
 /* The nearest points of either side whose ranks count: so many have an exact p. */
@@ -97,7 +96,7 @@ static double rank_p(const struct side *a, const struct side *b)
 	size_t n2 = b->moments.n < RANKED_AFTER ? b->moments.n : RANKED_AFTER;
 	struct scratch *scratch = scratch_new();
 	double p = mannwhitney_test(
-		a->values + a->moments.n - n1, n1, b->values + b->moments.n - n2, n2, scratch)
+		a->values + a->moments.n - n1, n1, b->values + b->moments.n - n2, n2, true, scratch)
 			   .p;
 
 	scratch_free(scratch);

@@ -4,13 +4,11 @@
  */
 #include "agent/analysis/explain.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/arena.h"
 #include "agent/model/json_put.h"
-#include "detectors/scratch.h"
 
 /* Share of the variance that is worth a line, and the slope of regions that move alike. */
 static const double LEAST = 0.2, LEAST_RATIO = 0.5, SLOPE_LEAST = 0.8, SLOPE_MOST = 1.25;

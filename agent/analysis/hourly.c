@@ -6,8 +6,6 @@
 #include "agent/analysis/hourly.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "agent/analysis/analysis.h"
 #include "detectors/sort.h"

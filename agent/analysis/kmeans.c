@@ -6,14 +6,12 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/arena.h"
 #include "detectors/loops.h"
 #include "detectors/random.h"
-#include "detectors/scratch.h"
 
 /* Work is split into parts by the number of rows alone, never by that of threads, so that sums over
  * parts are the same everywhere. A part has at least PART_ROWS rows, so that starting it costs
@@ -598,8 +596,7 @@ struct kmeans *kmeans_new(const struct matrix *matrix, const struct kmeans_optio
 		k * matrix->stride * sizeof *start->centroids);
 	kmeans_free(start);
 	run_open(&run);
-	iterate(&run, options->iterations ? options->iterations : ITERATIONS,
-		options->settled > 0 ? options->settled : 1);
+	iterate(&run, ITERATIONS, options->settled > 0 ? options->settled : 1);
 	run_close(&run);
 	return run.result;
 }

@@ -29,8 +29,7 @@ static inline const float *matrix_row(const struct matrix *matrix, size_t row)
 struct kmeans_options {
 	size_t k; /* clusters, at least 1; limited to the number of rows */
 	uint64_t seed;
-	size_t iterations; /* at most; 0: 100 */
-	double settled;    /* stops when the summed distance moves by less than this; 0: 1 */
+	double settled; /* stops when the summed distance moves by less than this; 0: 1 */
 	const struct parallel *parallel; /* NULL: one thread */
 };
 

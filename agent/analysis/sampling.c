@@ -17,33 +17,6 @@ static bool is_same_run(
 	return a && b && strcmp(a, b) == 0;
 }
 
-static const size_t *number_runs(
-	struct arena *arena, const struct axis *axis, const struct column *column)
-{
-	size_t shared = 1;
-	while (shared < axis->n && !is_same_run(axis, column, shared - 1, shared))
-		shared++;
-	if (shared >= axis->n)
-		return NULL;
-	size_t *runs = arena_array(arena, axis->n, sizeof *runs);
-	for (size_t i = 1; i < axis->n; i++)
-		runs[i] = runs[i - 1] + !is_same_run(axis, column, i - 1, i);
-	return runs;
-}
-
-/* Never 0 where there is a value. */
-static const uint64_t *hash_values(
-	struct arena *arena, const struct axis *axis, const struct column *column)
-{
-	uint64_t *hashes = arena_array(arena, axis->n, sizeof *hashes);
-	for (size_t i = 0; i < axis->n; i++) {
-		const char *value = column->values[i];
-		if (value && *value)
-			hashes[i] = hash_add(HASH_START, value, strlen(value)) | 1;
-	}
-	return hashes;
-}
-
 static bool find_column(const struct axis *axis, const char *option, const char *name,
 	const struct column **out, struct error *error)
 {
@@ -64,8 +37,23 @@ bool sampling_read(struct arena *arena, const struct test *test, const struct ax
 	if (!find_column(axis, "run_attribute", test->run_attribute, &run, error) ||
 		!find_column(axis, "hash_attribute", test->hash_attribute, &hash, error))
 		return error_prefix(error, "test \"%s\": ", test->name);
-	out->runs = number_runs(arena, axis, run);
-	out->hashes = hash ? hash_values(arena, axis, hash) : NULL;
+	size_t shared = 1, *runs;
+	while (shared < axis->n && !is_same_run(axis, run, shared - 1, shared))
+		shared++;
+	if (shared < axis->n) {
+		out->runs = runs = arena_array(arena, axis->n, sizeof *runs);
+		for (size_t i = 1; i < axis->n; i++)
+			runs[i] = runs[i - 1] + !is_same_run(axis, run, i - 1, i);
+	}
+	if (!hash)
+		return true;
+	uint64_t *hashes = arena_array(arena, axis->n, sizeof *hashes);
+	for (size_t i = 0; i < axis->n; i++) { /* never 0 where there is a value */
+		const char *value = hash->values[i];
+		if (value && *value)
+			hashes[i] = hash_add(HASH_START, value, strlen(value)) | 1;
+	}
+	out->hashes = hashes;
 	return true;
 }
 

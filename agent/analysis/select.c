@@ -46,31 +46,22 @@ const struct field selection_fields[] = {
 	{0},
 };
 
-static bool parse_date(
-	const char *flag, const char *text, int64_t now, int64_t *out, struct error *error)
+/* One end of the range: a date, or else a commit or version. */
+static bool read_end(const char *flag, const char *date, const char *commit, const char *version,
+	int64_t now, int64_t *time, struct select_mark *mark, struct error *error)
 {
-	if (!text || when_parse(text, now, out, error))
+	if ((date != NULL) + (commit != NULL) + (version != NULL) > 1)
+		return error_set(error, ERROR_USAGE,
+			"only one of --%s, --%s-commit and --%s-version can be given", flag, flag,
+			flag);
+	if (commit)
+		*mark = (struct select_mark){"commit", commit};
+	else if (version)
+		*mark = (struct select_mark){"version", version};
+	if (!date || when_parse(date, now, time, error))
 		return true;
 	error->kind = ERROR_USAGE;
 	return error_prefix(error, "--%s: ", flag);
-}
-
-static bool check_single(const char *side, const char *date, const char *commit,
-	const char *version, struct error *error)
-{
-	if ((date != NULL) + (commit != NULL) + (version != NULL) <= 1)
-		return true;
-	return error_set(error, ERROR_USAGE,
-		"only one of --%s, --%s-commit and --%s-version can be given", side, side, side);
-}
-
-static struct select_mark mark_of(const char *commit, const char *version)
-{
-	if (commit)
-		return (struct select_mark){"commit", commit};
-	if (version)
-		return (struct select_mark){"version", version};
-	return (struct select_mark){0};
 }
 
 bool selection_resolve(const struct selection_flags *flags, int64_t now, struct selection *out,
@@ -79,19 +70,15 @@ bool selection_resolve(const struct selection_flags *flags, int64_t now, struct 
 	*out = (struct selection){
 		.since = WHEN_ALWAYS,
 		.until = WHEN_NEVER,
-		.from = mark_of(flags->since_commit, flags->since_version),
-		.to = mark_of(flags->until_commit, flags->until_version),
 		.last = (size_t)flags->last,
 		.branch = flags->branch && *flags->branch ? flags->branch : NULL,
 		.metrics = flags->metrics,
 		.attributes = flags->attrs,
 	};
-	if (!check_single(
-		    "since", flags->since, flags->since_commit, flags->since_version, error) ||
-		!check_single(
-			"until", flags->until, flags->until_commit, flags->until_version, error) ||
-		!parse_date("since", flags->since, now, &out->since, error) ||
-		!parse_date("until", flags->until, now, &out->until, error))
+	if (!read_end("since", flags->since, flags->since_commit, flags->since_version, now,
+		    &out->since, &out->from, error) ||
+		!read_end("until", flags->until, flags->until_commit, flags->until_version, now,
+			&out->until, &out->to, error))
 		return false;
 	if (out->since <= out->until)
 		return true;

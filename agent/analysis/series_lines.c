@@ -6,7 +6,6 @@
 #include "agent/analysis/series_lines.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/analysis/cluster.h"
 #include "agent/model/labels.h"
@@ -176,42 +175,33 @@ static void fill_rows(struct rows *rows, const struct shapes *shapes)
 			!cluster_shape(
 				values, n, rows->rows + rows->count * rows->stride, rows->stride))
 			continue;
-		labels_add(rows->labels, entry->test, entry->identity);
+		labels_add(rows->labels, entry->test, entry->identity, false);
 		rows->entries[rows->count++] = entry;
 	}
 	free(counts);
 	free(values);
 }
 
-/* The existing values of a series, with their indices; *cut: how many lie before the time. `places`
- * may be NULL. */
-static size_t values_of(
-	const struct entry *entry, int64_t time, double *values, size_t *places, size_t *cut)
+/* The change of one series, with its own interval of places; the index is the cluster's, which is
+ * more certain than the series' own. */
+static struct change change_of(const struct entry *entry, int64_t time)
 {
 	const struct axis *axis = entry->axis;
-	size_t count = 0;
+	double *values = memory_new(axis->n, sizeof *values);
+	size_t *places = memory_new(axis->n, sizeof *places), cut = 0, count = 0;
+	size_t index = axis_lower_bound(axis, time);
 
-	*cut = 0;
 	for (size_t i = 0; i < axis->n; i++) {
 		if (!isfinite(entry->values[i]))
 			continue;
-		*cut += axis->times[i] < time;
-		if (places)
-			places[count] = i;
+		cut += axis->times[i] < time;
+		places[count] = i;
 		values[count++] = entry->values[i];
 	}
-	return count;
-}
-
-/* The levels of one series. The place is the cluster's, which is more certain than the series'
- * own. */
-static struct change change_of(const struct entry *entry, int64_t time)
-{
-	double *values = memory_new(entry->axis->n, sizeof *values);
-	size_t cut, count = values_of(entry, time, values, NULL, &cut);
 	struct moments before = moments_of(values, cut);
 	struct moments after = moments_of(values + cut, count - cut);
-	struct change change = {.pvalue = ttest_welch(before, after).p,
+	struct change change = {.index = index,
+		.pvalue = ttest_welch(before, after).p,
 		.mean_before = before.mean,
 		.mean_after = after.mean,
 		.stddev_before = moments_stddev(before, 0),
@@ -223,45 +213,33 @@ static struct change change_of(const struct entry *entry, int64_t time)
 		.level_after = after.mean,
 		.size = (double)NAN,
 		.size_low = (double)NAN,
-		.size_high = (double)NAN};
+		.size_high = (double)NAN,
+		.place_from = index,
+		.place_to = index};
 
 	if (before.n > 0 && after.n > 0)
-		describe_step(&change, values, NULL, 0, cut, count, 0);
-	change.index = axis_lower_bound(entry->axis, time);
-	change.place_from = change.place_to = change.index;
-	change.cause_from = change.cause_to = change.index;
+		describe_step(&change, values, places, 0, cut, count, 0);
 	free(values);
+	free(places);
 	return change;
 }
 
-/* The common suspects of the members; each one's change has its own interval of places. */
-static struct attribution find_suspects(
-	const struct entry *const *members, size_t count, int64_t time, struct arena *arena)
+/* The common suspects of the members. */
+static struct attribution find_suspects(const struct entry *const *members,
+	const struct change *changes, size_t count, struct arena *arena)
 {
 	struct attribution *suspects = memory_new(count, sizeof *suspects), common;
 	struct arena *scratch = arena_new();
 
 	for (size_t i = 0; i < count; i++) {
-		const struct entry *entry = members[i];
-		size_t n = entry->axis->n, cut, found, *places;
-		const struct series series = {
-			.axis = entry->axis, .values = entry->values, .window = entry->window};
-		struct change change = {0};
-		double *values;
+		const struct axis *axis = members[i]->axis;
+		const struct series series = {.axis = members[i]->axis,
+			.values = members[i]->values,
+			.window = members[i]->window};
 
 		suspects[i] = (struct attribution){.last = {.time = INT64_MIN}};
-		if (n == 0 || (entry->axis->column_count == 0 && !entry->axis->deployments))
-			continue;
-		values = memory_new(n, sizeof *values);
-		places = memory_new(n, sizeof *places);
-		found = values_of(entry, time, values, places, &cut);
-		change.index = axis_lower_bound(entry->axis, time);
-		change.place_from = change.place_to = change.index;
-		if (cut > 0 && cut < found)
-			describe_step(&change, values, places, 0, cut, found, 0);
-		free(values);
-		free(places);
-		suspects[i] = attribution_of(scratch, &series, &change);
+		if (axis->n > 0 && (axis->column_count > 0 || axis->deployments))
+			suspects[i] = attribution_of(scratch, &series, &changes[i]);
 	}
 	common = attribution_common(scratch, suspects, count);
 	common = attribution_copy(arena, &common);
@@ -270,16 +248,15 @@ static struct attribution find_suspects(
 	return common;
 }
 
-static double median_ratio(const struct entry *const *members, size_t count, int64_t time)
+static double median_ratio(const struct change *changes, size_t count)
 {
 	double *ratios = memory_new(count, sizeof *ratios), median;
 	size_t found = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct change change = change_of(members[i], time);
-		double ratio = change.mean_after / change.mean_before;
+		double ratio = changes[i].mean_after / changes[i].mean_before;
 
-		if (change.count_before > 0 && change.count_after > 0 && isfinite(ratio))
+		if (changes[i].count_before > 0 && changes[i].count_after > 0 && isfinite(ratio))
 			ratios[found++] = ratio;
 	}
 	sort_sort(ratios, found);
@@ -310,6 +287,7 @@ static struct shape describe(const struct rows *rows, const struct step_fit *fit
 	const struct grid *grid = &rows->grid;
 	const struct entry **entries = arena_array(arena, count, sizeof(const struct entry *));
 	struct shape_member *members = arena_array(arena, count, sizeof *members);
+	struct change *changes = memory_new(count, sizeof *changes);
 	float *centroid = arena_array(arena, grid->n, sizeof *centroid);
 	size_t first = fit->index > SPACING ? fit->index - SPACING : 0;
 	size_t last = fit->index + SPACING < grid->n ? fit->index + SPACING : grid->n - 1;
@@ -325,6 +303,7 @@ static struct shape describe(const struct rows *rows, const struct step_fit *fit
 		const struct entry *entry = entries[i] = rows->entries[numbers[i]];
 
 		members[i] = (struct shape_member){entry->test, entry->series, entry->identity};
+		changes[i] = change_of(entry, shape.time);
 		shape.direction =
 			i == 0 || entry->direction == shape.direction ? entry->direction : 0;
 	}
@@ -336,9 +315,12 @@ static struct shape describe(const struct rows *rows, const struct step_fit *fit
 		centroid[point] = (float)(sum / (double)count);
 	}
 	shape.unit = entries[0]->unit;
-	shape.change = change_of(entries[0], shape.time);
-	shape.ratio = median_ratio(entries, count, shape.time);
-	shape.suspects = find_suspects(entries, count, shape.time, arena);
+	shape.ratio = median_ratio(changes, count);
+	shape.suspects = find_suspects(entries, changes, count, arena);
+	shape.change = changes[0];
+	shape.change.place_from = shape.change.place_to = shape.change.index;
+	shape.change.cause_from = shape.change.cause_to = shape.change.index;
+	free(changes);
 	find_attribute(
 		entries, count, "commit", shape.time, &shape.commit_before, &shape.commit_after);
 	find_attribute(
@@ -397,13 +379,6 @@ static size_t find_steps(
 	return count;
 }
 
-static bool same_step(const struct step_fit *a, const struct step_fit *b)
-{
-	size_t apart = a->index > b->index ? a->index - b->index : b->index - a->index;
-
-	return apart <= SAME && (a->regression > 0) == (b->regression > 0);
-}
-
 static void report(const struct rows *rows, const struct kmeans *found,
 	const struct shape_options *options, struct arena *arena, struct shape_report *out)
 {
@@ -419,7 +394,9 @@ static void report(const struct rows *rows, const struct kmeans *found,
 		for (size_t j = i; j < step_count && !steps[i].taken; j++) {
 			size_t begin = count;
 
-			if (steps[j].taken || !same_step(&steps[i].fit, &steps[j].fit))
+			size_t one = steps[i].fit.index, other = steps[j].fit.index;
+			if (steps[j].taken || one > other + SAME || other > one + SAME ||
+				(steps[i].fit.regression > 0) != (steps[j].fit.regression > 0))
 				continue;
 			for (size_t row = 0; row < rows->count; row++)
 				if (found->clusters[row] == steps[j].cluster)

@@ -41,19 +41,6 @@ static bool within(const struct shape *shape, const struct known_shape *known, i
 	return shape->sign == known->sign && distance(shape, known) <= points * spacing;
 }
 
-static size_t nearest(
-	const struct shape *shape, const struct known_shape *known, size_t known_count)
-{
-	size_t best = COALESCE_NONE;
-
-	for (size_t i = 0; i < known_count; i++)
-		if (within(shape, &known[i], COALESCE_NEAR) &&
-			(best == COALESCE_NONE ||
-				distance(shape, &known[i]) < distance(shape, &known[best])))
-			best = i;
-	return best;
-}
-
 /* The share of the lines that are members; a match if above a half. */
 static double overlap(const struct dict *members, const char *best)
 {
@@ -114,8 +101,16 @@ void coalesce(const struct shape *shapes, size_t count, const struct known_shape
 	size_t known_count, size_t *known_of)
 {
 	for (size_t i = 0; i < count; i++) {
-		known_of[i] = nearest(&shapes[i], known, known_count);
-		if (known_of[i] == COALESCE_NONE)
+		size_t best = COALESCE_NONE;
+
+		for (size_t k = 0; k < known_count; k++)
+			if (within(&shapes[i], &known[k], COALESCE_NEAR) &&
+				(best == COALESCE_NONE ||
+					distance(&shapes[i], &known[k]) <
+						distance(&shapes[i], &known[best])))
+				best = k;
+		known_of[i] = best;
+		if (best == COALESCE_NONE)
 			known_of[i] = most_shared(&shapes[i], known, known_count);
 	}
 }

@@ -10,18 +10,6 @@
 
 enum { MOST_POINTS = 8192, SPREAD = 2 };
 
-static size_t median_length(const struct grid_times *axes, size_t count)
-{
-	size_t *lengths = memory_new(count, sizeof *lengths), median;
-
-	for (size_t i = 0; i < count; i++)
-		lengths[i] = axes[i].n;
-	qsort(lengths, count, sizeof *lengths, order_sizes);
-	median = lengths[count / 2];
-	free(lengths);
-	return median;
-}
-
 /* The distinct times of all axes, sorted, in memory from malloc; an axis that adds nothing costs
  * one walk along it. NULL, and the range in `ends`, if there are more than `most`. */
 static int64_t *union_of(
@@ -73,9 +61,14 @@ static int64_t *union_of(
 struct grid grid_make(struct arena *arena, const struct grid_times *axes, size_t count)
 {
 	struct grid grid = {0};
-	size_t bins = count > 0 ? median_length(axes, count) : 0, most, n;
+	size_t *lengths = memory_new(count, sizeof *lengths), bins, most, n;
 	int64_t ends[2], *times;
 
+	for (size_t i = 0; i < count; i++)
+		lengths[i] = axes[i].n;
+	qsort(lengths, count, sizeof *lengths, order_sizes);
+	bins = count > 0 ? lengths[count / 2] : 0; /* the median */
+	free(lengths);
 	bins = bins > MOST_POINTS ? MOST_POINTS : bins;
 	most = SPREAD * bins + 1 > MOST_POINTS ? MOST_POINTS : SPREAD * bins + 1;
 	if (bins == 0)

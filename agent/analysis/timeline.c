@@ -221,17 +221,6 @@ const char *cursor_attribute(const struct cursor *cursor, const char *name)
 	return k < names->count ? cursor->attributes[k] : NULL;
 }
 
-static bool is_set(const struct timeline *timeline, size_t name)
-{
-	for (size_t a = 0; a < timeline->axis_count; a++) {
-		const struct column *column = timeline->columns[a * timeline->names.count + name];
-		for (size_t i = 0; column && i < timeline->axes[a]->n; i++)
-			if (column->values[i])
-				return true;
-	}
-	return false;
-}
-
 struct strings timeline_attributes(
 	struct arena *arena, const struct timeline *timeline, struct strings wanted, bool all)
 {
@@ -239,8 +228,16 @@ struct strings timeline_attributes(
 		return wanted;
 	const char **items = arena_array(arena, timeline->names.count, sizeof *items);
 	size_t count = 0;
-	for (size_t k = 0; k < timeline->names.count; k++)
-		if (all || is_set(timeline, k))
+	for (size_t k = 0; k < timeline->names.count; k++) {
+		bool set = all;
+		for (size_t a = 0; a < timeline->axis_count && !set; a++) {
+			const struct column *column =
+				timeline->columns[a * timeline->names.count + k];
+			for (size_t i = 0; column && i < timeline->axes[a]->n && !set; i++)
+				set = column->values[i] != NULL;
+		}
+		if (set)
 			items[count++] = timeline->names.items[k];
+	}
 	return (struct strings){items, count};
 }

@@ -295,42 +295,23 @@ bool zone_read(struct arena *arena, const char *folder, const char *name, const 
 
 /* Local time */
 
-static bool is_leap(int64_t year)
-{
-	return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-}
-
-/* The day of the month of a switch: the week'th such weekday, 5 for the last. */
-static int64_t month_turn(int64_t year, const struct turn *turn)
-{
-	struct date date = {.year = year, .month = turn->month, .day = 1}, later = date;
-	int64_t first, day, next;
-
-	later.month = date.month == 12 ? 1 : date.month + 1;
-	later.year += date.month == 12;
-	if (!when_from_date(date, &first) || !when_from_date(later, &next))
-		return WHEN_NEVER;
-	int weekday = (int)(((first / DAY + 4) % 7 + 7) % 7);
-	day = first + ((turn->day - weekday + 7) % 7 + 7 * (turn->week - 1)) * DAY;
-	while (day >= next)
-		day -= 7 * DAY;
-	return day;
-}
-
-/* When the switch is in that year, on a clock without daylight saving. */
+/* When the switch is in that year, on a clock without daylight saving. The weekday of a month is
+ * the week'th such one, 5 for the last. */
 static int64_t turn_time(int64_t year, const struct turn *turn)
 {
-	int64_t day;
+	bool month = turn->kind == TURN_MONTH;
+	int64_t first, day = turn->day;
 
-	if (turn->kind == TURN_MONTH)
-		day = month_turn(year, turn);
-	else if (!when_from_date((struct date){.year = year, .month = 1, .day = 1}, &day))
-		day = WHEN_NEVER;
-	else if (turn->kind == TURN_JULIAN)
-		day += (turn->day - 1 + (is_leap(year) && turn->day > 59)) * DAY;
-	else
-		day += turn->day * DAY;
-	return day == WHEN_NEVER ? day : day + turn->after;
+	if (!when_from_date((struct date){year, month ? turn->month : 1, 1}, &first))
+		return WHEN_NEVER;
+	if (month) {
+		day = (turn->day - when_weekday(first) + 7) % 7 + 7 * (turn->week - 1);
+		while (day >= when_month_days(year, turn->month))
+			day -= 7;
+	} else if (turn->kind == TURN_JULIAN) {
+		day += (when_month_days(year, 2) == 29 && turn->day > 59) - 1;
+	}
+	return first + day * DAY + turn->after;
 }
 
 static int64_t rule_offset(const struct rule *rule, int64_t ms)
