@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "detectors/scratch.h"
 #include "detectors/segments.h"

@@ -37,27 +37,18 @@ bool confirm_parse(const char *text, struct confirm_rule *rule, struct error *er
 	return true;
 }
 
-/*
- * From `least` points on if p is far below what chance produces with so few points before; else
- * when MORE points have followed since the change was found, or CONFIRM_ENOUGH in all.
- */
-static bool holds_auto(const struct change *change, size_t first_count, size_t least)
-{
-	double limit = 1e-3 * pow(10, -80 / (double)change->count_before);
-	bool overwhelming = change->pvalue < limit && change->count_after >= least;
-	return overwhelming || change->count_after >= first_count + MORE ||
-	       change->count_after >= CONFIRM_ENOUGH;
-}
-
 bool confirm_holds(const struct confirm_rule *rule, const struct change *change, size_t first_count,
 	bool service)
 {
-	switch (rule->mode) {
-	case CONFIRM_OFF: return true;
-	case CONFIRM_POINTS: return change->count_after >= rule->points;
-	case CONFIRM_AUTO: break;
-	}
-	return holds_auto(change, first_count, service ? LEAST_OF_SERVICE : LEAST);
+	size_t after = change->count_after, least = service ? LEAST_OF_SERVICE : LEAST;
+	if (rule->mode != CONFIRM_AUTO)
+		return rule->mode == CONFIRM_OFF || after >= rule->points;
+	/* From `least` points on if p is far below what chance produces with so few points before;
+	 * else when MORE points have followed since the change was found, or CONFIRM_ENOUGH in all.
+	 */
+	double limit = 1e-3 * pow(10, -80 / (double)change->count_before);
+	return (change->pvalue < limit && after >= least) || after >= first_count + MORE ||
+	       after >= CONFIRM_ENOUGH;
 }
 
 size_t confirm_most(const struct confirm_rule *rule)

@@ -75,17 +75,6 @@ static double explained_at(double sum, double total, size_t at, size_t n)
 	return sum * sum / (double)at + rest * rest / (double)(n - at);
 }
 
-/* Yao's constant is for a path in continuous time; one from point to point overshoots less, the
- * less the higher the step is (Siegmund). */
-static double reduced_constant(const struct sides *sides, double constant, double variance)
-{
-	double height = fabs(sides->after.mean - sides->before.mean);
-	if (variance <= 0)
-		return constant;
-	return fmax(LEAST_CONSTANT,
-		constant - PER_DEVIATION * height / sqrt(variance * sides->inflation));
-}
-
 /* Writes the first and the last place whose split explains nearly as much as the best one. */
 static void place_of(const struct sides *sides, double constant, size_t *from, size_t *to)
 {
@@ -100,9 +89,13 @@ static void place_of(const struct sides *sides, double constant, size_t *from, s
 		best = fmax(best, explained_at(sum, total, at, n));
 	}
 	double variance = n > 2 ? sides->within / (double)(n - 2) : 0;
-	double least = best -
-		       reduced_constant(sides, constant, variance) * variance * sides->inflation -
-		       1e-9 * fabs(best);
+	double height = fabs(sides->after.mean - sides->before.mean);
+	/* Yao's constant is for a path in continuous time; one from point to point overshoots less,
+	 * the less the higher the step is (Siegmund). */
+	if (variance > 0)
+		constant = fmax(LEAST_CONSTANT,
+			constant - PER_DEVIATION * height / sqrt(variance * sides->inflation));
+	double least = best - constant * variance * sides->inflation - 1e-9 * fabs(best);
 	sum = 0;
 	for (size_t at = 1; at < n; at++) {
 		sum += values[at - 1] - middle;
@@ -223,13 +216,14 @@ size_t magnitude_filter(
 			last = change->level_after;
 			changes[kept++] = *change;
 		} else if (tried) {
-			struct tried one = {.index = change->index,
-				.fate = TRIED_MAGNITUDE,
-				.pvalue = change->pvalue,
-				.mean_before = change->level_before,
-				.mean_after = change->level_after};
-			tried_limit(&one, "magnitude", magnitude, least);
-			tried_note(tried, &one);
+			tried_note(tried, &(struct tried){.index = change->index,
+						  .fate = TRIED_MAGNITUDE,
+						  .pvalue = change->pvalue,
+						  .mean_before = change->level_before,
+						  .mean_after = change->level_after,
+						  .measure = "magnitude",
+						  .measured = magnitude,
+						  .limit = least});
 		}
 	}
 	return kept;

@@ -46,24 +46,19 @@ static bool is_within_limit(const struct detector *detector, size_t n,
 		detector->plugin.name, (double)steps_for(n) / 1e9, n, detector->thrift);
 }
 
-/* Adds the changes found to the trace. */
-static void note_changes(struct tried_list *tried, const struct change *found, size_t count)
-{
-	for (size_t i = 0; tried && i < count; i++)
-		tried_note(tried, &(struct tried){.index = found[i].index,
-					  .fate = TRIED_STANDS,
-					  .pvalue = found[i].pvalue,
-					  .mean_before = found[i].mean_before,
-					  .mean_after = found[i].mean_after});
-}
-
 bool detector_run(const struct detector *detector, const struct samples *samples,
 	const void *options, struct scratch *scratch, struct change *out, size_t *count,
 	struct error *error)
 {
+	struct tried_list *tried = scratch_tried(scratch);
 	scratch_allow(scratch, steps_for(samples->n));
 	*count = detector->detect(samples, options, scratch, out);
-	note_changes(scratch_tried(scratch), out, *count);
+	for (size_t i = 0; tried && i < *count; i++)
+		tried_note(tried, &(struct tried){.index = out[i].index,
+					  .fate = TRIED_STANDS,
+					  .pvalue = out[i].pvalue,
+					  .mean_before = out[i].mean_before,
+					  .mean_after = out[i].mean_after});
 	return is_within_limit(detector, samples->n, scratch, error);
 }
 

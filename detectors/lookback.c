@@ -93,8 +93,9 @@ struct lookback_result lookback_compare(const struct lookback_side *now,
 		return unchanged(result, TRIED_FLOOR, "size", size, options->floor);
 	result.tested = now->n >= least && before->n >= least;
 	if (result.tested)
-		result.p =
-			mannwhitney_test(now->values, now->n, before->values, before->n, scratch).p;
+		result.p = mannwhitney_test(
+			now->values, now->n, before->values, before->n, true, scratch)
+				   .p;
 	if (result.tested && result.p > options->p_value)
 		return unchanged(result, TRIED_TEST, "p", result.p, options->p_value);
 	double deviation = moments_stddev(moments_of(now->values, now->n), 1);

@@ -5,7 +5,6 @@
 #include "detectors/loops.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "detectors/edivisive/search.h"
@@ -21,12 +20,6 @@ typedef counts loose_counts __attribute__((aligned(8), may_alias));
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 /* By lanes, where the comparison holds and where it does not. */
 #define CHOSEN(where, yes, no) ((vector)(((counts)(yes) & (where)) | ((counts)(no) & ~(where))))
-/* By lanes, the larger one; b if one is NaN. */
-#if defined(__AVX__)
-#define LARGER(a, b) ((vector)__builtin_ia32_maxpd256(a, b))
-#else
-#define LARGER(a, b) CHOSEN(a > b, a, b)
-#endif
 /* 1 + the square of the distances of some values to another. */
 #define BEYOND_ONE(some, other) (1 + (some - (other)) * (some - (other)))
 #define ALL_LANES ((counts){INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX})
@@ -365,7 +358,11 @@ ALWAYS_INLINE void sweep_statistics(
 			vector right = *(const vector *)(rows[k] + tau) *
 				       *(const vector *)(reciprocals[k] + tau);
 			vector q = whole[k] - weight[k] * (left + right);
-			best = LARGER(q, best);
+#if defined(__AVX__)
+			best = (vector)__builtin_ia32_maxpd256(q, best);
+#else
+			best = CHOSEN(q > best, q, best);
+#endif
 		}
 		*(vector *)(search->best + tau) = best;
 	}

@@ -141,7 +141,7 @@ static double normal_p(const struct ranking *ranking)
 	return away <= 0 || !(variance > 0) ? 1 : erfc(away / sqrt(2 * variance));
 }
 
-static struct mannwhitney test(const double *first, size_t n1, const double *second, size_t n2,
+struct mannwhitney mannwhitney_test(const double *first, size_t n1, const double *second, size_t n2,
 	bool exact, struct scratch *scratch)
 {
 	if (n1 == 0 || n2 == 0)
@@ -156,16 +156,4 @@ static struct mannwhitney test(const double *first, size_t n1, const double *sec
 		result.p =
 			exact && larger <= most ? exact_p(&ranking, scratch) : normal_p(&ranking);
 	return result;
-}
-
-struct mannwhitney mannwhitney_test(
-	const double *first, size_t n1, const double *second, size_t n2, struct scratch *scratch)
-{
-	return test(first, n1, second, n2, true, scratch);
-}
-
-struct mannwhitney mannwhitney_normal(
-	const double *first, size_t n1, const double *second, size_t n2, struct scratch *scratch)
-{
-	return test(first, n1, second, n2, false, scratch);
 }

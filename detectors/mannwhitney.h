@@ -14,15 +14,12 @@ struct mannwhitney {
 
 /*
  * The p-value is exact, ties included, if both samples have at most 50 values, or 25 if there are
- * ties; beyond that it is the normal approximation with corrections for ties and continuity.
- * Infinities are values; a NaN counts as positive infinity. The scratch must be for these tests
- * alone: each one empties it. docs/design/algorithms.md section 6.7.
+ * ties; beyond that, and unless `exact`, it is the normal approximation, which costs less, with
+ * corrections for ties and continuity. Infinities are values; a NaN counts as positive infinity.
+ * The scratch must be for these tests alone: each one empties it. docs/design/algorithms.md section
+ * 6.7.
  */
-struct mannwhitney mannwhitney_test(
-	const double *first, size_t n1, const double *second, size_t n2, struct scratch *scratch);
-
-/* The same with the normal approximation for any size, which costs less. */
-struct mannwhitney mannwhitney_normal(
-	const double *first, size_t n1, const double *second, size_t n2, struct scratch *scratch);
+struct mannwhitney mannwhitney_test(const double *first, size_t n1, const double *second, size_t n2,
+	bool exact, struct scratch *scratch);
 
 #endif

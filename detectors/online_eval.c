@@ -4,7 +4,6 @@
  */
 #include "detectors/online_eval.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "agent/base/arena.h"

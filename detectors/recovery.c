@@ -5,8 +5,6 @@
 #include "detectors/recovery.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "detectors/describe.h"
@@ -52,16 +50,6 @@ static void take_after(struct sides *sides, const double *values, size_t from, s
 			sides->values[sides->before + sides->after++] = values[i];
 }
 
-/* Whether the interval of the difference includes the old level or lies beyond it. */
-static bool reaches(const struct sides *sides, const struct change *between, int sign)
-{
-	if (!isnan(between->size_low))
-		return sign > 0 ? between->size_low <= 0 : between->size_high >= 0;
-	return ttest_welch(moments_of(sides->values, sides->before),
-		       moments_of(sides->values + sides->before, sides->after))
-		       .p > EQUAL_P;
-}
-
 /* Compares the later level of `sides` with the earlier one, from which the step went away. */
 static void judge(const struct sides *sides, double step, struct recovery *out)
 {
@@ -69,6 +57,7 @@ static void judge(const struct sides *sides, double step, struct recovery *out)
 	double before, rest, left;
 	int sign = step > 0 ? 1 : -1;
 	bool nothing; /* remains of the step, relative and absolute */
+	bool reaches;
 
 	describe_step(
 		&between, sides->values, NULL, 0, sides->before, sides->before + sides->after, 0);
@@ -82,7 +71,14 @@ static void judge(const struct sides *sides, double step, struct recovery *out)
 	out->verdict = RECOVERY_WAIT;
 	out->beyond = left < -MOST_LEFT;
 	out->few = sides->after < RECOVERY_LEAST;
-	if (out->few || !(nothing || reaches(sides, &between, sign)))
+	/* Whether the interval of the difference includes the old level or lies beyond it */
+	if (!isnan(between.size_low))
+		reaches = sign > 0 ? between.size_low <= 0 : between.size_high >= 0;
+	else
+		reaches = ttest_welch(moments_of(sides->values, sides->before),
+				  moments_of(sides->values + sides->before, sides->after))
+				  .p > EQUAL_P;
+	if (out->few || !(nothing || reaches))
 		return;
 	out->verdict = RECOVERY_OVER;
 	out->level = between.level_after;

@@ -24,21 +24,6 @@ bool labels_unsure(const struct labels *labels, size_t place)
 	return false;
 }
 
-/* The free found place nearest to `place`, from index `from` on; found.count if there is none. */
-static size_t nearest(
-	struct places found, const bool *taken, size_t from, size_t place, size_t margin)
-{
-	size_t best = found.count;
-	for (size_t i = from; i < found.count && found.at[i] <= place + margin; i++) {
-		size_t away = distance(found.at[i], place);
-		if (taken[i] || away > margin)
-			continue;
-		if (best == found.count || away < distance(found.at[best], place))
-			best = i;
-	}
-	return best;
-}
-
 /* Marks the found places that match a label; returns their number. */
 static size_t match(struct places labels, struct places found, size_t margin, bool *taken)
 {
@@ -46,7 +31,15 @@ static size_t match(struct places labels, struct places found, size_t margin, bo
 	for (size_t k = 0; k < labels.count; k++) {
 		while (from < found.count && found.at[from] + margin < labels.at[k])
 			from++;
-		size_t best = nearest(found, taken, from, labels.at[k], margin);
+		size_t best = found.count; /* the nearest free one */
+		for (size_t i = from; i < found.count && found.at[i] <= labels.at[k] + margin;
+			i++) {
+			size_t away = distance(found.at[i], labels.at[k]);
+			if (!taken[i] && away <= margin &&
+				(best == found.count ||
+					away < distance(found.at[best], labels.at[k])))
+				best = i;
+		}
 		if (best == found.count)
 			continue;
 		taken[best] = true;

@@ -79,7 +79,7 @@ static struct stepfit fit_original(const double *values, size_t n,
 	double squares = level ? (double)FLT_MAX : left.squares + right.squares;
 	double error = sqrt(squares) / (double)n;
 	double regression = step / fmax(error, options->min_stddev);
-	return (struct stepfit){step, regression, error, status_of(regression, options->threshold)};
+	return (struct stepfit){step, regression, status_of(regression, options->threshold)};
 }
 
 /* Here the regression is the p-value, for a hit with the sign of the step. */
@@ -88,10 +88,9 @@ static struct stepfit fit_mannwhitney(const double *values, size_t n,
 {
 	size_t middle = n / 2;
 	struct mannwhitney test =
-		mannwhitney_test(values, middle, values + middle, n - middle, scratch);
+		mannwhitney_test(values, middle, values + middle, n - middle, true, scratch);
 	if (test.flat)
 		return (struct stepfit){0};
-	fit.least_squares = test.u;
 	fit.regression = test.p;
 	if (test.p > options->threshold)
 		return fit;
@@ -113,7 +112,7 @@ struct stepfit stepfit_fit(const double *values, size_t n, const struct stepfit_
 	struct moments right = existing_moments(values + middle, middle);
 	double step = left.mean - right.mean;
 	double deviation = 0.5 * (moments_stddev(left, 1) + moments_stddev(right, 1));
-	struct stepfit fit = {step, step, -1, 0};
+	struct stepfit fit = {step, step, 0};
 	switch ((enum stepfit_algorithm)algorithm) {
 	case STEPFIT_CONST:
 		fit.step = -1;
@@ -169,7 +168,7 @@ static bool fit_at(const struct sliding *sliding, size_t cut, struct hit *hit)
 	*hit = (struct hit){.cut = cut};
 	/* The exact test need not be made if the normal approximation is clearly above. */
 	if (sliding->options.algorithm == STEPFIT_MANNWHITNEYU && r >= roughly_normal) {
-		double p = mannwhitney_normal(values, r, values + r, r, sliding->tests).p;
+		double p = mannwhitney_test(values, r, values + r, r, false, sliding->tests).p;
 		hit->fit.regression = p;
 		if (p > 2 * sliding->options.threshold + 1 / (double)r)
 			return false;
@@ -193,11 +192,6 @@ static bool is_better(const struct sliding *sliding, const struct hit *one, cons
 	return a < b || (a == b && fabs(one->fit.step) > fabs(other->fit.step));
 }
 
-static const char *measure_of(int algorithm)
-{
-	return algorithm == STEPFIT_MANNWHITNEYU ? "p" : algorithms[algorithm];
-}
-
 /* Notes a place that is not a hit. */
 static void note_miss(
 	const struct sliding *sliding, const struct hit *miss, struct tried_best *best)
@@ -211,8 +205,8 @@ static void note_miss(
 		return;
 	one = segments_tried(sliding->segments, cut - r, cut, cut + r, TRIED_THRESHOLD);
 	one.pvalue = tests ? fabs(miss->fit.regression) : (double)NAN;
-	tried_limit(&one, measure_of(sliding->options.algorithm), fabs(miss->fit.regression),
-		sliding->options.threshold);
+	tried_limit(&one, tests ? "p" : algorithms[sliding->options.algorithm],
+		fabs(miss->fit.regression), sliding->options.threshold);
 	if (sliding->options.algorithm == STEPFIT_ABSOLUTE ||
 		sliding->options.algorithm == STEPFIT_CONST) {
 		one.measured = ldexp(one.measured, -sliding->segments->unit);
@@ -248,19 +242,6 @@ static size_t slide(const struct sliding *sliding, struct hit *best)
 	return count;
 }
 
-/* The options for values times 2^unit, with the default threshold filled in. */
-static struct stepfit_options scaled_options(const struct stepfit_options *given, int unit)
-{
-	struct stepfit_options options = *given;
-	int algorithm = options.algorithm;
-	if (options.threshold == 0)
-		options.threshold = default_threshold(algorithm);
-	if (algorithm == STEPFIT_ABSOLUTE || algorithm == STEPFIT_CONST)
-		options.threshold = ldexp(options.threshold, unit);
-	options.min_stddev = ldexp(options.min_stddev, unit);
-	return options;
-}
-
 static size_t stepfit_detect(const struct samples *samples, const void *options,
 	struct scratch *scratch, struct change *out)
 {
@@ -268,11 +249,18 @@ static size_t stepfit_detect(const struct samples *samples, const void *options,
 	scratch_reset(scratch);
 	struct segments segments = segments_of(samples, scratch);
 	struct sliding sliding = {.segments = &segments,
-		.options = scaled_options(given, segments.unit),
+		.options = *given,
 		.radius = (size_t)given->radius,
 		.trace = scratch};
+	int algorithm = given->algorithm;
 	if (segments.n < 2 * sliding.radius)
 		return 0;
+	/* The options for values times 2^unit, with the default threshold filled in */
+	if (given->threshold == 0)
+		sliding.options.threshold = default_threshold(algorithm);
+	if (algorithm == STEPFIT_ABSOLUTE || algorithm == STEPFIT_CONST)
+		sliding.options.threshold = ldexp(sliding.options.threshold, segments.unit);
+	sliding.options.min_stddev = ldexp(given->min_stddev, segments.unit);
 	struct hit *hits = scratch_take(scratch, segments.n, sizeof(*hits));
 	sliding.tests = scratch_child(scratch);
 	size_t count = slide(&sliding, hits);

@@ -27,7 +27,7 @@ struct stepfit_options {
 };
 
 struct stepfit {
-	double step, regression, least_squares;
+	double step, regression;
 	enum stepfit_status status; /* high: the values went up */
 };
 

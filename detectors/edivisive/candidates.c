@@ -35,27 +35,20 @@ static double mean_difference(const double *y, size_t n, size_t lag)
 	return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) / (double)(n - lag);
 }
 
-static size_t quietest_lag(const double *y, size_t n)
-{
-	size_t best = 1;
-	double least = ALTERNATING * mean_difference(y, n, 1);
-	for (size_t lag = 2; lag <= LAGS_TRIED && 2 * lag < n; lag++) {
-		double mean = mean_difference(y, n, lag);
-		if (mean < least) {
-			least = mean;
-			best = lag;
-		}
-	}
-	return best;
-}
-
 /* The unit of noise of the first n values. */
 static struct noise_unit unit_of(const struct chunk *chunk, size_t n)
 {
 	const double *y = chunk->y;
-	size_t lag = quietest_lag(y, n), count = 0;
+	size_t lag = 1, count = 0;
+	double *sizes = chunk->room, least = ALTERNATING * mean_difference(y, n, 1);
+	for (size_t other = 2; other <= LAGS_TRIED && 2 * other < n; other++) {
+		double mean = mean_difference(y, n, other);
+		if (mean < least) {
+			least = mean;
+			lag = other;
+		}
+	}
 	struct noise_unit noise = {.period = lag};
-	double *sizes = chunk->room;
 	for (size_t i = lag; i < n; i++) {
 		sizes[count] = fabs(y[i] - y[i - lag]);
 		count += sizes[count] > 0;
@@ -168,7 +161,7 @@ static size_t best_split(const double *y, size_t n, const struct chunk_workspace
 	return tau;
 }
 
-size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_workspace *workspace)
+size_t chunk_windows(struct chunk *chunk, size_t same)
 {
 	size_t n = chunk->n, window = (size_t)chunk->options.window, step = window / 2, k = 0;
 	for (size_t start = 0; start + 2 * LEAST_SIDE <= n; start += step, k++) {
@@ -177,9 +170,10 @@ size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_worksp
 			break;
 		if (start + window <= same)
 			continue;
-		if (!scratch_spend(workspace->scratch, length * length / 2))
+		if (!scratch_spend(chunk->workspace->scratch, length * length / 2))
 			break;
-		chunk->candidates[k] = start + best_split(chunk->y + start, length, workspace);
+		chunk->candidates[k] =
+			start + best_split(chunk->y + start, length, chunk->workspace);
 	}
 	return k;
 }

@@ -81,11 +81,8 @@ struct chunk_workspace chunk_workspace_new(
 {
 	size_t window = (size_t)options->window < n ? (size_t)options->window : n;
 	double *reciprocals = scratch_take(scratch, window, sizeof(double));
-	struct excursions *excursions = scratch_take(scratch, 1, sizeof *excursions);
 	for (size_t i = 0; i < window; i++)
 		reciprocals[i] = 1 / (double)i;
-	excursions->items = scratch_take(scratch, n, sizeof(struct excursion));
-	excursions->chosen = scratch_take(scratch, n, sizeof(size_t));
 	return (struct chunk_workspace){
 		.scratch = scratch,
 		.reciprocals = reciprocals,
@@ -100,29 +97,29 @@ struct chunk_workspace chunk_workspace_new(
 		.left = scratch_take(scratch, window + PADDING, sizeof(double)),
 		.right = scratch_take(scratch, window + PADDING, sizeof(double)),
 		.steps = scratch_take(scratch, n, sizeof(struct chunk_step)),
-		.excursions = excursions,
+		.excursions = scratch_take(scratch, n, sizeof(struct excursion)),
 	};
 }
 
 /* Whether more than one point of [from, to) outside of excursions lies beyond `level`. */
-static bool is_visited(const struct chunk *chunk, const struct excursions *excursions, size_t from,
-	size_t to, double level, double sign)
+static bool is_visited(
+	const struct chunk *chunk, size_t count, size_t from, size_t to, double level, double sign)
 {
+	const struct excursion *all = chunk->workspace->excursions;
 	size_t beyond = 0, at = from;
-	for (size_t i = 0; i <= excursions->count && at < to; i++) {
-		size_t stop = i < excursions->count ? excursions->items[i].start : to;
+	for (size_t i = 0; i <= count && at < to; i++) {
+		size_t stop = i < count ? all[i].start : to;
 		for (; at < stop && at < to; at++)
 			beyond += sign * (chunk->x[at] - level) > 0;
-		if (i < excursions->count && at < excursions->items[i].end)
-			at = excursions->items[i].end;
+		if (i < count && at < all[i].end)
+			at = all[i].end;
 	}
 	return beyond > 1;
 }
 
 /* Whether the values visit the level of an excursion elsewhere, before and after it: then it is one
  * of their modes, and a stay on it is not an excursion. */
-static bool is_mode(
-	const struct chunk *chunk, const struct excursions *excursions, const struct excursion *one)
+static bool is_mode(const struct chunk *chunk, size_t count, const struct excursion *one)
 {
 	size_t n = chunk->n, window = (size_t)chunk->options.window;
 	size_t before = one->start < window ? 0 : one->start - window;
@@ -130,41 +127,33 @@ static bool is_mode(
 	double sides = 0.5 * (chunk->x[one->start - 1] + chunk->x[one->end]);
 	double middle = chunk->x[one->start + (one->end - one->start) / 2];
 	double sign = middle > sides ? 1 : -1, half = 0.5 * (middle + sides);
-	return is_visited(chunk, excursions, before, one->start, half, sign) &&
-	       is_visited(chunk, excursions, one->end, after, half, sign);
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct excursion *one = a, *other = b;
-	return (one->start > other->start) - (one->start < other->start);
+	return is_visited(chunk, count, before, one->start, half, sign) &&
+	       is_visited(chunk, count, one->end, after, half, sign);
 }
 
 /* Fills the excursions, except modes and those at the chunk's ends, with the values around them.
- * Returns the first point that has changed, or n. */
-static size_t fill(
-	struct chunk *chunk, struct excursions *excursions, const struct scratch *scratch)
+ * Returns whether any was filled. */
+static bool fill(struct chunk *chunk, size_t count)
 {
-	struct tried_list *tried = scratch_tried(scratch);
-	size_t first = chunk->n, kept = 0;
-	qsort(excursions->items, excursions->count, sizeof(*excursions->items), by_start);
-	for (size_t i = 0; i < excursions->count; i++) {
-		const struct excursion *one = excursions->items + i;
-		if (one->start > 0 && one->end < chunk->n && !is_mode(chunk, excursions, one))
-			excursions->chosen[kept++] = i;
-	}
-	for (size_t i = 0; i < kept; i++) {
-		const struct excursion *one = excursions->items + excursions->chosen[i];
-		const size_t edges[] = {one->start, one->end};
+	const struct excursion *all = chunk->workspace->excursions;
+	struct tried_list *tried = scratch_tried(chunk->workspace->scratch);
+	bool *chosen = chunk->marks, any = false;
+	for (size_t i = 0; i < count; i++)
+		chosen[i] = all[i].start > 0 && all[i].end < chunk->n &&
+			    !is_mode(chunk, count, &all[i]);
+	for (size_t i = 0; i < count; i++) {
+		const size_t edges[] = {all[i].start, all[i].end};
+		if (!chosen[i])
+			continue;
 		for (size_t k = 0; tried && k < 2; k++) {
 			struct tried edge =
 				tried_untested(tried->places[edges[k]], TRIED_EXCURSION);
 			tried_note(tried, &edge);
 		}
-		chunk_mirror(chunk, one);
-		first = one->start < first ? one->start : first;
+		chunk_mirror(chunk, &all[i]);
+		any = true;
 	}
-	return first;
+	return any;
 }
 
 /* Notes values that are clipped by far. */
@@ -188,6 +177,7 @@ size_t chunk_evaluate(struct chunk *chunk, const double *values, size_t n,
 	const struct chunk_workspace *workspace)
 {
 	make_room(chunk, n);
+	chunk->workspace = workspace;
 	chunk->x = workspace->x;
 	chunk->sum = workspace->sum;
 	chunk->room = workspace->room;
@@ -199,20 +189,19 @@ size_t chunk_evaluate(struct chunk *chunk, const double *values, size_t n,
 	chunk->shift = scale.shift;
 	chunk->n = n;
 	chunk_spread(chunk, known);
-	workspace->excursions->count = chunk_pulses(chunk, workspace->excursions->items);
-	bool filled = fill(chunk, workspace->excursions, workspace->scratch) < n;
+	bool filled = fill(chunk, chunk_pulses(chunk, workspace->excursions));
 	size_t same = chunk_clip(chunk, filled || chunk->filled ? 0 : known, kept);
 	note_clipped(chunk, scratch_tried(workspace->scratch));
 	chunk->filled = filled;
 	chunk_add_up(chunk);
 	/* 2.3 to 2.5 */
-	size_t count = chunk_windows(chunk, same, workspace);
+	size_t count = chunk_windows(chunk, same);
 	struct noise_unit noise = chunk_noise_unit(chunk);
 	if (noise.size > 0) {
 		count = chunk_places(chunk, noise.size, count, workspace->places);
-		count = chunk_partition(chunk, noise, count, workspace);
+		count = chunk_partition(chunk, noise, count);
 	} else {
 		count = 0;
 	}
-	return chunk_passes(chunk, count, workspace);
+	return chunk_passes(chunk, count);
 }

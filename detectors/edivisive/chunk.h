@@ -41,9 +41,12 @@ struct chunk_step {
 	size_t start, end; /* of its two segments when it was tested; end is 0 before that */
 };
 
+struct chunk_workspace;
+
 struct chunk {
 	struct edivisive_options options;
-	size_t excursion; /* as in struct samples */
+	const struct chunk_workspace *workspace; /* during an evaluation */
+	size_t excursion;                        /* as in struct samples */
 	size_t n, capacity;
 	size_t decided; /* candidates before it are ignored: the previous chunk has decided there */
 	double *x;      /* scaled values; belongs to the workspace, valid during an evaluation */
@@ -74,13 +77,6 @@ struct excursion {
 	size_t start, end;
 };
 
-/* Those that were found; `chosen` is a buffer for as many indices. */
-struct excursions {
-	struct excursion *items;
-	size_t *chosen;
-	size_t count;
-};
-
 /* The unit of noise of a chunk, and the number of values after which it repeats: 1, or more where
  * values alternate. */
 struct noise_unit {
@@ -109,7 +105,7 @@ struct chunk_workspace {
 	size_t *places; /* candidates, then those of them that are cuts */
 	struct partition partition;
 	struct chunk_step *steps;
-	struct excursions *excursions;
+	struct excursion *excursions;
 };
 
 /* An empty chunk; its arrays grow with realloc. chunk_free frees them, not the struct. */
@@ -145,7 +141,7 @@ void chunk_mirror(struct chunk *chunk, const struct excursion *excursion);
 size_t chunk_clip(struct chunk *chunk, size_t known, size_t kept);
 
 /* 2.3: fills `candidates` and returns their number; the first `same` values of y are as before. */
-size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_workspace *workspace);
+size_t chunk_windows(struct chunk *chunk, size_t same);
 
 /* Fills `sum` from y; all functions below need it. */
 void chunk_add_up(const struct chunk *chunk);
@@ -159,8 +155,7 @@ size_t chunk_places(const struct chunk *chunk, double unit, size_t found, size_t
 
 /* 2.3: keeps those of the first `count` workspace->places that are cuts of the best partition, and
  * returns their number. unit > 0. */
-size_t chunk_partition(const struct chunk *chunk, struct noise_unit noise, size_t count,
-	const struct chunk_workspace *workspace);
+size_t chunk_partition(const struct chunk *chunk, struct noise_unit noise, size_t count);
 
 /* The test of 2.4 between the segments [start, tau) and [tau, end). */
 struct chunk_step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size_t end);
@@ -186,13 +181,12 @@ size_t chunk_best_place(const struct chunk *chunk, size_t start, size_t tau, siz
 
 /* 2.5, step 3: if a ramp fits [start, end) better than these steps, writes it and returns its
  * place; else 0. */
-size_t chunk_ramp(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,
-	const struct chunk_step *steps, size_t count, size_t end, struct slope *slope);
+size_t chunk_ramp(const struct chunk *chunk, size_t start, const struct chunk_step *steps,
+	size_t count, size_t end, struct slope *slope);
 
 /* 2.5, step 5: whether [start, end), which contains no step, has a trend; writes its change point.
  */
-bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,
-	size_t end, struct chunk_step *out);
+bool chunk_trend(const struct chunk *chunk, size_t start, size_t end, struct chunk_step *out);
 
 /* 2.5, step 4, stays: the index of the weakest step that is only a change between two modes;
  * `count` if there is none. */
@@ -205,8 +199,8 @@ size_t chunk_wanders(
 
 /* 2.5, step 4, drift: whether the step between the two segments of [start, end) is better explained
  * by a slow drift that is too small to report. */
-bool chunk_drifts(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,
-	const struct chunk_step *step, size_t end);
+bool chunk_drifts(
+	const struct chunk *chunk, size_t start, const struct chunk_step *step, size_t end);
 
 /* 2.6: writes the changes of a whole series of few points in which nothing else was found; returns
  * their number. */
@@ -214,7 +208,6 @@ size_t chunk_short(const struct chunk *chunk, struct chunk_step *steps);
 
 /* The passes of 2.5 on the first `count` workspace->places: leaves the change points in
  * workspace->steps and returns their number. */
-size_t chunk_passes(
-	const struct chunk *chunk, size_t count, const struct chunk_workspace *workspace);
+size_t chunk_passes(const struct chunk *chunk, size_t count);
 
 #endif

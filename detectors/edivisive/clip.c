@@ -6,7 +6,6 @@
  * lasting one close by.
  */
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "detectors/edivisive/chunk.h"

@@ -126,13 +126,20 @@ static double level_after(const double *y, size_t n, ptrdiff_t step, double rate
 	return level;
 }
 
+/* Where segment k of those between the steps begins; the end of the last one for k = count + 1. */
+static size_t segment_edge(
+	const struct chunk *chunk, const struct chunk_step *steps, size_t count, size_t k)
+{
+	return k == 0 ? 0 : k <= count ? steps[k - 1].tau : chunk->n;
+}
+
 /* The distance of the filtered levels before and behind step k, in deviations. */
 static double step_beyond(const struct chunk *chunk, const struct chunk_step *steps, size_t count,
 	size_t k, double rate, double variance)
 {
 	size_t cap = 2 * (size_t)chunk->options.window, tau = steps[k].tau;
-	size_t n1 = tau - (k > 0 ? steps[k - 1].tau : 0);
-	size_t n2 = (k + 1 < count ? steps[k + 1].tau : chunk->n) - tau;
+	size_t n1 = tau - segment_edge(chunk, steps, count, k);
+	size_t n2 = segment_edge(chunk, steps, count, k + 2) - tau;
 	double v1, v2;
 	n1 = n1 < cap ? n1 : cap;
 	n2 = n2 < cap ? n2 : cap;
@@ -166,8 +173,8 @@ size_t chunk_wanders(
 		return count;
 	double df = wander.n - wander.segments, least = HUGE_VAL;
 	for (size_t k = 0; k < count; k++) {
-		size_t start = k > 0 ? steps[k - 1].tau : 0;
-		size_t end = k + 1 < count ? steps[k + 1].tau : chunk->n;
+		size_t start = segment_edge(chunk, steps, count, k);
+		size_t end = segment_edge(chunk, steps, count, k + 2);
 		bool stands = steps[k].ramp || chunk_separated(chunk, start, steps[k].tau, end);
 		double t = stands ? HUGE_VAL
 				  : step_beyond(chunk, steps, count, k, rates[rate],
@@ -224,13 +231,6 @@ struct stays {
 	double apart, jumps; /* sums of squares: around the levels; half of those from value to
 				value on one level */
 };
-
-/* Where segment k of those between the steps begins; the end of the last one for k = count + 1. */
-static size_t segment_edge(
-	const struct chunk *chunk, const struct chunk_step *steps, size_t count, size_t k)
-{
-	return k == 0 ? 0 : k <= count ? steps[k - 1].tau : chunk->n;
-}
 
 static double mean_of(const struct chunk *chunk, size_t start, size_t end)
 {

@@ -9,7 +9,6 @@
  * A full window never changes, so a stream continues at the first window that was not full.
  */
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,21 +90,20 @@ static void note_weak(const struct window_pass *pass, const struct interval *int
 	struct tried_list *tried = scratch_tried(pass->search.scratch);
 	const double *values = pass->values + interval->start;
 	size_t tau = interval->split.tau, n = interval->end - interval->start;
-	struct moments before, after;
-	double p;
 
 	if (!tried || tau == 0)
 		return;
-	before = moments_of(values, tau);
-	after = moments_of(values + tau, n - tau);
-	p = ttest_pooled(before, after).p;
-	struct tried one = {.index = interval->start + tau,
-		.fate = TRIED_WEAK,
-		.pvalue = isnan(p) ? 1 : p,
-		.mean_before = before.mean,
-		.mean_after = after.mean};
-	tried_limit(&one, "p", one.pvalue, pass->threshold);
-	tried_note(tried, &one);
+	struct moments before = moments_of(values, tau);
+	struct moments after = moments_of(values + tau, n - tau);
+	double p = ttest_pooled(before, after).p;
+	tried_note(tried, &(struct tried){.index = interval->start + tau,
+				  .fate = TRIED_WEAK,
+				  .pvalue = isnan(p) ? 1 : p,
+				  .mean_before = before.mean,
+				  .mean_after = after.mean,
+				  .measure = "p",
+				  .measured = isnan(p) ? 1 : p,
+				  .limit = pass->threshold});
 }
 
 /* Cuts intervals[at] at its split and searches the two halves. */
@@ -199,18 +197,16 @@ static void note_removed(const struct point *point, const struct edivisive_optio
 	struct tried_list *tried)
 {
 	bool weak = !(point->p < options->p_value);
-	struct tried one = {.index = point->index,
-		.fate = weak ? TRIED_TEST : TRIED_MAGNITUDE,
-		.pvalue = point->p,
-		.mean_before = point->before.mean,
-		.mean_after = point->after.mean};
 
-	if (weak)
-		tried_limit(&one, "p", point->p, options->p_value);
-	else
-		tried_limit(&one, "magnitude", point_magnitude(point), options->magnitude);
 	if (tried)
-		tried_note(tried, &one);
+		tried_note(tried, &(struct tried){.index = point->index,
+					  .fate = weak ? TRIED_TEST : TRIED_MAGNITUDE,
+					  .pvalue = point->p,
+					  .mean_before = point->before.mean,
+					  .mean_after = point->after.mean,
+					  .measure = weak ? "p" : "magnitude",
+					  .measured = weak ? point->p : point_magnitude(point),
+					  .limit = weak ? options->p_value : options->magnitude});
 }
 
 static size_t merge_points(const double *values, size_t n, struct point *points, size_t count,

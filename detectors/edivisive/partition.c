@@ -33,18 +33,6 @@ static double sum_of(const float *columns, size_t n)
 	return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
-/* Writes the sums of the kernel of stretch k with each stretch up to itself; those of its own pairs
- * count both orders. */
-static void sums_of_stretch(const struct partition *partition, size_t k, double *row)
-{
-	const size_t *edges = partition->edges;
-	float *columns = partition->columns;
-	loops_best()->sum_kernel(
-		partition->values, edges[k], edges[k + 1], partition->near, columns);
-	for (size_t j = 0; j <= k; j++)
-		row[j] = sum_of(columns + edges[j], edges[j + 1] - edges[j]);
-}
-
 /*
  * Writes, for each number of stretches, where the last segment of their best partition begins; of
  * equal ones the shortest.
@@ -57,7 +45,12 @@ static void find_best(
 	best[0] = 0;
 	for (size_t end = 1; end <= count; end++) {
 		double cross = 0;
-		sums_of_stretch(partition, end - 1, row);
+		/* The sums of the kernel of the last stretch with each stretch up to itself; those
+		 * of its own pairs count both orders. */
+		loops_best()->sum_kernel(partition->values, edges[end - 1], edges[end],
+			partition->near, partition->columns);
+		for (size_t j = 0; j < end; j++)
+			row[j] = sum_of(partition->columns + edges[j], edges[j + 1] - edges[j]);
 		sums[end - 1] = 0;
 		best[end] = HUGE_VAL;
 		for (size_t start = end; start-- > 0;) {
@@ -89,9 +82,9 @@ static void scale_values(const struct chunk *chunk, size_t period, double scale,
 }
 
 /* Notes in the trace the candidates that are no cuts, each between its two neighbouring cuts. */
-static void note_others(const struct chunk *chunk, size_t count, size_t cuts,
-	const struct chunk_workspace *workspace)
+static void note_others(const struct chunk *chunk, size_t count, size_t cuts)
 {
+	const struct chunk_workspace *workspace = chunk->workspace;
 	struct tried_list *tried = scratch_tried(workspace->scratch);
 	const size_t *edges = workspace->partition.edges, *places = workspace->places;
 	for (size_t k = 1, next = 0; tried && k <= count; k++) {
@@ -125,9 +118,9 @@ static bool are_counts(const struct chunk *chunk)
 
 /* The candidate within (start, end) that explains the most of those that the test confirms; 0: it
  * confirms none. */
-static size_t best_confirmed(const struct chunk *chunk, size_t start, size_t end, size_t count,
-	const struct chunk_workspace *workspace)
+static size_t best_confirmed(const struct chunk *chunk, size_t start, size_t end, size_t count)
 {
+	const struct chunk_workspace *workspace = chunk->workspace;
 	size_t best = 0, cost = (size_t)chunk->options.window * (size_t)chunk->options.window;
 	double most = 0;
 	for (size_t k = 1; k <= count; k++) {
@@ -146,13 +139,12 @@ static size_t best_confirmed(const struct chunk *chunk, size_t start, size_t end
 
 /* Among counts, whose spread grows with their mean, a cut saves less than the test shows: adds to
  * the `found` cuts what the test confirms between them, and returns their number. */
-static size_t add_confirmed(const struct chunk *chunk, size_t count, size_t found,
-	const struct chunk_workspace *workspace)
+static size_t add_confirmed(const struct chunk *chunk, size_t count, size_t found)
 {
-	size_t *places = workspace->places;
+	size_t *places = chunk->workspace->places;
 	for (size_t k = 0; k <= found;) {
 		size_t start = k > 0 ? places[k - 1] : 0, end = k < found ? places[k] : chunk->n;
-		size_t place = best_confirmed(chunk, start, end, count, workspace);
+		size_t place = best_confirmed(chunk, start, end, count);
 		if (place == 0) {
 			k++;
 			continue;
@@ -164,9 +156,9 @@ static size_t add_confirmed(const struct chunk *chunk, size_t count, size_t foun
 	return found;
 }
 
-size_t chunk_partition(const struct chunk *chunk, struct noise_unit noise, size_t count,
-	const struct chunk_workspace *workspace)
+size_t chunk_partition(const struct chunk *chunk, struct noise_unit noise, size_t count)
 {
+	const struct chunk_workspace *workspace = chunk->workspace;
 	const struct partition *partition = &workspace->partition;
 	size_t n = chunk->n, *edges = partition->edges, *from = partition->from, found = 0;
 	double scale = fmin(sqrt(WIDTH) / noise.size, MOST_SCALE);
@@ -184,7 +176,7 @@ size_t chunk_partition(const struct chunk *chunk, struct noise_unit noise, size_
 	for (size_t end = from[count + 1], at = found; end > 0; end = from[end])
 		workspace->places[--at] = edges[end];
 	if (are_counts(chunk))
-		found = add_confirmed(chunk, count, found, workspace);
-	note_others(chunk, count, found, workspace);
+		found = add_confirmed(chunk, count, found);
+	note_others(chunk, count, found);
 	return found;
 }

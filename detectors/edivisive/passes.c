@@ -15,11 +15,15 @@
 /* The current points, in order. */
 struct list {
 	const struct chunk *chunk;
-	const struct chunk_workspace *workspace;
 	struct chunk_step *steps;
 	size_t count;
 	double usual; /* of the step that is dropped: chunk_wanders */
 };
+
+static bool spend(const struct list *list, uint64_t steps)
+{
+	return scratch_spend(list->chunk->workspace->scratch, steps);
+}
 
 static size_t segment_start(const struct list *list, size_t k)
 {
@@ -40,8 +44,7 @@ static void test_at(struct list *list, size_t k)
 	size_t window = (size_t)list->chunk->options.window;
 	size_t n1 = before.tau - start, n2 = end - before.tau;
 	size_t pairs = (n1 < window ? n1 : window) * (n2 < window ? n2 : window);
-	if ((before.start == start && before.end == end) ||
-		!scratch_spend(list->workspace->scratch, n1 + n2 + pairs))
+	if ((before.start == start && before.end == end) || !spend(list, n1 + n2 + pairs))
 		return;
 	*step = chunk_test(list->chunk, start, before.tau, end);
 	if (before.ramp)
@@ -55,7 +58,7 @@ static void test_at(struct list *list, size_t k)
 /* Notes in the trace why point k is removed. */
 static void note(const struct list *list, size_t k, enum tried_fate fate)
 {
-	struct tried_list *tried = scratch_tried(list->workspace->scratch);
+	struct tried_list *tried = scratch_tried(list->chunk->workspace->scratch);
 	const struct chunk *chunk = list->chunk;
 	size_t tau = list->steps[k].tau;
 	if (!tried)
@@ -110,8 +113,7 @@ static size_t weakest_bad(const struct list *list)
 static void merge(struct list *list)
 {
 	size_t k;
-	while (scratch_spend(list->workspace->scratch, 4 * list->count) &&
-		(k = weakest_bad(list)) < list->count) {
+	while (spend(list, 4 * list->count) && (k = weakest_bad(list)) < list->count) {
 		note(list, k, TRIED_TEST);
 		drop(list, k);
 	}
@@ -122,7 +124,7 @@ static void refine(struct list *list)
 {
 	for (size_t k = 0; k < list->count; k++) {
 		size_t start = segment_start(list, k), end = segment_end(list, k);
-		if (!scratch_spend(list->workspace->scratch, end - start))
+		if (!spend(list, end - start))
 			return;
 		size_t place = chunk_best_place(list->chunk, start, list->steps[k].tau, end);
 		if (place != list->steps[k].tau)
@@ -143,8 +145,8 @@ static bool join_ramp(struct list *list, size_t k, size_t count)
 		sharp += chunk_is_sharp(list->chunk, segment_start(list, i), list->steps[i].tau,
 			segment_end(list, i));
 	if (2 * sharp < count)
-		place = chunk_ramp(list->chunk, list->workspace, segment_start(list, k),
-			list->steps + k, count, segment_end(list, k + count - 1), &slope);
+		place = chunk_ramp(list->chunk, segment_start(list, k), list->steps + k, count,
+			segment_end(list, k + count - 1), &slope);
 	if (place == 0)
 		return false;
 	struct chunk_step *steps = list->steps + k;
@@ -165,13 +167,13 @@ static bool join_ramp(struct list *list, size_t k, size_t count)
 static void join_ramps(struct list *list)
 {
 	for (size_t k = 0; k + 1 < list->count;) {
-		if (!scratch_spend(list->workspace->scratch, list->count))
+		if (!spend(list, list->count))
 			return;
 		size_t count = 1; /* successive points that have one direction */
 		while (k + count < list->count &&
 			(list->steps[k + count].delta > 0) == (list->steps[k].delta > 0))
 			count++;
-		while (count > 1 && !scratch_is_spent(list->workspace->scratch) &&
+		while (count > 1 && !scratch_is_spent(list->chunk->workspace->scratch) &&
 			!join_ramp(list, k, count))
 			count--;
 		k = count > 1 ? 0 : k + 1;
@@ -192,7 +194,7 @@ static void add_trends(struct list *list)
 		size_t end = k < list->count ? list->steps[k].tau : list->chunk->n;
 		struct chunk_step trend;
 		if ((k > 0 && is_ramp(list, k - 1)) || is_ramp(list, k) ||
-			!chunk_trend(list->chunk, list->workspace, start, end, &trend) ||
+			!chunk_trend(list->chunk, start, end, &trend) ||
 			trend.tau < list->chunk->decided)
 			continue;
 		memmove(list->steps + k + 1, list->steps + k,
@@ -208,13 +210,13 @@ static void drop_restless(struct list *list)
 {
 	const struct chunk *chunk = list->chunk;
 	size_t n = chunk->n, k;
-	while (list->count > 0 && scratch_spend(list->workspace->scratch, 8 * list->count * n) &&
+	while (list->count > 0 && spend(list, 8 * list->count * n) &&
 		(k = chunk_stays(chunk, list->steps, list->count)) < list->count) {
 		note(list, k, TRIED_MODE);
 		drop(list, k);
 		merge(list);
 	}
-	while (list->count > 0 && scratch_spend(list->workspace->scratch, 10 * n) &&
+	while (list->count > 0 && spend(list, 10 * n) &&
 		(k = chunk_wanders(chunk, list->steps, list->count, &list->usual)) < list->count) {
 		note(list, k, TRIED_WANDER);
 		drop(list, k);
@@ -227,9 +229,9 @@ static void drop_drifts(struct list *list)
 {
 	for (size_t k = 0; k < list->count;) {
 		size_t start = segment_start(list, k), end = segment_end(list, k);
-		if (!scratch_spend(list->workspace->scratch, 16 * (end - start) + 20000))
+		if (!spend(list, 16 * (end - start) + 20000))
 			return;
-		if (!chunk_drifts(list->chunk, list->workspace, start, list->steps + k, end)) {
+		if (!chunk_drifts(list->chunk, start, list->steps + k, end)) {
 			k++;
 			continue;
 		}
@@ -240,10 +242,10 @@ static void drop_drifts(struct list *list)
 	}
 }
 
-size_t chunk_passes(
-	const struct chunk *chunk, size_t count, const struct chunk_workspace *workspace)
+size_t chunk_passes(const struct chunk *chunk, size_t count)
 {
-	struct list list = {.chunk = chunk, .workspace = workspace, .steps = workspace->steps};
+	const struct chunk_workspace *workspace = chunk->workspace;
+	struct list list = {.chunk = chunk, .steps = workspace->steps};
 	for (size_t k = 0; k < count; k++)
 		if (workspace->places[k] >= chunk->decided)
 			workspace->steps[list.count++] =

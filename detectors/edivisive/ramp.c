@@ -43,9 +43,10 @@ struct ramp {
 	double explained, rise;
 };
 
-static struct sums sums_of(
-	const double *y, size_t n, double mean, const struct chunk_workspace *workspace)
+static struct sums sums_of(const struct chunk *chunk, size_t start, size_t n, double mean)
 {
+	const struct chunk_workspace *workspace = chunk->workspace;
+	const double *y = chunk->y + start;
 	double plain = 0, weighted = 0;
 	for (size_t i = 0; i < n; i++) {
 		workspace->plain[i] = plain;
@@ -119,19 +120,6 @@ static double steps_explain(
 		from = to;
 	}
 	return explained;
-}
-
-/* A quick check, which decides: whether one of the ramps centred on the step, with lengths of
- * powers of two, explains more than the step. */
-static bool may_be_ramp(const struct sums *sums, size_t tau, double by_step)
-{
-	for (size_t half = SHORTEST_RAMP / 2; half < sums->n; half *= 2) {
-		size_t start = tau > half ? tau - half : 0;
-		size_t end = tau + half < sums->n ? tau + half : sums->n;
-		if (ramp_between(sums, start, end).explained > by_step)
-			return true;
-	}
-	return false;
 }
 
 /* The place in `sums` of the best single step. */
@@ -230,8 +218,7 @@ static struct slope slope_of(
 	};
 }
 
-bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,
-	size_t end, struct chunk_step *out)
+bool chunk_trend(const struct chunk *chunk, size_t start, size_t end, struct chunk_step *out)
 {
 	size_t n = end - start, whole[2] = {0, n};
 	struct ramp rough = {0};
@@ -239,7 +226,7 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *worksp
 		return false;
 	const double *y = chunk->y + start;
 	struct moments all = moments_of(y, n);
-	struct sums sums = sums_of(y, n, all.mean, workspace);
+	struct sums sums = sums_of(chunk, start, n, all.mean);
 	/* A quick check, which decides: whether a ramp on a rough grid explains at least half of
 	 * LEAST_TREND variances. Most segments have none. */
 	search_ramps(&sums, whole, whole, n / ROUGH + 1, &rough);
@@ -273,16 +260,23 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *worksp
 	return true;
 }
 
-bool chunk_drifts(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,
-	const struct chunk_step *step, size_t end)
+bool chunk_drifts(
+	const struct chunk *chunk, size_t start, const struct chunk_step *step, size_t end)
 {
 	size_t n = end - start;
 	if (n < DRIFT_FROM)
 		return false;
 	struct moments all = moments_of(chunk->y + start, n);
-	struct sums sums = sums_of(chunk->y + start, n, all.mean, workspace);
+	struct sums sums = sums_of(chunk, start, n, all.mean);
 	double by_step = steps_explain(&sums, step, 1, start);
-	if (!may_be_ramp(&sums, step->tau - start, by_step))
+	/* A quick check, which decides: whether one of the ramps centred on the step, with lengths
+	 * of powers of two, explains more than the step. */
+	size_t tau = step->tau - start, half = SHORTEST_RAMP / 2;
+	while (half < n &&
+		!(ramp_between(&sums, tau > half ? tau - half : 0, tau + half < n ? tau + half : n)
+				.explained > by_step))
+		half *= 2;
+	if (half >= n)
 		return false;
 	struct ramp ramp = best_ramp(&sums);
 	double variance = (all.squares - ramp.explained) / (double)(n - 1);
@@ -290,19 +284,19 @@ bool chunk_drifts(const struct chunk *chunk, const struct chunk_workspace *works
 	       ramp.rise * ramp.rise < FLAT * FLAT * variance;
 }
 
-size_t chunk_ramp(const struct chunk *chunk, const struct chunk_workspace *workspace, size_t start,
-	const struct chunk_step *steps, size_t count, size_t end, struct slope *slope)
+size_t chunk_ramp(const struct chunk *chunk, size_t start, const struct chunk_step *steps,
+	size_t count, size_t end, struct slope *slope)
 {
 	size_t cap = 2 * (size_t)chunk->options.window, last = steps[count - 1].tau;
 	start = steps[0].tau - start > cap ? steps[0].tau - cap : start;
 	end = end - last > cap ? last + cap : end;
 	size_t length = end - start, fine = 2 * (length / GRID + 2);
-	if (!scratch_spend(workspace->scratch, 4 * length))
+	if (!scratch_spend(chunk->workspace->scratch, 4 * length))
 		return 0;
 	struct moments all = moments_of(chunk->y + start, end - start);
-	struct sums sums = sums_of(chunk->y + start, end - start, all.mean, workspace);
+	struct sums sums = sums_of(chunk, start, end - start, all.mean);
 	double by_steps = steps_explain(&sums, steps, count, start);
-	if (!scratch_spend(workspace->scratch, 12 * (fine * fine + GRID * GRID + length)))
+	if (!scratch_spend(chunk->workspace->scratch, 12 * (fine * fine + GRID * GRID + length)))
 		return 0;
 	struct ramp ramp = best_ramp(&sums);
 	double n = (double)sums.n, variance = (all.squares - ramp.explained) / (n - 1);

@@ -4,7 +4,6 @@
  * little. Here a place that `kernel` finds, and that Student's test confirms, is a change.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "detectors/edivisive/chunk.h"
 #include "detectors/kernel.h"

@@ -128,13 +128,6 @@ static struct ttest welch_t(const struct sides *sides, double error1, double err
 	return (struct ttest){.t = sides->delta / sqrt(error), .df = df < most_df ? df : most_df};
 }
 
-static struct ttest plain_t(const struct sides *sides)
-{
-	double error1 = moderated_variance(sides, sides->before) / (double)sides->before.n;
-	double error2 = moderated_variance(sides, sides->after) / (double)sides->after.n;
-	return welch_t(sides, error1, error2, sides->total - 2);
-}
-
 /* The sum of products of deviations from the mean that are `lag` points apart. */
 static double lagged_products(const double *y, size_t n, double mean, size_t lag)
 {
@@ -222,7 +215,10 @@ static double calibrated_p(
 {
 	double n = sides->total, chosen_of = fmax(1, fmin(1 + 8 * log(n), n - 3));
 	*alternation = 1;
-	if (!student_can_be(MOST_GAIN * plain_t(sides).t, limit / chosen_of))
+	double error1 = moderated_variance(sides, sides->before) / (double)sides->before.n;
+	double error2 = moderated_variance(sides, sides->after) / (double)sides->after.n;
+	double plain = welch_t(sides, error1, error2, n - 2).t;
+	if (!student_can_be(MOST_GAIN * plain, limit / chosen_of))
 		return 1;
 	double raw = correlation(sides, 1), r = correlation_corrected(raw, n);
 	bool onset = chunk->excursion > 0 && sides->after.n <= ONSET &&

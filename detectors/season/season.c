@@ -295,28 +295,22 @@ bool season_remove_sundays(const struct season *season, const int64_t *times, co
 	return true;
 }
 
-/* Whether the season need not be fitted again. */
-static bool is_current(
-	const struct refit *refit, const double *values, const int64_t *times, size_t n)
-{
-	if (!refit->fitted || times[n - 1] >= refit->at + REFIT_EVERY ||
-		(refit->few && n >= SEASON_LEAST))
-		return false;
-	size_t first = n; /* of the points since the last fit, with that fit's last point */
-	while (first > 0 && times[first - 1] >= refit->at)
-		first--;
-
-	return season_takes(&refit->season, values + first, n - first);
-}
-
 bool refit_season(struct refit *refit, enum season_mode mode, struct season_clock clock,
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch)
 {
 	struct season season;
+	size_t first = n;
 	bool other;
 
-	if (is_current(refit, values, times, n))
-		return false;
+	/* It need not be fitted again soon, if it can represent the points since the last fit, with
+	 * that fit's last one. */
+	if (refit->fitted && times[n - 1] < refit->at + REFIT_EVERY &&
+		!(refit->few && n >= SEASON_LEAST)) {
+		while (first > 0 && times[first - 1] >= refit->at)
+			first--;
+		if (season_takes(&refit->season, values + first, n - first))
+			return false;
+	}
 	season = season_fit(mode, clock, refit->season.cycles, values, times, n, scratch);
 	other = season.cycles || refit->season.cycles ||
 		season.excursion != refit->season.excursion;
