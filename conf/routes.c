@@ -63,7 +63,7 @@ static void add_matchers(struct reader *reader, const struct yaml_node *where, c
 	struct matchers matchers;
 	struct error error;
 
-	if (!matchers_parse_any(text, loader->arena, &matchers, &error)) {
+	if (!matchers_parse(text, loader->arena, false, &matchers, &error)) {
 		loader_error(where, &reader->scope, "match: %s", error.text);
 		return;
 	}

@@ -215,9 +215,9 @@ static const char *page_between(struct arena *arena, const struct announcement *
 	values.from = from;
 	values.to = to;
 	if (which == PAGE_OWNER)
-		return url_template_expand_text(arena, links->owner, &values);
+		return url_template_expand(arena, links->owner, &values, false);
 	return url_template_expand(
-		arena, which == PAGE_RUNBOOK ? links->runbook : links->dashboard, &values);
+		arena, which == PAGE_RUNBOOK ? links->runbook : links->dashboard, &values, true);
 }
 
 /* The earliest or latest of these times. */

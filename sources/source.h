@@ -57,7 +57,7 @@ enum reading_kind {
 struct source_reading {
 	enum reading_kind kind;
 	const char *name;
-	const char *matchers; /* as matchers_parse_any reads them (agent/base/matcher.h), or NULL */
+	const char *matchers; /* as matchers_parse reads them (agent/base/matcher.h), or NULL */
 };
 
 struct source_readings {

@@ -23,17 +23,6 @@ static void release(struct buf *buf)
 	free(buf->data);
 }
 
-/* realloc would leave a copy of the secret behind. */
-static void move_secret(struct buf *buf, size_t capacity)
-{
-	char *data = memory_new(capacity, 1);
-
-	if (buf->data)
-		memcpy(data, buf->data, buf->length);
-	release(buf);
-	buf->data = data;
-}
-
 void buf_free(struct buf *buf)
 {
 	release(buf);
@@ -57,10 +46,15 @@ void buf_reserve(struct buf *buf, size_t more)
 		capacity *= 2;
 	if (capacity < need)
 		capacity = need;
-	if (buf->secret)
-		move_secret(buf, capacity);
-	else
+	if (buf->secret) { /* realloc would leave a copy behind */
+		char *data = memory_new(capacity, 1);
+		if (buf->data)
+			memcpy(data, buf->data, buf->length);
+		release(buf);
+		buf->data = data;
+	} else {
 		buf->data = memory_resize(buf->data, capacity, 1);
+	}
 	buf->capacity = capacity;
 	buf->data[buf->length] = '\0';
 }

@@ -115,10 +115,9 @@ static size_t quota_of_line(const char *root, char *line)
 	return quota_above(mount, path, quota_of_v1);
 }
 
-static size_t quota_in(const char *root)
+size_t cpus_count_in(const char *root, size_t allowed)
 {
 	char line[LINE];
-	size_t least = 0;
 	FILE *file;
 
 	snprintf(line, sizeof line, "%s/proc/self/cgroup", root);
@@ -126,20 +125,11 @@ static size_t quota_in(const char *root)
 	while (file && fgets(line, sizeof line, file)) {
 		size_t quota = quota_of_line(root, line);
 
-		if (quota > 0 && (least == 0 || quota < least))
-			least = quota;
+		if (quota > 0 && quota < allowed)
+			allowed = quota;
 	}
 	if (file)
 		fclose(file);
-	return least;
-}
-
-size_t cpus_count_in(const char *root, size_t allowed)
-{
-	size_t quota = quota_in(root);
-
-	if (quota > 0 && quota < allowed)
-		allowed = quota;
 	return allowed > 0 ? allowed : 1;
 }
 

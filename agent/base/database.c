@@ -70,12 +70,6 @@ static const char *end_of_user(const char *at, const char *end)
 	return last;
 }
 
-/* A password may hold a '?', too: then an '@' comes after it. */
-static bool is_ambiguous(const char *at, const char *end)
-{
-	return strchr(end, '@') && !(end_of_user(at, end) && memchr(at, '/', (size_t)(end - at)));
-}
-
 const char *database_shown(struct arena *arena, const char *state)
 {
 	const char *at = after_scheme(state), *end, *user, *colon;
@@ -85,11 +79,12 @@ const char *database_shown(struct arena *arena, const char *state)
 		return state;
 	end = at + strcspn(at, "?");
 	buf_append(&out, state, (size_t)(at - state));
-	if (is_ambiguous(at, end)) {
+	user = end_of_user(at, end);
+	/* A password may hold a '?', too: then an '@' comes after it. */
+	if (strchr(end, '@') && !(user && memchr(at, '/', (size_t)(end - at)))) {
 		buf_text(&out, "...");
 		return buf_keep(&out, arena);
 	}
-	user = end_of_user(at, end);
 	colon = user ? memchr(at, ':', (size_t)(user - at)) : NULL;
 	if (user)
 		buf_append(&out, at, (size_t)((colon ? colon : user) - at));

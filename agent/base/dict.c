@@ -3,7 +3,6 @@
  */
 #include "agent/base/dict.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 static bool is_name(const char *known, const char *name, size_t length)

@@ -300,21 +300,11 @@ bool field_parse(const struct field *field, void *options, const char *text, str
 	return error_set(error, ERROR_USAGE, "%s: a mapping is needed here", field->name);
 }
 
-static void print_strings(const struct strings *list, struct buf *out)
-{
-	for (size_t i = 0; i < list->count; i++)
-		buf_printf(out, "%s%s", i ? "," : "", list->items[i]);
-}
-
-static void print_pairs(const struct pairs *map, struct buf *out)
-{
-	for (size_t i = 0; i < map->count; i++)
-		buf_printf(out, "%s%s=%s", i ? "," : "", map->items[i].key, map->items[i].value);
-}
-
 void field_print(const struct field *field, const void *options, struct buf *out)
 {
 	const void *value = at_const(field, options);
+	const struct strings *list = value;
+	const struct pairs *map = value;
 	char text[WHEN_TEXT], number[NUMBER_TEXT];
 	switch (field->type) {
 	case FIELD_BOOL: buf_text(out, *(const bool *)value ? "true" : "false"); break;
@@ -335,8 +325,15 @@ void field_print(const struct field *field, const void *options, struct buf *out
 		if (*(const char *const *)value)
 			buf_text(out, "***");
 		break;
-	case FIELD_LIST: print_strings(value, out); break;
-	case FIELD_MAP: print_pairs(value, out); break;
+	case FIELD_LIST:
+		for (size_t i = 0; i < list->count; i++)
+			buf_printf(out, "%s%s", i ? "," : "", list->items[i]);
+		break;
+	case FIELD_MAP:
+		for (size_t i = 0; i < map->count; i++)
+			buf_printf(out, "%s%s=%s", i ? "," : "", map->items[i].key,
+				map->items[i].value);
+		break;
 	}
 }
 

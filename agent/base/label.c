@@ -71,17 +71,6 @@ static size_t path_number(const char *name, size_t length)
 	return number <= 1000 && *end == ']' && end + 1 == name + length ? number : 0;
 }
 
-/* The text that holds the path and tags: a target, or the text before the label set. */
-static void put_path(struct buf *out, const char *identity)
-{
-	struct label_text target;
-
-	if (find(identity, "target", sizeof "target" - 1, &target))
-		put_unescaped(out, &target);
-	else
-		buf_append(out, identity, strcspn(identity, "{"));
-}
-
 /* A part of a text. */
 struct part {
 	size_t start, length;
@@ -121,8 +110,13 @@ static bool find_in_path(
 	const char *identity, const char *name, size_t length, struct buf *path, struct part *part)
 {
 	size_t number = path_number(name, length);
+	struct label_text target;
 
-	put_path(path, identity);
+	/* A target holds the path and tags, or the text before the label set. */
+	if (find(identity, "target", sizeof "target" - 1, &target))
+		put_unescaped(path, &target);
+	else
+		buf_append(path, identity, strcspn(identity, "{"));
 	buf_reserve(path, 0);
 	return number > 0 ? find_part(path->data, number, part)
 			  : find_tag(path->data, name, length, part);

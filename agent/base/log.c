@@ -96,17 +96,6 @@ static void put_pair(struct buf *line, const struct log_pair *pair, bool json)
 	put_value(line, pair, json);
 }
 
-static void put_command_head(struct buf *line, enum log_level level, const char *message)
-{
-	static const char *const marks[] = {[LEVEL_ERROR] = "",
-		[LEVEL_WARN] = "warning: ",
-		[LEVEL_INFO] = "",
-		[LEVEL_DEBUG] = "debug: "};
-
-	buf_printf(line, "hunter-c: %s", marks[level]);
-	buf_clean(line, message, MOST_HELD);
-}
-
 /* Starts a line: time, level and message. */
 static void put_head(struct buf *line, enum log_level level, const char *message, bool json)
 {
@@ -131,14 +120,19 @@ static void put_head(struct buf *line, enum log_level level, const char *message
 static void put_line(struct buf *line, enum log_level level, const char *message,
 	const struct log_pair *pairs, size_t count, uint64_t repeated)
 {
+	static const char *const marks[] = {[LEVEL_ERROR] = "",
+		[LEVEL_WARN] = "warning: ",
+		[LEVEL_INFO] = "",
+		[LEVEL_DEBUG] = "debug: "};
 	bool json = current_format == LOG_FORMAT_JSON;
 
-	if (current_format == LOG_FORMAT_COMMAND)
-		put_command_head(line, level, message);
-	else
+	if (current_format == LOG_FORMAT_COMMAND) {
+		buf_printf(line, "hunter-c: %s", marks[level]);
+		buf_clean(line, message, MOST_HELD);
+		buf_text(line, count > 0 ? ":" : "");
+	} else {
 		put_head(line, level, message, json);
-	if (current_format == LOG_FORMAT_COMMAND && count > 0)
-		buf_char(line, ':');
+	}
 	for (size_t i = 0; i < count; i++)
 		put_pair(line, &pairs[i], json);
 	if (repeated > 0)
@@ -161,14 +155,6 @@ static bool is_writable(int fd, int64_t until)
 	return ready > 0;
 }
 
-/* A stream without a descriptor is memory. */
-static size_t put_stream(FILE *stream, const char *text, size_t length)
-{
-	bool whole = fwrite(text, 1, length, stream) == length;
-
-	return fflush(stream) == 0 && whole ? length : 0;
-}
-
 /* Returns how much was written: less than all if the reader stalls for `longest` ms, or writing
  * fails. */
 static size_t put_text(FILE *stream, const char *text, size_t length, int64_t longest)
@@ -177,8 +163,10 @@ static size_t put_text(FILE *stream, const char *text, size_t length, int64_t lo
 	int fd = fileno(stream);
 	size_t done = 0;
 
-	if (fd < 0)
-		return put_stream(stream, text, length);
+	if (fd < 0) { /* memory */
+		bool whole = fwrite(text, 1, length, stream) == length;
+		return fflush(stream) == 0 && whole ? length : 0;
+	}
 	while (done < length) {
 		size_t left = length - done, size = until >= 0 && left > PIPE_BUF ? PIPE_BUF : left;
 		ssize_t put =

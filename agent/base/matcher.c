@@ -287,15 +287,11 @@ bool matcher_matches(
 	return !over && found == (matcher->operator== MATCHER_REGEX);
 }
 
-static bool is_negative(const struct matcher *matcher)
-{
-	return matcher->operator== MATCHER_NOT_EQUAL || matcher->operator== MATCHER_NOT_REGEX;
-}
-
 static bool match_one(
 	const struct matcher *matcher, struct strings values, struct matcher_effort *effort)
 {
-	bool negative = is_negative(matcher);
+	bool negative =
+		matcher->operator== MATCHER_NOT_EQUAL || matcher->operator== MATCHER_NOT_REGEX;
 
 	if (values.count == 0)
 		return matcher_matches(matcher, "", effort);
@@ -415,7 +411,7 @@ static bool check(const struct reader *reader, const struct matchers *matchers, 
 	       error_set(reader->error, ERROR_USAGE, "longer than %d bytes", MATCHERS_TEXT_MOST);
 }
 
-static bool parse(const char *text, struct arena *arena, bool selects, struct matchers *out,
+bool matchers_parse(const char *text, struct arena *arena, bool selects, struct matchers *out,
 	struct error *error)
 {
 	struct reader reader = {.text = text, .at = text, .arena = arena, .error = error};
@@ -435,18 +431,6 @@ static bool parse(const char *text, struct arena *arena, bool selects, struct ma
 	matchers_free(out);
 	*out = (struct matchers){0};
 	return false;
-}
-
-bool matchers_parse(
-	const char *text, struct arena *arena, struct matchers *out, struct error *error)
-{
-	return parse(text, arena, true, out, error);
-}
-
-bool matchers_parse_any(
-	const char *text, struct arena *arena, struct matchers *out, struct error *error)
-{
-	return parse(text, arena, false, out, error);
 }
 
 void matchers_free(struct matchers *matchers)

@@ -46,15 +46,12 @@ struct matchers {
 
 /*
  * Reads and compiles a list of matchers, in the arena; the compiled expressions need matchers_free.
- * An ERROR_USAGE names the column (from 1) and the expected token. A list that matches a target
- * without values is refused: it would select everything by mistake.
+ * An ERROR_USAGE names the column (from 1) and the expected token. If it `selects`, a list that
+ * matches a target without values is refused: it would select everything by mistake. Other lists
+ * only narrow another selection.
  */
-bool matchers_parse(
-	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
-
-/* The same for a list that may match targets without values: it only narrows another selection. */
-bool matchers_parse_any(
-	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
+bool matchers_parse(const char *text, struct arena *arena, bool selects, struct matchers *out,
+	struct error *error) MUST_USE;
 
 /* Frees the expressions; matchers without any need no call. */
 void matchers_free(struct matchers *matchers);

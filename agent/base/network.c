@@ -14,16 +14,6 @@ bool network_address(const char *text, unsigned char out[NETWORK_ADDRESS])
 	return inet_pton(AF_INET, text, out + MAPPED) == 1 || inet_pton(AF_INET6, text, out) == 1;
 }
 
-static bool parse_bits(const char *text, unsigned most, unsigned *out)
-{
-	size_t length = strlen(text);
-
-	if (length == 0 || length > 3 || strspn(text, "0123456789") != length)
-		return false;
-	*out = (unsigned)atoi(text);
-	return *out <= most;
-}
-
 bool network_has(const struct network *network, const unsigned char address[NETWORK_ADDRESS])
 {
 	size_t bytes = network->bits / 8;
@@ -47,7 +37,10 @@ bool network_parse(const char *text, struct network *out, struct error *error)
 	bool valid = network_address(address, out->address);
 	unsigned most = strchr(address, ':') ? 128 : 32;
 
-	if (!valid || (slash && !parse_bits(slash + 1, most, &bits)))
+	size_t digits = slash ? strspn(slash + 1, "0123456789") : 0;
+	if (digits > 0 && digits <= 3)
+		bits = (unsigned)atoi(slash + 1);
+	if (!valid || bits > most || (slash && (digits == 0 || digits > 3 || slash[1 + digits])))
 		return error_set(error, ERROR_USAGE,
 			"\"%.80s\" is not an address or a network, like 127.0.0.1 or 10.0.0.0/8",
 			text);

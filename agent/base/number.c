@@ -60,13 +60,6 @@ static const uint64_t powers[MAX_POWER + 1] = {
 static const double exact_powers[MAX_EXACT_POWER + 1] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7,
 	1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-static double from_bits(uint64_t bits)
-{
-	double value;
-	memcpy(&value, &bits, sizeof value);
-	return value;
-}
-
 /* `high` * 2^`power`, plus a bit more if `sticky`, rounded to nearest even. Normal doubles only. */
 static double round_bits(uint64_t high, bool sticky, int power)
 {
@@ -78,7 +71,10 @@ static double round_bits(uint64_t high, bool sticky, int power)
 		mantissa++;
 	/* A mantissa that was rounded up to 2^53 carries into the exponent, as it should. */
 	uint64_t exponent = (uint64_t)(1023 + 52 + 11 - zeros + power);
-	return from_bits((exponent << 52) + (mantissa - ((uint64_t)1 << 52)));
+	double value;
+	bits = (exponent << 52) + (mantissa - ((uint64_t)1 << 52));
+	memcpy(&value, &bits, sizeof value);
+	return value;
 }
 
 static double multiply(uint64_t digits, uint64_t power)
@@ -293,12 +289,6 @@ bool number_missing(const char *text, size_t length)
 	       is_word(text, length, "null"); /* -nan: printf's output for 0.0/0.0 on x86 */
 }
 
-/* Whether scale() applies: from 2^-9 to 2^53 the 53 bits times 10^19 or less fit 128 bits. */
-static bool in_reach(double value)
-{
-	return value >= 0x1p-9 && value < 0x1p53;
-}
-
 /* The first 17 decimal digits of a value; the remainder is `rest` of a power of two. */
 struct scaled {
 	uint64_t digits;
@@ -338,13 +328,6 @@ static uint64_t round_digits(const struct scaled *scaled, uint64_t unit)
 	       (scaled->half > 0 && (rest > scaled->half || (rest == scaled->half && odd)));
 }
 
-/* Whether digits * 10^exponent reads back as `value`. */
-static bool reads_back(uint64_t digits, int exponent, double value)
-{
-	double again;
-	return compose(digits, exponent, &again) && again == value;
-}
-
 /* The shortest of 15, 16, 17 digits that reads back as `value`, without trailing zeros. */
 static int choose_digits(double value, uint64_t *digits, int *point)
 {
@@ -353,7 +336,9 @@ static int choose_digits(double value, uint64_t *digits, int *point)
 	int count = 15;
 	*point = scaled.point;
 	*digits = round_digits(&scaled, unit);
-	for (; count < 17 && !reads_back(*digits, *point + 1 - count, value); count++)
+	for (double again;
+		count < 17 && !(compose(*digits, *point + 1 - count, &again) && again == value);
+		count++)
 		*digits = round_digits(&scaled, unit /= 10);
 	if (*digits == powers[count]) {
 		*digits = 1;
@@ -365,7 +350,7 @@ static int choose_digits(double value, uint64_t *digits, int *point)
 	return count;
 }
 
-/* Writes a value for which in_reach holds as JSON without an exponent. Returns the length. */
+/* Writes a value to which scale() applies as JSON without an exponent. Returns the length. */
 static size_t write_scaled(double value, char *out)
 {
 	uint64_t digits;
@@ -387,7 +372,8 @@ static size_t write_scaled(double value, char *out)
 size_t number_format(double value, char out[NUMBER_TEXT])
 {
 	int length = 0;
-	if (in_reach(fabs(value))) {
+	/* From 2^-9 to 2^53 the 53 bits times 10^19 or less fit 128 bits: scale() applies. */
+	if (fabs(value) >= 0x1p-9 && fabs(value) < 0x1p53) {
 		out[0] = '-';
 		return write_scaled(fabs(value), out + (value < 0)) + (value < 0);
 	}

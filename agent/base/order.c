@@ -1,6 +1,5 @@
 #include "agent/base/order.h"
 
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -50,12 +50,6 @@ static bool fill(const char *path, int flags, const char *like, const char *data
 	return good;
 }
 
-static bool is_special(const char *path)
-{
-	struct stat at;
-	return stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
-}
-
 /* A unique name in the folder of the target, of bounded length. */
 static void name_beside(struct buf *out, const char *target)
 {
@@ -108,7 +102,7 @@ bool output_write(const char *path, const char *data, size_t length, struct erro
 	if (!real && lstat(path, &at) == 0 && S_ISLNK(at.st_mode)) /* dangling link */
 		return fill(path, O_CREAT, NULL, data, length) ||
 		       cannot_write(path, ERROR_DATA, error);
-	if (is_special(path)) {
+	if (stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode)) {
 		free(real);
 		return fill(path, 0, NULL, data, length) || cannot_write(path, ERROR_DATA, error);
 	}

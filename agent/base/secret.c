@@ -280,11 +280,6 @@ static size_t match_any(const char *text, size_t left, const char *secret)
 	return length ? length : match_hex(text, left, secret);
 }
 
-static bool ends_word(const char *text, size_t length, size_t end)
-{
-	return end == length || !isalnum((unsigned char)text[end]);
-}
-
 /* A byte is blanked only after all matches that start at it have been tried: secrets may
  * overlap. */
 void secret_mask(char *text, size_t length, const struct strings *secrets)
@@ -298,8 +293,10 @@ void secret_mask(char *text, size_t length, const struct strings *secrets)
 			if (!*secret)
 				continue;
 			size_t end = at + match_any(text + at, length - at, secret);
-			if (end > until && (strlen(secret) >= SECRET_SHORTEST ||
-						   (word && ends_word(text, length, end))))
+			if (end > until &&
+				(strlen(secret) >= SECRET_SHORTEST ||
+					(word && (end == length ||
+							 !isalnum((unsigned char)text[end])))))
 				until = end;
 		}
 		word = !isalnum((unsigned char)text[at]);

@@ -128,14 +128,6 @@ bool transfer_url_is_mail(const char *url)
 	return strncasecmp(url, "smtp://", 7) == 0 || strncasecmp(url, "smtps://", 8) == 0;
 }
 
-static const char *blank_problem(const char *url)
-{
-	for (const char *at = url; *at; at++)
-		if ((unsigned char)*at <= ' ' || *at == 0x7f)
-			return "it contains a blank or a line break";
-	return NULL;
-}
-
 /* Addresses that no host can have. */
 static const char *spelling_problem(const char *url)
 {
@@ -146,7 +138,10 @@ static const char *spelling_problem(const char *url)
 	if (colon > host && colon[-1] == ':' &&
 		(end - colon > 5 || strtol(colon, NULL, 10) > 65535))
 		return "its port is above 65535";
-	return blank_problem(url);
+	for (const char *at = url; *at; at++)
+		if ((unsigned char)*at <= ' ' || *at == 0x7f)
+			return "it contains a blank or a line break";
+	return NULL;
 }
 
 const char *transfer_url_problem(const char *url)

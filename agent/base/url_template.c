@@ -97,7 +97,7 @@ bool url_template_check_text(const char *option, const char *template, struct er
 	return check_names(option, template, error);
 }
 
-static const char *expand(
+const char *url_template_expand(
 	struct arena *arena, const char *template, const struct url_values *values, bool encode)
 {
 	const char *link = NULL;
@@ -125,16 +125,4 @@ static const char *expand(
 	buf_free(&out);
 	buf_free(&value);
 	return link;
-}
-
-const char *url_template_expand(
-	struct arena *arena, const char *template, const struct url_values *values)
-{
-	return expand(arena, template, values, true);
-}
-
-const char *url_template_expand_text(
-	struct arena *arena, const char *template, const struct url_values *values)
-{
-	return expand(arena, template, values, false);
 }

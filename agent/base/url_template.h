@@ -36,12 +36,9 @@ bool url_template_check(const char *option, const char *template, struct error *
 bool url_template_check_text(
 	const char *option, const char *template, struct error *error) MUST_USE;
 
-/* NULL if there is no template, a value is unknown, or the link would be too long. */
+/* NULL if there is no template, a value is unknown, or the link would be too long. `encode`: it is
+ * a URL, whose values are percent-encoded. */
 const char *url_template_expand(
-	struct arena *arena, const char *template, const struct url_values *values);
-
-/* The same without percent-encoding. */
-const char *url_template_expand_text(
-	struct arena *arena, const char *template, const struct url_values *values);
+	struct arena *arena, const char *template, const struct url_values *values, bool encode);
 
 #endif

@@ -6,7 +6,6 @@
  */
 #include "agent/base/when.h"
 
-#include <stddef.h>
 #include <stdio.h>
 
 enum { DAY_MS = 86400000, DAYS_ERA = 146097, DAYS_TO_1970 = 719468, EPOCH_DIGITS = 19 };
@@ -256,24 +255,27 @@ bool when_parse_stamp(const char *text, size_t length, int64_t *out)
 	return parse_calendar(cursor, out) || (!is_compact(cursor) && parse_epoch(cursor, out));
 }
 
-char *when_format(int64_t ms, char out[WHEN_TEXT])
+/* Date and time of day, without the fraction; returns the length. */
+static int put_seconds(int64_t ms, char between, char out[WHEN_TEXT])
 {
 	struct date date = when_to_date(ms);
 	int second = (int)(floor_divide(ms, 1000) - floor_divide(ms, DAY_MS) * 86400);
 
-	snprintf(out, WHEN_TEXT, "%04lld-%02d-%02d %02d:%02d:%02d +0000", (long long)date.year,
-		date.month, date.day, second / 3600, second / 60 % 60, second % 60);
+	return snprintf(out, WHEN_TEXT, "%04lld-%02d-%02d%c%02d:%02d:%02d", (long long)date.year,
+		date.month, date.day, between, second / 3600, second / 60 % 60, second % 60);
+}
+
+char *when_format(int64_t ms, char out[WHEN_TEXT])
+{
+	int length = put_seconds(ms, ' ', out);
+
+	snprintf(out + length, WHEN_TEXT - (size_t)length, " +0000");
 	return out;
 }
 
 char *when_format_iso(int64_t ms, char out[WHEN_TEXT])
 {
-	struct date date = when_to_date(ms);
-	int second = (int)(floor_divide(ms, 1000) - floor_divide(ms, DAY_MS) * 86400);
-	int fraction = (int)((ms % 1000 + 1000) % 1000);
-	int length =
-		snprintf(out, WHEN_TEXT, "%04lld-%02d-%02dT%02d:%02d:%02d", (long long)date.year,
-			date.month, date.day, second / 3600, second / 60 % 60, second % 60);
+	int fraction = (int)((ms % 1000 + 1000) % 1000), length = put_seconds(ms, 'T', out);
 
 	if (fraction)
 		length += snprintf(out + length, WHEN_TEXT - (size_t)length, ".%03d", fraction);

@@ -391,22 +391,15 @@ static void to_24_hours(char word[TEXT_MAX])
 	}
 }
 
-/* A year alone is its first day, not a moment of 1970. */
-static bool parse_year(const char *word, int64_t *out)
-{
-	struct date date = {.month = 1, .day = 1};
-
-	if (strlen(word) != 4 || strspn(word, "0123456789") != 4)
-		return false;
-	date.year = atoi(word);
-	return date.year >= 1970 && when_from_date(date, out);
-}
-
 static bool parse_any(const char *word, int64_t now, int64_t *out)
 {
-	return parse_year(word, out) || when_parse_stamp(word, strlen(word), out) ||
-	       parse_time_of_day(word, now, out) || parse_day(word, now, out) ||
-	       parse_named_month(word, now, out) || parse_relative(word, now, out);
+	/* A year alone is its first day, not a moment of 1970. */
+	bool year = strlen(word) == 4 && strspn(word, "0123456789") == 4 && atoi(word) >= 1970;
+
+	return (year && when_from_date((struct date){atoi(word), 1, 1}, out)) ||
+	       when_parse_stamp(word, strlen(word), out) || parse_time_of_day(word, now, out) ||
+	       parse_day(word, now, out) || parse_named_month(word, now, out) ||
+	       parse_relative(word, now, out);
 }
 
 bool when_parse(const char *text, int64_t now_ms, int64_t *out, struct error *error)
@@ -429,23 +422,19 @@ bool when_parse(const char *text, int64_t now_ms, int64_t *out, struct error *er
 		text);
 }
 
-static bool starts_with_weekday(const char *at)
-{
-	char word[TEXT_MAX];
-
-	return take_letters(&at, word) && find_name(word, weekdays, 7) >= 0;
-}
-
 /* The next time of day, weekday or day of a month: the last one, as seen from some days later. */
 static bool parse_next(const char *word, int64_t now, int64_t *out)
 {
 	static const int later[] = {1, 2, 3, 4, 5, 6, 7, 8, 366};
+	char first[TEXT_MAX];
+	const char *at = word;
+	bool weekday = take_letters(&at, first) && find_name(first, weekdays, 7) >= 0;
 
 	for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
 		int64_t then = now + later[i] * DAY;
 
 		if ((parse_time_of_day(word, then, out) ||
-			    (starts_with_weekday(word) && parse_day(word, then, out)) ||
+			    (weekday && parse_day(word, then, out)) ||
 			    parse_named_month(word, then, out)) &&
 			*out > now)
 			return true;

@@ -162,13 +162,13 @@ static bool sort(struct arena *arena, struct matchers *matchers)
 bool silence_compile(
 	const char *text, struct arena *arena, struct matchers *out, struct error *error)
 {
-	return matchers_parse(text, arena, out, error) && sort(arena, out);
+	return matchers_parse(text, arena, true, out, error) && sort(arena, out);
 }
 
 bool silence_compile_any(
 	const char *text, struct arena *arena, struct matchers *out, struct error *error)
 {
-	return matchers_parse_any(text, arena, out, error) && sort(arena, out);
+	return matchers_parse(text, arena, false, out, error) && sort(arena, out);
 }
 
 void silence_asked_free(struct silence_asked *asked)

@@ -62,7 +62,7 @@ struct strings silence_values(void *asked, const char *name);
 bool silence_compile(
 	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
 
-/* Like matchers_parse_any. */
+/* Like matchers_parse without `selects`. */
 bool silence_compile_any(
 	const char *text, struct arena *arena, struct matchers *out, struct error *error) MUST_USE;
 

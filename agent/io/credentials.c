@@ -66,22 +66,6 @@ static bool find_user(
 	return any;
 }
 
-/* libcurl takes a proxy's user and password from its address, and the address from the process's
- * environment at each request, regardless of the environment handed to the program. So the
- * process's environment is read here, for the variables that apply to http and https. */
-static void add_proxy_secrets(const struct credentials *to, const struct endpoint *endpoint)
-{
-	static const char *const variables[] = {
-		"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
-	size_t count = endpoint->proxy ? 1 : sizeof variables / sizeof *variables;
-	for (size_t i = 0; i < count; i++) {
-		const char *url = endpoint->proxy ? endpoint->proxy : getenv(variables[i]);
-		const char *user, *password;
-		if (url && find_user(to, url, &user, &password))
-			add_user_secrets(to, user, password);
-	}
-}
-
 static bool set_user(
 	const struct credentials *to, const struct endpoint *endpoint, struct error *error)
 {
@@ -135,32 +119,37 @@ static bool add_headers(struct curl_slist **list, struct arena *arena, const str
 	return true;
 }
 
-/* Adds the whole value, and the part after the scheme of an Authorization. A value as short as a
- * tenant number is not a secret. */
-static void add_header_secrets(const struct credentials *to, const struct pairs *headers)
-{
-	for (size_t i = 0; i < headers->count; i++) {
-		const char *value = headers->items[i].value;
-		const char *blank = value ? strchr(value, ' ') : NULL;
-		if (value && strlen(value) >= SECRET_SHORTEST)
-			strings_add(to->secrets, to->arena, value);
-		if (blank)
-			strings_add(to->secrets, to->arena, blank + 1);
-	}
-}
-
 bool credentials_set(CURL *easy, struct arena *arena, const struct transfer *transfer, bool trusted,
 	struct curl_slist **headers, struct strings *secrets, struct error *error)
 {
 	const struct endpoint *endpoint = transfer->endpoint;
 	const struct credentials to = {easy, arena, secrets};
+	static const char *const variables[] = {
+		"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
 
 	arena_holds_secrets(arena);
 	if (!set_identity(&to, transfer, trusted, error))
 		return false;
-	add_proxy_secrets(&to, endpoint);
-	if (trusted)
-		add_header_secrets(&to, &endpoint->headers);
+	/* libcurl takes a proxy's user and password from its address, and the address from the
+	 * process's environment at each request, regardless of the environment handed to the
+	 * program. So the process's environment is read here, for the variables that apply to http
+	 * and https. */
+	for (size_t i = 0; i < (endpoint->proxy ? 1 : sizeof variables / sizeof *variables); i++) {
+		const char *url = endpoint->proxy ? endpoint->proxy : getenv(variables[i]);
+		const char *user, *password;
+		if (url && find_user(&to, url, &user, &password))
+			add_user_secrets(&to, user, password);
+	}
+	/* The whole value of a header, and the part after the scheme of an Authorization. A value
+	 * as short as a tenant number is not a secret. */
+	for (size_t i = 0; trusted && i < endpoint->headers.count; i++) {
+		const char *value = endpoint->headers.items[i].value;
+		const char *blank = value ? strchr(value, ' ') : NULL;
+		if (value && strlen(value) >= SECRET_SHORTEST)
+			strings_add(secrets, arena, value);
+		if (blank)
+			strings_add(secrets, arena, blank + 1);
+	}
 	if (trusted && endpoint->cert_file) {
 		curl_easy_setopt(easy, CURLOPT_SSLCERT, endpoint->cert_file);
 		curl_easy_setopt(easy, CURLOPT_SSLKEY, endpoint->key_file);

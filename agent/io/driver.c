@@ -52,14 +52,6 @@ static bool reply_worth_repeating(const struct reply *reply)
 	       (reply->status >= 502 && reply->status <= 504);
 }
 
-/* Half to one and a half times the delay (ms), but not before the server's Retry-After. Each
- * call changes the seed. */
-static int64_t reply_wait(const struct reply *reply, int64_t delay, uint64_t *seed)
-{
-	delay = delay / 2 + (int64_t)(random_next(seed) % (uint64_t)(delay + 1));
-	return delay > reply->retry_after ? delay : reply->retry_after;
-}
-
 /* For task.trouble; NULL: the reply itself is fine. */
 static const char *reply_trouble(const struct reply *reply)
 {
@@ -477,7 +469,10 @@ static bool retry(struct driver *driver)
 		return false;
 	struct drivers *owner = driver->owner;
 	int64_t now = engine_now(owner->engine);
-	int64_t wait = reply_wait(reply, owner->retry_delay << driver->retries, &owner->seed);
+	/* Half to one and a half times the delay, but not before the server's Retry-After */
+	int64_t delay = owner->retry_delay << driver->retries;
+	int64_t wait = delay / 2 + (int64_t)(random_next(&owner->seed) % (uint64_t)(delay + 1));
+	wait = wait > reply->retry_after ? wait : reply->retry_after;
 	if (driver->retries == 0)
 		driver->retry_until = now + driver->transfer.endpoint->retry_for;
 	int64_t left = driver->retry_until - now - wait;

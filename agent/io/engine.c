@@ -11,7 +11,6 @@
 
 #include <assert.h>
 #include <limits.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -283,13 +282,6 @@ void engine_rouse(struct engine *engine, int fd)
 		guest->due = 0;
 }
 
-static void hide_progress(struct engine *engine)
-{
-	if (engine->progress_shown)
-		fputs("\r\033[K", stderr);
-	engine->progress_shown = false;
-}
-
 static void show_progress(struct engine *engine, int64_t now)
 {
 	const struct drivers *drivers = &engine->drivers;
@@ -303,13 +295,6 @@ static void show_progress(struct engine *engine, int64_t now)
 	fflush(stderr);
 }
 
-static void take_jobs(struct engine *engine)
-{
-	struct job *job;
-	while (!engine->stopped && (job = pool_take(engine->pool)))
-		job->done(job);
-}
-
 static void take_overdue(struct engine *engine)
 {
 	struct job *job;
@@ -317,15 +302,6 @@ static void take_overdue(struct engine *engine)
 	while ((job = pool_overdue(engine->pool, clock_monotonic(), &running)))
 		job->overdue(job, running);
 	drivers_widen(&engine->drivers);
-}
-
-static void take_signals(struct engine *engine)
-{
-	for (int number; (number = signals_take(&engine->signals)) != 0;)
-		if (number == SIGHUP)
-			engine->options.hangup(engine->options.context);
-		else
-			engine->signalled = true;
 }
 
 /* `fds` are the guests' from before the wait; serving may add and remove guests. */
@@ -376,8 +352,12 @@ static void wait_and_serve(struct engine *engine)
 		fds[count++] = (struct pollfd){.fd = engine->signals.fd, .events = POLLIN};
 
 	transfers_wait(engine->transfers, fds, count, next_wait(engine, clock_monotonic()));
-	if (engine->signals.fd >= 0 && fds[count - 1].revents)
-		take_signals(engine);
+	bool signals = engine->signals.fd >= 0 && fds[count - 1].revents;
+	for (int number; signals && (number = signals_take(&engine->signals)) != 0;)
+		if (number == SIGHUP)
+			engine->options.hangup(engine->options.context);
+		else
+			engine->signalled = true;
 	serve_guests(engine, fds, guests);
 }
 
@@ -406,7 +386,8 @@ bool engine_run(struct engine *engine)
 	engine->stopped = engine->signalled = false;
 	engine->progress_due = clock_monotonic() + PROGRESS_AFTER;
 	while (!engine->signalled) {
-		take_jobs(engine);
+		for (struct job *job; !engine->stopped && (job = pool_take(engine->pool));)
+			job->done(job);
 		take_overdue(engine);
 		transfers_run(engine->transfers);
 		timers_run(&engine->timers, engine_now(engine));
@@ -417,7 +398,9 @@ bool engine_run(struct engine *engine)
 		if (!jump(engine))
 			wait_and_serve(engine);
 	}
-	hide_progress(engine);
+	if (engine->progress_shown)
+		fputs("\r\033[K", stderr);
+	engine->progress_shown = false;
 	return !engine->signalled;
 }
 

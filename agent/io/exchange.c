@@ -19,10 +19,8 @@
 
 #include <ctype.h>
 #include <curl/curl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "agent/base/arena.h"
@@ -102,17 +100,6 @@ static size_t announced(const struct exchange *exchange)
 	return length <= 0 || length > exchange->transfer->endpoint->max_body ? 0 : (size_t)length;
 }
 
-/* If its length is known, an answer counts in full from its first byte on. */
-static void expect(struct exchange *exchange)
-{
-	size_t length = announced(exchange);
-
-	if (length > 0)
-		buf_reserve(&exchange->body, length);
-	if (length > exchange->claim)
-		claim(exchange, length);
-}
-
 static size_t take_body(char *data, size_t size, size_t count, void *context)
 {
 	struct exchange *exchange = context;
@@ -121,11 +108,14 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
 		exchange->too_big = true;
 		return 0;
 	}
-	if (exchange->body.length == 0)
-		expect(exchange);
+	/* If its length is known, an answer counts in full from its first byte on. */
+	size_t known = exchange->body.length == 0 ? announced(exchange) : 0;
+	if (known > 0)
+		buf_reserve(&exchange->body, known);
 	buf_append(&exchange->body, data, length);
-	if (exchange->body.length > exchange->claim)
-		claim(exchange, exchange->body.length);
+	known = known > exchange->body.length ? known : exchange->body.length;
+	if (known > exchange->claim)
+		claim(exchange, known);
 	return length;
 }
 
@@ -148,16 +138,6 @@ static void set_body(struct exchange *exchange)
 	if (strcmp(transfer->method, "POST") != 0)
 		curl_easy_setopt(exchange->easy, CURLOPT_CUSTOMREQUEST, transfer->method);
 	exchange->headers = curl_slist_append(exchange->headers, "Expect:");
-}
-
-/* libcurl silently repeats a request if a reused connection is closed instead of answered. On a
- * fresh connection a request is sent once. */
-static void set_once(struct exchange *exchange)
-{
-	if (!exchange->transfer->once)
-		return;
-	curl_easy_setopt(exchange->easy, CURLOPT_FRESH_CONNECT, 1L);
-	curl_easy_setopt(exchange->easy, CURLOPT_FORBID_REUSE, 1L);
 }
 
 static void set_limits(struct exchange *exchange)
@@ -188,7 +168,12 @@ static void set_handle(struct exchange *exchange, void *context)
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
 	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
 	curl_easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
-	set_once(exchange);
+	/* libcurl silently repeats a request if a reused connection is closed instead of answered.
+	 * On a fresh connection a request is sent once. */
+	if (exchange->transfer->once) {
+		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+	}
 	set_limits(exchange);
 }
 
@@ -320,15 +305,6 @@ static bool is_allowed(const struct exchange *exchange, const char *origin)
 	return same_host(origin, exchange->origin) || same_host(origin, exchange->alias);
 }
 
-/* A server that knows a secret can put it into a host name, which is lower-cased from then on. */
-static void add_lower_secrets(struct exchange *exchange)
-{
-	struct strings *secrets = &exchange->secrets;
-	for (size_t i = 0, count = secrets->count; i < count; i++)
-		strings_add(secrets, exchange->arena,
-			to_lower(arena_strdup(exchange->arena, secrets->items[i])));
-}
-
 /* The origin of a server that was not configured, as it may be shown. */
 static const char *shown(const struct exchange *exchange, const char *origin)
 {
@@ -353,8 +329,11 @@ static bool follow(struct exchange *exchange, int status)
 		    (strcmp(origin, exchange->origin) == 0 || strcmp(origin, exchange->alias) == 0);
 	if (!origin || (!get && !(kept && same)))
 		return false;
-	if (!same)
-		add_lower_secrets(exchange);
+	/* A server that knows a secret can put it into a host name, which is lower-cased from then
+	 * on. */
+	for (size_t i = 0, count = same ? 0 : exchange->secrets.count; i < count; i++)
+		strings_add(&exchange->secrets, exchange->arena,
+			to_lower(arena_strdup(exchange->arena, exchange->secrets.items[i])));
 	if (!is_allowed(exchange, origin)) {
 		exchange->barred = shown(exchange, origin);
 		return false;
@@ -444,16 +423,6 @@ static int64_t retry_after(CURL *easy)
 	return wait;
 }
 
-/* Blanks secrets in a failed answer. */
-static void hide_words(struct exchange *exchange, struct reply *reply)
-{
-	secret_mask(exchange->body.data, exchange->body.length, &exchange->secrets);
-	if (!exchange->foreign)
-		return;
-	reply->body = "";
-	reply->length = 0;
-}
-
 bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *reply)
 {
 	long status = 0, request = 0;
@@ -470,8 +439,13 @@ bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *rep
 	reply->barred = exchange->barred;
 	if (code == CURLE_OK) {
 		reply->kind = REPLY_ANSWER;
-		if (status < 200 || status > 299)
-			hide_words(exchange, reply);
+		if (status < 200 || status > 299) {
+			secret_mask(exchange->body.data, exchange->body.length, &exchange->secrets);
+			if (exchange->foreign) {
+				reply->body = "";
+				reply->length = 0;
+			}
+		}
 		reply->status = (int)status;
 		reply->retry_after = retry_after(exchange->easy);
 		compare_clocks(exchange->easy, reply);

@@ -20,15 +20,6 @@ static struct server_limit *find(const struct limiter *limiter, const void *serv
 	return queue;
 }
 
-static struct server_limit *add(struct limiter *limiter, const void *server)
-{
-	struct server_limit *queue = memory_new(1, sizeof *queue);
-	queue->server = server;
-	queue->next = limiter->first;
-	limiter->first = queue;
-	return queue;
-}
-
 static void start_member(const struct limiter *limiter, struct server_limit *queue)
 {
 	while (!limiter->closed && queue->first && queue->begun < queue->limit) {
@@ -43,8 +34,12 @@ void limiter_join(
 	struct limiter *limiter, const void *server, size_t limit, struct limiter_slot *member)
 {
 	struct server_limit *queue = find(limiter, server);
-	if (!queue)
-		queue = add(limiter, server);
+	if (!queue) {
+		queue = memory_new(1, sizeof *queue);
+		queue->server = server;
+		queue->next = limiter->first;
+		limiter->first = queue;
+	}
 	queue->limit = limit;
 	member->queue = queue;
 	*(queue->first ? &queue->last->after : &queue->first) = member;

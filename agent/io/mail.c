@@ -211,33 +211,27 @@ static void add_text(struct mailing *mailing, curl_mime *mime, const char *text,
 	curl_mime_encoder(part, "quoted-printable");
 }
 
-/* The picture is inline, so that readers do not list it as an attachment. */
-static void add_picture(struct mailing *mailing, curl_mime *mime)
+/* The HTML, with its picture in a part that has both. The picture is inline, so that readers do not
+ * list it as an attachment. */
+static void add_html(struct mailing *mailing)
 {
 	const struct mail *mail = mailing->transfer->mail;
-	curl_mimepart *part = curl_mime_addpart(mime);
-	struct curl_slist *headers = curl_slist_append(
-		NULL, arena_printf(mailing->arena, "Content-ID: <%s>", mail->picture_id));
+	curl_mime *both = mail->picture ? curl_mime_init(mailing->easy) : NULL;
+	curl_mimepart *part;
+	struct curl_slist *headers;
 
+	add_text(mailing, both ? both : mailing->mime, mail->html, "text/html; charset=utf-8");
+	if (!both)
+		return;
+	part = curl_mime_addpart(both);
+	headers = curl_slist_append(
+		NULL, arena_printf(mailing->arena, "Content-ID: <%s>", mail->picture_id));
 	headers =
 		curl_slist_append(headers, "Content-Disposition: inline; filename=\"change.png\"");
 	curl_mime_data(part, mail->picture, mail->picture_length);
 	curl_mime_type(part, "image/png");
 	curl_mime_encoder(part, "base64");
 	curl_mime_headers(part, headers, 1);
-}
-
-/* The HTML, with its picture in a part that has both. */
-static void add_html(struct mailing *mailing)
-{
-	const struct mail *mail = mailing->transfer->mail;
-	curl_mime *both = mail->picture ? curl_mime_init(mailing->easy) : NULL;
-	curl_mimepart *part;
-
-	add_text(mailing, both ? both : mailing->mime, mail->html, "text/html; charset=utf-8");
-	if (!both)
-		return;
-	add_picture(mailing, both);
 	part = curl_mime_addpart(mailing->mime);
 	curl_mime_subparts(part, both);
 	curl_mime_type(part, "multipart/related");

@@ -21,7 +21,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,18 +181,10 @@ static bool has_room(const struct worker_lane *lane)
 	return lane->threads < lane->limit && lane->lost < POOL_LOST;
 }
 
-static void ended_init(pthread_cond_t *ended)
-{
-	pthread_condattr_t attributes;
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(ended, &attributes);
-	pthread_condattr_destroy(&attributes);
-}
-
 struct pool *pool_new(size_t threads, struct error *error)
 {
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_condattr_t attributes;
 	if (fd < 0) {
 		error_set(error, ERROR_STATE, "eventfd: %s", strerror(errno));
 		return NULL;
@@ -209,7 +200,10 @@ struct pool *pool_new(size_t threads, struct error *error)
 		threads + POOL_READERS + WRITERS + LANES * POOL_LOST, sizeof *pool->workers);
 	pool->finished.end = &pool->finished.first;
 	pthread_mutex_init(&pool->lock, NULL);
-	ended_init(&pool->ended);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&pool->ended, &attributes);
+	pthread_condattr_destroy(&attributes);
 	for (size_t i = 0; i < LANES; i++) {
 		struct worker_lane *lane = &pool->lanes[i];
 		lane->pool = pool;
@@ -300,22 +294,16 @@ struct job *pool_take(struct pool *pool)
 	return job;
 }
 
-static bool is_slow(const struct pool *pool, const struct worker_lane *lane, int64_t now)
-{
-	for (size_t i = 0; i < pool->worker_count; i++) {
-		const struct worker *worker = &pool->workers[i];
-		if (worker->lane == lane && !worker->lost && now - worker->since < SLOW)
-			return false;
-	}
-	return true;
-}
-
 static void relieve(struct pool *pool, int64_t now)
 {
 	struct worker_lane *lane = &pool->lanes[LANE_READ];
-	if (lane->waiting_count <= lane->idle || has_room(lane) || lane->relief >= MOST_RELIEF ||
-		!is_slow(pool, lane, now))
+	if (lane->waiting_count <= lane->idle || has_room(lane) || lane->relief >= MOST_RELIEF)
 		return;
+	for (size_t i = 0; i < pool->worker_count; i++) {
+		const struct worker *worker = &pool->workers[i];
+		if (worker->lane == lane && !worker->lost && now - worker->since < SLOW)
+			return;
+	}
 	lane->limit += RELIEF;
 	lane->relief += RELIEF;
 	for (size_t wanted = lane->waiting_count - lane->idle; wanted > 0 && has_room(lane);

@@ -9,7 +9,6 @@
 #include "agent/io/transfers.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -233,17 +232,12 @@ static bool has_memory(const struct transfers *transfers, const struct host *hos
 	       host->claim + wants <= share(transfers);
 }
 
-static size_t limit_of(const struct transfers *transfers, const struct host *host)
+static bool may_ask(const struct transfers *transfers, const struct host *host)
 {
 	size_t limit = host->limit / (transfers->programs ? transfers->programs : 1);
 
-	return limit ? limit : 1;
-}
-
-static bool may_ask(const struct transfers *transfers, const struct host *host)
-{
 	return transfers->active < TRANSFERS_AT_ONCE && host->waiting.first &&
-	       host->active < limit_of(transfers, host);
+	       host->active < (limit ? limit : 1);
 }
 
 /* Whether a request that was given up waits for memory only. */
@@ -419,11 +413,6 @@ static void collect(struct transfers *transfers)
 	}
 }
 
-static bool is_older(const struct client_request *a, const struct client_request *b)
-{
-	return !b || a->age < b->age;
-}
-
 static bool goes_first(const struct client_request *a, const struct client_request *b)
 {
 	if (!b || a->host->claim != b->host->claim)
@@ -440,7 +429,7 @@ static struct client_request *request_to_put_back(struct transfers *transfers)
 	count_claims(transfers);
 	for (const struct client_request *request = transfers->flying.first; request;
 		request = request->next)
-		if (is_older(request, oldest))
+		if (!oldest || request->age < oldest->age)
 			oldest = request;
 	for (struct client_request *request = transfers->flying.first; request;
 		request = request->next)
@@ -477,30 +466,25 @@ static bool host_is_kept_out(const struct transfers *transfers)
 	return false;
 }
 
-/* Answers in flight may grow beyond their estimate. The oldest request always completes, so all
- * others get their turn; a request that was given up restarts with the memory it then needed, so
- * few are made more than twice. A server that keeps others waiting is cut to its share. */
-static void bound_answers(struct transfers *transfers)
-{
-	struct client_request *request;
-	while (transfers->held > transfers->budget && (request = request_to_put_back(transfers)))
-		put_back(transfers, request);
-	while (host_is_kept_out(transfers) && (request = request_to_put_back(transfers)) &&
-		request->host->claim > share(transfers))
-		put_back(transfers, request);
-}
-
 void transfers_run(struct transfers *transfers)
 {
+	struct client_request *request;
 	start_requests(transfers);
 	if (transfers->running > 0) {
 		int running;
 		curl_multi_perform(transfers->multi, &running);
 		collect(transfers);
-		bound_answers(transfers);
 	}
-	while (transfers->ended.first) {
-		struct client_request *request = transfers->ended.first;
+	/* Answers in flight may grow beyond their estimate. The oldest request always completes, so
+	 * all others get their turn; a request that was given up restarts with the memory it then
+	 * needed, so few are made more than twice. A server that keeps others waiting is cut to its
+	 * share. */
+	while (transfers->held > transfers->budget && (request = request_to_put_back(transfers)))
+		put_back(transfers, request);
+	while (host_is_kept_out(transfers) && (request = request_to_put_back(transfers)) &&
+		request->host->claim > share(transfers))
+		put_back(transfers, request);
+	while ((request = transfers->ended.first)) {
 		list_remove(request);
 		request->done(request);
 	}

@@ -35,15 +35,6 @@ const char *transport_bare_url(struct arena *arena, const char *url)
 	return out;
 }
 
-static bool check_proxy(const char *proxy, struct error *error)
-{
-	CURLU *parts = curl_url();
-	bool known =
-		curl_url_set(parts, CURLUPART_URL, proxy, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK;
-	curl_url_cleanup(parts);
-	return known || error_set(error, ERROR_USAGE, "proxy: must be an address");
-}
-
 static bool set_proxy(CURL *easy, const struct endpoint *endpoint, struct error *error)
 {
 	struct buf hosts = {0};
@@ -57,8 +48,12 @@ static bool set_proxy(CURL *easy, const struct endpoint *endpoint, struct error 
 	if (!endpoint->proxy)
 		return true;
 	bool none = strcmp(endpoint->proxy, "none") == 0;
-	if (!none && !check_proxy(endpoint->proxy, error))
-		return false;
+	CURLU *parts = curl_url();
+	bool known = none || curl_url_set(parts, CURLUPART_URL, endpoint->proxy,
+				     CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK;
+	curl_url_cleanup(parts);
+	if (!known)
+		return error_set(error, ERROR_USAGE, "proxy: must be an address");
 	curl_easy_setopt(easy, CURLOPT_PROXY, none ? "" : endpoint->proxy);
 	return true;
 }
@@ -76,14 +71,6 @@ bool transport_set(CURL *easy, const struct endpoint *endpoint, struct error *er
 	return set_proxy(easy, endpoint, error);
 }
 
-static bool names_host(const struct curl_slist *headers)
-{
-	for (; headers; headers = headers->next)
-		if (strncasecmp(headers->data, "Host:", 5) == 0)
-			return true;
-	return false;
-}
-
 /* Done once, for the first address: CONNECT_TO and the Host header. */
 static void keep_way(
 	struct transport *transport, struct arena *arena, CURLU *parts, struct curl_slist **headers)
@@ -95,7 +82,10 @@ static void keep_way(
 		return;
 	}
 	transport->connect_to = curl_slist_append(NULL, arena_printf(arena, "::%s:%s", host, port));
-	if (headers && !names_host(*headers))
+	const struct curl_slist *header = headers ? *headers : NULL;
+	while (header && strncasecmp(header->data, "Host:", 5) != 0)
+		header = header->next;
+	if (headers && !header)
 		*headers = curl_slist_append(*headers,
 			strcmp(port, "443") == 0 ? arena_printf(arena, "Host: %s", host)
 						 : arena_printf(arena, "Host: %s:%s", host, port));
@@ -133,15 +123,6 @@ const char *transport_aim(struct transport *transport, CURL *easy, struct arena 
 	return aimed;
 }
 
-static const char *certificate_hint(const char *message)
-{
-	if (strstr(message, "expired") || strstr(message, "not yet valid"))
-		return " (the server's certificate, or this machine's clock)";
-	if (strstr(message, "subject name") || strstr(message, "does not match"))
-		return " (server_name sets the name that the certificate must have)";
-	return " (ca_file sets the certificates to trust)";
-}
-
 static const char *hint(const struct problem *problem, const char *message)
 {
 	bool tls = strncmp(problem->here, "https:", 6) == 0;
@@ -162,8 +143,13 @@ static const char *hint(const struct problem *problem, const char *message)
 		problem->code == CURLE_WEIRD_SERVER_REPLY ||
 		(problem->code == CURLE_GOT_NOTHING && !tls))
 		return " (the server does not speak HTTP: is it https:// ?)";
-	if (problem->code == CURLE_PEER_FAILED_VERIFICATION)
-		return certificate_hint(message);
+	bool verified = problem->code != CURLE_PEER_FAILED_VERIFICATION;
+	if (!verified && (strstr(message, "expired") || strstr(message, "not yet valid")))
+		return " (the server's certificate, or this machine's clock)";
+	if (!verified && (strstr(message, "subject name") || strstr(message, "does not match")))
+		return " (server_name sets the name that the certificate must have)";
+	if (!verified)
+		return " (ca_file sets the certificates to trust)";
 	if (problem->code == CURLE_SSL_CERTPROBLEM)
 		return " (cert_file, key_file)";
 	if (problem->code == CURLE_COULDNT_RESOLVE_HOST)

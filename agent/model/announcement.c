@@ -126,26 +126,20 @@ static bool same_place(const struct announcement *a, const struct announcement *
 	       order_same(a->place_version_after, b->place_version_after);
 }
 
-static bool same_attributes(const struct announcement *a, const struct announcement *b)
-{
-	if (a->attribute_count != b->attribute_count)
-		return false;
-	for (size_t i = 0; i < a->attribute_count; i++) {
-		const struct attribute *left = &a->attributes[i], *right = &b->attributes[i];
-
-		if (!order_same(left->name, right->name) ||
-			!order_same(left->before, right->before) ||
-			!order_same(left->after, right->after))
-			return false;
-	}
-	return true;
-}
-
 bool announcement_same_range(const struct announcement *a, const struct announcement *b)
 {
-	return order_same(a->commit_before, b->commit_before) &&
+	bool same = a->attribute_count == b->attribute_count;
+
+	for (size_t i = 0; same && i < a->attribute_count; i++) {
+		const struct attribute *left = &a->attributes[i], *right = &b->attributes[i];
+
+		same = order_same(left->name, right->name) &&
+		       order_same(left->before, right->before) &&
+		       order_same(left->after, right->after);
+	}
+	return same && order_same(a->commit_before, b->commit_before) &&
 	       order_same(a->commit_after, b->commit_after) &&
 	       order_same(a->version_before, b->version_before) &&
 	       order_same(a->version_after, b->version_after) && same_place(a, b) &&
-	       attribution_same(&a->suspects, &b->suspects) && same_attributes(a, b);
+	       attribution_same(&a->suspects, &b->suspects);
 }

@@ -31,7 +31,7 @@ struct labels {
 	struct span *series;
 	size_t series_count, series_capacity;
 	struct buf text;
-	bool where; /* the series that is being added: see labels_add_where */
+	bool where; /* the series that is being added: see labels_add */
 };
 
 struct labels *labels_new(struct arena *arena)
@@ -114,7 +114,7 @@ static void put_parts(struct labels *labels, const char *kind, const char *path,
 	}
 }
 
-static void add(struct labels *labels, const char *test, const char *identity, bool where)
+void labels_add(struct labels *labels, const char *test, const char *identity, bool where)
 {
 	size_t length = strcspn(identity, "{");
 	const char *at = label_set(identity);
@@ -134,16 +134,6 @@ static void add(struct labels *labels, const char *test, const char *identity, b
 	}
 }
 
-void labels_add(struct labels *labels, const char *test, const char *identity)
-{
-	add(labels, test, identity, false);
-}
-
-void labels_add_where(struct labels *labels, const char *test, const char *identity)
-{
-	add(labels, test, identity, true);
-}
-
 /* The name of a metric is a common label only if all of its series changed. */
 struct strings labels_rare(struct labels *labels, struct arena *arena, const char *test,
 	const char *identity, double share)
@@ -153,7 +143,7 @@ struct strings labels_rare(struct labels *labels, struct arena *arena, const cha
 	struct strings rare = {0};
 	const char **items;
 
-	add(labels, test, identity, true);
+	labels_add(labels, test, identity, true);
 	span = &labels->series[--labels->series_count];
 	items = arena_array(arena, span->count, sizeof *items);
 	for (size_t i = 0; i < span->count; i++) {

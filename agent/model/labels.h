@@ -28,12 +28,10 @@ struct label_share {
 struct labels *labels_new(struct arena *arena);
 void labels_free(struct labels *labels); /* frees memory outside the arena */
 
-/* Series are numbered 0, 1, ... in the order of adding. `identity` is as in struct series. */
-void labels_add(struct labels *labels, const char *test, const char *identity);
-
-/* The same with labels of the place of measurement only: without the last part of a path and of the
- * test's name, and without numbers, as in quantile="0.99". */
-void labels_add_where(struct labels *labels, const char *test, const char *identity);
+/* Series are numbered 0, 1, ... in the order of adding. `identity` is as in struct series. `where`:
+ * with labels of the place of measurement only: without the last part of a path and of the test's
+ * name, and without numbers, as in quantile="0.99". */
+void labels_add(struct labels *labels, const char *test, const char *identity, bool where);
 
 /* The labels of such a series, which is not added, that at most that share of the series has; of
  * its metric, that none has. In the arena. */

@@ -1,7 +1,6 @@
 #include "agent/model/triage.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #define NORMAL_95 1.96
@@ -49,20 +48,15 @@ enum triage_state triage_at(const struct triage *triage, int64_t now)
 	return expired || triage->state == 0 ? TRIAGE_OPEN : triage->state;
 }
 
-/* How far single values lie from their level, in percent: those before and after it together. */
-static double spread_of(const struct change *change)
+void triage_measure(struct triage *triage, const struct change *change)
 {
+	/* How far single values lie from their level, in percent: those before and after it
+	 * together. */
 	double before = change->stddev_before / change->mean_before;
 	double after = change->stddev_after / change->mean_after;
 	double spread = 100 * NORMAL_95 * sqrt(before * before + after * after);
 
-	return isfinite(spread) ? spread : 0;
-}
-
-void triage_measure(struct triage *triage, const struct change *change)
-{
-	double spread = spread_of(change);
-
+	spread = isfinite(spread) ? spread : 0;
 	triage->size = change->size;
 	triage->size_low = isnan(change->size_low) ? change->size - spread : change->size_low;
 	triage->size_high = isnan(change->size_high) ? change->size + spread : change->size_high;

@@ -234,7 +234,7 @@ static void add_selector(struct readers *readers, struct selectors *selectors,
 	if (!name)
 		name = quoted_name(&text, readers->scratch);
 	if (text[strspn(text, " \t\r\n,")] &&
-		matchers_parse_any(text, readers->scratch, &read, &error)) {
+		matchers_parse(text, readers->scratch, false, &read, &error)) {
 		const char *equal =
 			keep_matchers(readers, selectors->name_label, &read, &selector.matchers);
 

@@ -109,7 +109,7 @@ static void add_unchanged(struct assigning *assigning, const struct store_pendin
 
 		if (dict_get(&changed, name_of(arena, at->test, at->series)))
 			continue;
-		labels_add_where(assigning->labels, at->test, at->series);
+		labels_add(assigning->labels, at->test, at->series, true);
 		count++;
 	}
 	assigning->open.few = count < INCIDENT_SERIES_LEAST;

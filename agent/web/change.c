@@ -109,7 +109,8 @@ static void put_links(struct buf *out, struct arena *arena, const struct announc
 		values.commit = suspects->list[i].commit;
 		json_put(out, "%s optional",
 			item->templates && values.commit
-				? url_template_expand(arena, item->templates->commit_url, &values)
+				? url_template_expand(
+					  arena, item->templates->commit_url, &values, true)
 				: "");
 	}
 	json_put(out, "]}");

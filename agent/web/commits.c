@@ -48,7 +48,7 @@ static void put_commit(struct buf *out, const struct asking *asking, const struc
 
 	json_put(out, "\n{commit: %s, author: %s, time: %jd time, subject: %s, url: %s}",
 		commit->id, commit->author, commit->time, commit->subject,
-		url_template_expand(asking->list->call.arena, asking->commit_url, &values));
+		url_template_expand(asking->list->call.arena, asking->commit_url, &values, true));
 }
 
 static void answer(void *context, const struct commits *commits)

@@ -447,7 +447,7 @@ const char *form_matchers(const char *text, struct arena *arena, struct error *e
 	struct matchers matchers;
 	struct buf normal = {0};
 
-	if (!matchers_parse(text, arena, &matchers, error))
+	if (!matchers_parse(text, arena, true, &matchers, error))
 		return NULL;
 	matchers_print(&matchers, &normal);
 	matchers_free(&matchers);

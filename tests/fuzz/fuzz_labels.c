@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	while ((name = strsep(&rest, "\n"))) {
 		labels_add_name(names, name);
-		labels_add(series, "test", name);
+		labels_add(series, "test", name, false);
 		lines++;
 	}
 	common = labels_common(names, arena, 1, &count);

@@ -29,9 +29,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf one = {0}, two = {0};
 	struct error error;
 
-	if (matchers_parse(text, arena, &matchers, &error)) {
+	if (matchers_parse(text, arena, true, &matchers, &error)) {
 		matchers_print(&matchers, &one);
-		if (!matchers_parse(one.data, arena, &again, &error))
+		if (!matchers_parse(one.data, arena, true, &again, &error))
 			abort();
 		matchers_print(&again, &two);
 		if (strcmp(one.data, two.data) != 0 ||

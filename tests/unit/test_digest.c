@@ -393,9 +393,9 @@ static void fill(struct arena *arena, struct announcement *item, int hour)
 		.to = arena_printf(arena, "%d", 100 * hour + 5)};
 	item->templates = &templates;
 	item->values = values;
-	item->dashboard = url_template_expand(arena, templates.dashboard, values);
-	item->runbook = url_template_expand(arena, templates.runbook, values);
-	item->owner = url_template_expand_text(arena, templates.owner, values);
+	item->dashboard = url_template_expand(arena, templates.dashboard, values, true);
+	item->runbook = url_template_expand(arena, templates.runbook, values, true);
+	item->owner = url_template_expand(arena, templates.owner, values, false);
 }
 
 /* Templates that name what differs are filled for the worst alone; times are those of all. */

@@ -248,8 +248,8 @@ static void test_labels_that_tell(void **state)
 
 	(void)state;
 	for (int i = 0; i < 20; i++)
-		labels_add_where(labels, i < 4 ? "checkout.p50" : "other.p50",
-			"latency{region=\"eu\",quantile=\"0.5\"}");
+		labels_add(labels, i < 4 ? "checkout.p50" : "other.p50",
+			"latency{region=\"eu\",quantile=\"0.5\"}", true);
 	for (int again = 0; again < 2; again++) {
 		rare = labels_rare(labels, arena, "checkout.p99",
 			"errors{region=\"eu\",host=\"h1\",quantile=\"0.99\"}",
@@ -260,7 +260,7 @@ static void test_labels_that_tell(void **state)
 		assert_string_equal(rare.items[2], "metric=errors");
 		assert_string_equal(rare.items[3], "host=h1");
 	}
-	labels_add_where(labels, "checkout.p50", "latency");
+	labels_add(labels, "checkout.p50", "latency", true);
 	rare = labels_rare(labels, arena, "checkout.p99", "latency", INCIDENT_SHARE / 100.0);
 	assert_int_equal(rare.count, 1);
 	labels_free(labels);

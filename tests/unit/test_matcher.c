@@ -39,7 +39,7 @@ static bool selects(const char *text)
 	struct error error = {0};
 	bool found;
 
-	if (!matchers_parse(text, arena, &matchers, &error))
+	if (!matchers_parse(text, arena, true, &matchers, &error))
 		fail_msg("%s: %s", text, error.text);
 	found = matchers_match(&matchers, look_up, NULL, NULL);
 	matchers_free(&matchers);
@@ -92,11 +92,11 @@ static void test_canonical_text(void **state)
 		struct error error = {0};
 		struct buf text = {0};
 
-		if (!matchers_parse(cases[i][0], arena, &matchers, &error))
+		if (!matchers_parse(cases[i][0], arena, true, &matchers, &error))
 			fail_msg("%s: %s", cases[i][0], error.text);
 		matchers_print(&matchers, &text);
 		assert_string_equal(text.data, cases[i][1]);
-		assert_true(matchers_parse(text.data, arena, &again, &error));
+		assert_true(matchers_parse(text.data, arena, true, &again, &error));
 		buf_clear(&text);
 		matchers_print(&again, &text);
 		assert_string_equal(text.data, cases[i][1]);
@@ -113,7 +113,7 @@ static void assert_refused(const char *text, const char *expected)
 	struct matchers matchers;
 	struct error error = {0};
 
-	assert_false(matchers_parse(text, arena, &matchers, &error));
+	assert_false(matchers_parse(text, arena, true, &matchers, &error));
 	assert_int_equal(error.kind, ERROR_USAGE);
 	if (!strstr(error.text, expected))
 		fail_msg("%s: %s (expected: %s)", text, error.text, expected);
@@ -190,7 +190,7 @@ static void test_effort_is_limited(void **state)
 	struct timespec from, to;
 
 	(void)state;
-	assert_true(matchers_parse("test!~\"(x+x+)+[yz]\", a=b", arena, &matchers, &error));
+	assert_true(matchers_parse("test!~\"(x+x+)+[yz]\", a=b", arena, true, &matchers, &error));
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	assert_false(matcher_matches(&matchers.items[0],
 		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", &effort));

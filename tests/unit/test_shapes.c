@@ -214,11 +214,11 @@ static void test_labels_of_names(void **state)
 	const size_t members[] = {0, 1};
 	size_t count;
 
-	labels_add(labels, "web/api", "p99{path=\"/a\\\"b,c=\\\"\",zone=\"1\"}");
-	labels_add(labels, "web/api", "p99{path=\"/a\\\"b,c=\\\"\",zone=\"2\"}");
-	labels_add(labels, "web/db", "carbon.cpu.load");
-	labels_add(labels, "web/db", "broken{a=\"");
-	labels_add(labels, "web/db", "broken{=,=\"x");
+	labels_add(labels, "web/api", "p99{path=\"/a\\\"b,c=\\\"\",zone=\"1\"}", false);
+	labels_add(labels, "web/api", "p99{path=\"/a\\\"b,c=\\\"\",zone=\"2\"}", false);
+	labels_add(labels, "web/db", "carbon.cpu.load", false);
+	labels_add(labels, "web/db", "broken{a=\"", false);
+	labels_add(labels, "web/db", "broken{=,=\"x", false);
 	const struct label_share *shared = labels_shared(labels, arena, members, 2, 5, &count);
 
 	assert_int_equal(count, 5);
@@ -246,7 +246,7 @@ static void test_shared_labels_take_little_room(void **state)
 	(void)state;
 	for (size_t i = 0; i < SERIES; i++) {
 		snprintf(identity, sizeof identity, "p99{host=\"h%zu\",zone=\"z%zu\"}", i, i / 8);
-		labels_add(labels, "web", identity);
+		labels_add(labels, "web", identity, false);
 	}
 	for (size_t i = 0; i < CALLS; i++) {
 		labels_shared(labels, report, members, 2, 5, &count);

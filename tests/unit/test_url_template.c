@@ -49,19 +49,19 @@ static void test_expansion(void **state)
 	struct url_values values = {.commit = "c2", .before = "c1", .after = "c2"};
 
 	(void)state;
-	assert_string_equal(url_template_expand(arena, COMPARE, &values),
+	assert_string_equal(url_template_expand(arena, COMPARE, &values, true),
 		"https://example.com/app/compare/c1...c2");
 	values.before = "../../?x=1#<!channel>|";
-	assert_string_equal(url_template_expand(arena, COMPARE, &values),
+	assert_string_equal(url_template_expand(arena, COMPARE, &values, true),
 		"https://example.com/app/compare/"
 		"..%2F..%2F%3Fx%3D1%23%3C%21channel%3E%7C...c2");
 	values.before = "";
-	assert_null(url_template_expand(arena, COMPARE, &values));
+	assert_null(url_template_expand(arena, COMPARE, &values, true));
 	values.before = NULL;
-	assert_null(url_template_expand(arena, COMPARE, &values));
-	assert_null(url_template_expand(arena, NULL, &values));
-	assert_null(url_template_expand(arena, "", &values));
-	assert_string_equal(url_template_expand(arena, "http://h/{commit}/{commit}", &values),
+	assert_null(url_template_expand(arena, COMPARE, &values, true));
+	assert_null(url_template_expand(arena, NULL, &values, true));
+	assert_null(url_template_expand(arena, "", &values, true));
+	assert_string_equal(url_template_expand(arena, "http://h/{commit}/{commit}", &values, true),
 		"http://h/c2/c2");
 	arena_free(arena);
 }
@@ -100,15 +100,16 @@ static void test_values_of_series(void **state)
 			.from = "1",
 			.to = "2",
 			.series = cases[i].series};
-		const char *link = url_template_expand(arena, cases[i].template, &values);
+		const char *link = url_template_expand(arena, cases[i].template, &values, true);
 
 		if (cases[i].link)
 			assert_string_equal(link ? link : "none", cases[i].link);
 		else
 			assert_null(link);
 	}
-	assert_string_equal(url_template_expand_text(arena, "team {label.a}, {test}",
-				    &(struct url_values){.test = "a b", .series = "p{a=\"é\"}"}),
+	assert_string_equal(
+		url_template_expand(arena, "team {label.a}, {test}",
+			&(struct url_values){.test = "a b", .series = "p{a=\"é\"}"}, false),
 		"team é, a b");
 	arena_free(arena);
 }
@@ -121,10 +122,10 @@ static void test_a_link_has_an_end(void **state)
 
 	(void)state;
 	memset(commit, 'a', LINK_LONGEST - 9);
-	assert_int_equal(
-		strlen(url_template_expand(arena, "http://h/{commit}", &values)), LINK_LONGEST);
+	assert_int_equal(strlen(url_template_expand(arena, "http://h/{commit}", &values, true)),
+		LINK_LONGEST);
 	commit[LINK_LONGEST - 9] = 'a';
-	assert_null(url_template_expand(arena, "http://h/{commit}", &values));
+	assert_null(url_template_expand(arena, "http://h/{commit}", &values, true));
 	free(commit);
 	arena_free(arena);
 }
