@@ -250,7 +250,7 @@ static void put_rest(struct buf *out, const struct message *alone, size_t left_o
 		text_size(&text, &item->change);
 		http_json_lines(out, "size", &text);
 	}
-	json_put_time(out, "since", item->time);
+	json_put(out, "since: %jd time", item->time);
 	text_commits(&text, item, &text_utc);
 	http_json_lines(out, "suspects", &text);
 	http_json_text(out, "suspects_url", suspects, LINK_LONGEST);
@@ -387,8 +387,8 @@ static void finish(struct buf *out, const struct attempt *attempt, const struct 
 			when_format_iso(alert->last, when));
 	end = end < alert->last ? end : alert->last;
 	buf_char(out, '}');
-	json_put_time(out, "startsAt", alert->from);
-	json_put_time(out, "endsAt", end > alert->from ? end : alert->from);
+	json_put(out, "startsAt: %jd time, endsAt: %jd time", alert->from,
+		end > alert->from ? end : alert->from);
 	buf_char(out, '}');
 }
 

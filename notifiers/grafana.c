@@ -319,7 +319,7 @@ static const char *note_json(struct arena *arena, const struct note *note)
 	struct buf out = {0};
 
 	buf_printf(&out, "{\"time\":%" PRId64 ",\"timeEnd\":%" PRId64, note->from, note->to);
-	json_put_strings(&out, "tags", &note->tags);
+	json_put(&out, "tags: %p", &note->tags);
 	json_put_text(&out, "text", note->text);
 	buf_char(&out, '}');
 	return buf_keep(&out, arena);

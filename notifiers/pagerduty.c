@@ -152,7 +152,7 @@ static void put_event(struct buf *out, const struct message *message, const char
 	http_json_text(
 		out, "severity", verdict > 0 ? severities[options->severity] : "info", NAME_MOST);
 	if (worst) {
-		json_put_time(out, "timestamp", worst->time);
+		json_put(out, "timestamp: %jd time", worst->time);
 		http_json_text(out, "component", worst->test, NAME_MOST);
 		http_json_text(out, "class", classes[1 + verdict], NAME_MOST);
 	}

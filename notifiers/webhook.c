@@ -57,15 +57,12 @@ static void render_item(struct buf *out, const struct announcement *item)
 		found.slope = (double)NAN;
 	json_next(out);
 	buf_char(out, '{');
-	json_put_count(out, "id", (size_t)item->id);
-	json_put_id(out, "incident", item->incident);
+	json_put(out, "id: %jd, incident: %jd id", item->id, item->incident);
 	text_member(out, "test", item->test);
-	json_put_time(out, "time", item->time);
+	json_put(out, "time: %jd time", item->time);
 	text_member(out, "verdict", change_verdict_name(announcement_verdict(item)));
-	json_put_number(out, "before", change->mean_before);
-	json_put_number(out, "after", change->mean_after);
-	json_put_number(
-		out, "percent", change->mean_before != 0 ? change_percent(change) : (double)NAN);
+	json_put(out, "before: %g, after: %g, percent: %g", change->mean_before, change->mean_after,
+		change->mean_before != 0 ? change_percent(change) : (double)NAN);
 	announcement_put_attributes(out, item);
 	text_member(out, "commit_url", item->commit_url);
 	text_member(out, "compare_url", item->compare_url);
@@ -79,11 +76,9 @@ static void render_item(struct buf *out, const struct announcement *item)
 	announcement_put_suspects(out, &item->suspects, item->time);
 	announcement_put_culprit(out, item);
 	announcement_put_basis(out, item);
-	json_put_number(out, "accepted_size", item->accepted != 0 ? item->accepted : (double)NAN);
-	json_put_moment(out, "recovered", item->over.time);
-	json_put_number(
-		out, "recovered_level", item->over.time != 0 ? item->over.level : (double)NAN);
-	buf_char(out, '}');
+	json_put(out, "accepted_size: %g, recovered: %jd moment, recovered_level: %g}",
+		item->accepted != 0 ? item->accepted : (double)NAN, item->over.time,
+		item->over.time != 0 ? item->over.level : (double)NAN);
 }
 
 /* The worst of the message's changes. */
@@ -92,9 +87,7 @@ static void render_list(struct buf *out, const struct message *message)
 	size_t count;
 	const struct announcement **items = message_select(message, ITEMS_MAX, &count);
 
-	json_put_count(out, "left_out", message->count - count);
-	json_key(out, "changes");
-	buf_char(out, '[');
+	json_put(out, "left_out: %zu, changes: [", message->count - count);
 	for (size_t i = 0; i < count; i++)
 		render_item(out, items[i]);
 	buf_char(out, ']');
@@ -123,13 +116,8 @@ static void render_changes(struct buf *out, const struct message *message)
 	text_member(out, "summary", summary.data);
 	text_member(out, "silence", message->summary);
 	environment_put_json(out, message->environment);
-	json_key(out, "counts");
-	buf_char(out, '{');
-	json_put_count(out, "changes", tally.changes);
-	json_put_count(out, "tests", tally.tests);
-	json_put_count(out, "regressions", tally.regressions);
-	json_put_count(out, "improvements", tally.improvements);
-	buf_char(out, '}');
+	json_put(out, "counts: {changes: %zu, tests: %zu, regressions: %zu, improvements: %zu}",
+		tally.changes, tally.tests, tally.regressions, tally.improvements);
 	render_list(out, message);
 	buf_free(&summary);
 }
@@ -141,12 +129,8 @@ static void render_sections(struct buf *out, const struct message *message)
 	for (size_t i = 0; i < message->section_count; i++) {
 		const struct digest_section *section = &message->sections[i];
 
-		json_next(out);
-		buf_char(out, '{');
-		json_put_text(out, "title", section->title);
-		json_put_strings(out, "lines", &section->lines);
-		json_put_count(out, "more", section->more);
-		buf_char(out, '}');
+		json_put(out, "{title: %s, lines: %p, more: %zu}", section->title, &section->lines,
+			section->more);
 	}
 	buf_char(out, ']');
 }
@@ -166,18 +150,15 @@ static bool render(const struct draft *draft)
 		[MESSAGE_HEARTBEAT] = "notice",
 		[MESSAGE_TEST] = "test"};
 
-	buf_char(out, '{');
-	json_put_count(out, "version", VERSION);
-	json_put_text(out, "kind",
+	json_put(out, "{version: %d, kind: %s", VERSION,
 		message->notice && message->kind == MESSAGE_UPDATED ? "updated"
 								    : kinds[message->kind]);
 	text_member(out, "key", message->key);
 	if (message->notice) {
 		text_member(out, "summary", message->notice->text);
 		text_member(out, "subject", message->notice->subject);
-		json_put_time(out, "since", message->notice->time);
-		json_put_moment(out, "ended", message->notice->ended);
-		json_put_bool(out, "recovered", message->notice->recovered);
+		json_put(out, "since: %jd time, ended: %jd moment, recovered: %d bool",
+			message->notice->time, message->notice->ended, message->notice->recovered);
 	}
 	if (message->notice && message->count > 0) {
 		text_member(out, "continues", message->thread);

@@ -193,12 +193,10 @@ static void put_json(struct buf *out, const struct proposal *proposal, const cha
 	buf_json_text(&line, value);
 	buf_text(out, out->length > 0 ? ",\n    {\"test\": " : "\n    {\"test\": ");
 	buf_json_text(out, proposal->of->test);
-	json_put_text(out, "metric", proposal->of->metric);
-	json_put_text(out, "key", control_keys[proposal->best.mode]);
-	json_put_text(out, "value", value);
-	json_put_text(out, "line", line.data);
-	json_put_number(out, "explained", proposal->best.share);
-	buf_printf(out, ", \"series\": %zu, \"of\": %zu}", proposal->count, proposal->total);
+	json_put(out,
+		"metric: %s, key: %s, value: %s, line: %s, explained: %g, series: %zu, of: %zu}",
+		proposal->of->metric, control_keys[proposal->best.mode], value, line.data,
+		proposal->best.share, proposal->count, proposal->total);
 	buf_free(&line);
 }
 

@@ -193,9 +193,8 @@ static void put_candidate(struct buf *out, const struct bisect_candidate *candid
 	buf_printf(out, ", \"position\": %zu", candidate->position);
 	if (setup->subjects.count > 0)
 		json_put_text(out, "subject", setup->subjects.items[candidate->position]);
-	json_put_number(out, "probability", candidate->probability);
-	json_put_bool(out, "broken", candidate->broken);
-	buf_char(out, '}');
+	json_put(out, "probability: %g, broken: %d bool}", candidate->probability,
+		candidate->broken);
 }
 
 static void put_estimate_json(
@@ -206,11 +205,8 @@ static void put_estimate_json(
 		buf_text(out, "null");
 		return;
 	}
-	buf_printf(out, "{\"pairs\": %zu", estimate->pairs);
-	json_put_number(out, "percent", estimate->percent);
-	json_put_number(out, "low", estimate->low);
-	json_put_number(out, "high", estimate->high);
-	buf_char(out, '}');
+	json_put(out, "{pairs: %zu, percent: %g, low: %g, high: %g}", estimate->pairs,
+		estimate->percent, estimate->low, estimate->high);
 }
 
 void verdict_json(
@@ -218,9 +214,8 @@ void verdict_json(
 {
 	bool over = status->phase == BISECT_OVER;
 
-	json_put_text(out, "phase", journal_phases[status->phase]);
-	json_put_text(out, "end", over ? verdict_end_name(status->end) : NULL);
-	buf_text(out, ", \"culprit\": ");
+	json_put(out, "phase: %s, end: %s optional, culprit:", journal_phases[status->phase],
+		over ? verdict_end_name(status->end) : "");
 	if (over && status->end == BISECT_FOUND && status->set_count > 0)
 		put_candidate(out, &status->set[0], setup);
 	else
@@ -237,8 +232,7 @@ void verdict_json(
 		status->rounds);
 	put_estimate_json(out, "ends", &status->ends);
 	put_estimate_json(out, "verified", &status->verified);
-	json_put_number(out, "spread", status->spread);
-	json_put_bool(out, "more_steps", status->more_steps);
+	json_put(out, "spread: %g, more_steps: %d bool", status->spread, status->more_steps);
 }
 
 /* The measurements at a position. */

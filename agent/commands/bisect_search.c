@@ -254,11 +254,8 @@ static void print_json(struct search *search, const struct bisect_status *status
 	const struct journal_setup *setup = search->setup;
 	struct buf out = {0};
 
-	json_open(&out, "repository", setup->repository);
-	json_put_text(&out, "good", setup->good);
-	json_put_text(&out, "bad", setup->bad);
-	json_put_text(&out, "merge", setup->into);
-	json_put_text(&out, "journal",
+	json_put(&out, "{repository: %s, good: %s, bad: %s, merge: %s, journal: %s",
+		setup->repository, setup->good, setup->bad, setup->into,
 		bisect_journal(search->cli->arena, search->folder, bisect_latest(search->folder)));
 	verdict_json(&out, status, search->setup);
 	buf_text(&out, "}\n");

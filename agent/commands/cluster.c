@@ -72,29 +72,20 @@ static void ready(void *context, struct task *const *tasks)
 
 static void put_shape(struct buf *out, const struct shape *shape)
 {
-	json_line(out);
-	buf_char(out, '{');
-	json_put_time(out, "time", shape->time);
-	json_put_text(out, "direction", shape->sign > 0 ? "up" : "down");
-	json_put_number(out, "regression", shape->regression);
-	json_put_number(out, "change_percent", 100 * (shape->ratio - 1));
-	json_put_text(out, "commit_before", shape->commit_before);
-	json_put_text(out, "commit_after", shape->commit_after);
+	json_put(out,
+		"\n{time: %jd time, direction: %s, regression: %g, change_percent: %g,"
+		" commit_before: %s, commit_after: %s",
+		shape->time, shape->sign > 0 ? "up" : "down", shape->regression,
+		100 * (shape->ratio - 1), shape->commit_before, shape->commit_after);
 	announcement_put_suspects(out, &shape->suspects, shape->time);
-	json_put_count(out, "series", shape->count);
-	buf_text(out, ", \"shared\": [");
-	for (size_t i = 0; i < shape->label_count; i++) {
-		json_open(out, "label", shape->labels[i].text);
-		json_put_number(out, "share", shape->labels[i].share);
-		json_put_number(out, "overall", shape->labels[i].overall);
-		buf_char(out, '}');
-	}
+	json_put(out, "series: %zu, shared: [", shape->count);
+	for (size_t i = 0; i < shape->label_count; i++)
+		json_put(out, "\n{label: %s, share: %g, overall: %g}", shape->labels[i].text,
+			shape->labels[i].share, shape->labels[i].overall);
 	buf_text(out, "], \"members\": [");
-	for (size_t i = 0; i < shape->count; i++) {
-		json_open(out, "test", shape->members[i].test);
-		json_put_text(out, "metric", shape->members[i].series);
-		buf_char(out, '}');
-	}
+	for (size_t i = 0; i < shape->count; i++)
+		json_put(out, "\n{test: %s, metric: %s}", shape->members[i].test,
+			shape->members[i].series);
 	buf_text(out, "]}");
 }
 
@@ -104,13 +95,11 @@ static void put_json(struct buf *out, const struct shape_report *report)
 	for (size_t i = 0; i < report->count; i++)
 		put_shape(out, &report->shapes[i]);
 	buf_text(out, report->count ? "\n]" : "]");
-	json_put_count(out, "series", report->series);
-	json_put_count(out, "left_out", report->left_out);
-	json_put_count(out, "points", report->points);
-	json_put_count(out, "k", report->k);
-	json_put_count(out, "iterations", report->iterations);
-	json_put_number(out, "error", report->error);
-	buf_text(out, "}\n");
+	json_put(out,
+		"series: %zu, left_out: %zu, points: %zu, k: %zu, iterations: %zu, error: %g}",
+		report->series, report->left_out, report->points, report->k, report->iterations,
+		report->error);
+	buf_char(out, '\n');
 }
 
 static const char *const moved[] = {"@time", "series moved=series", "direction",

@@ -104,16 +104,13 @@ static void put_text(struct buf *out, const char *prefix, size_t prefix_length,
 static void put_change(struct buf *out, const struct change *change)
 {
 	buf_printf(out, "{\"index\": %zu", change->index);
-	json_put_number(out, "pvalue", change->pvalue);
-	json_put_number(out, "mean_before", change->mean_before);
-	json_put_number(out, "mean_after", change->mean_after);
-	json_put_number(out, "stddev_before", change->stddev_before);
-	json_put_number(out, "stddev_after", change->stddev_after);
-	json_put_number(out, "forward_change_percent", change_percent(change));
-	json_put_number(out, "magnitude", change->magnitude);
+	json_put(out,
+		"pvalue: %g, mean_before: %g, mean_after: %g, stddev_before: %g, stddev_after: %g,"
+		" forward_change_percent: %g, magnitude: %g",
+		change->pvalue, change->mean_before, change->mean_after, change->stddev_before,
+		change->stddev_after, change_percent(change), change->magnitude);
 	json_put_levels(out, change);
-	buf_printf(out, ", \"place_from\": %zu, \"place_to\": %zu}", change->place_from,
-		change->place_to);
+	json_put(out, "place_from: %zu, place_to: %zu}", change->place_from, change->place_to);
 }
 
 static void put_id(struct buf *out, const char *id, size_t id_length)

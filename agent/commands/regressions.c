@@ -148,13 +148,10 @@ static void put_level(
 {
 	const int64_t *times = series->axis->times;
 
-	buf_printf(out, ", \"%s\": {", key);
-	json_put_time(out, "first", times[level->span.from]);
-	json_put_time(out, "last", times[level->span.to - 1]);
-	json_put_count(out, "count", level->count);
-	json_put_number(out, "mean", level->mean);
-	json_put_number(out, "stddev", level->stddev);
-	buf_char(out, '}');
+	json_key(out, key);
+	json_put(out, "{first: %jd time, last: %jd time, count: %zu, mean: %g, stddev: %g}",
+		times[level->span.from], times[level->span.to - 1], level->count, level->mean,
+		level->stddev);
 }
 
 static void put_regression(struct buf *out, const struct regression *worse)
@@ -165,21 +162,15 @@ static void put_regression(struct buf *out, const struct regression *worse)
 
 	announcement_range(&worse->item, &before, &after);
 	json_open(out, "metric", worse->before->name);
-	buf_printf(out, ", \"direction\": %d", series_direction(worse->before));
-	json_put_text(out, "unit", metric ? metric->unit : NULL);
-	json_put_number(out, "forward_change_percent", comparison->percent);
-	json_put_number(out, "pvalue", comparison->pvalue);
-	json_put_number(out, "level_before", comparison->level_before);
-	json_put_number(out, "level_after", comparison->level_after);
-	json_put_number(out, "size", comparison->size);
-	json_put_number(out, "size_low", comparison->size_low);
-	json_put_number(out, "size_high", comparison->size_high);
-	json_put_text(out, "kind", change_kind_names[worse->trend ? CHANGE_TREND : CHANGE_STEP]);
-	json_put_time(out, "time", worse->item.time);
-	json_put_text(out, "commit_before", before);
-	json_put_text(out, "commit_after", after);
-	json_put_bool(out, "regression", !worse->neither);
-	json_put_text(out, "accepted", worse->accepted);
+	json_put(out,
+		"direction: %d, unit: %s, forward_change_percent: %g, pvalue: %g, level_before: %g,"
+		" level_after: %g, size: %g, size_low: %g, size_high: %g, kind: %s, time: %jd time,"
+		" commit_before: %s, commit_after: %s, regression: %d bool, accepted: %s",
+		series_direction(worse->before), metric ? metric->unit : NULL, comparison->percent,
+		comparison->pvalue, comparison->level_before, comparison->level_after,
+		comparison->size, comparison->size_low, comparison->size_high,
+		change_kind_names[worse->trend ? CHANGE_TREND : CHANGE_STEP], worse->item.time,
+		before, after, !worse->neither, worse->accepted);
 	announcement_put_basis(out, &worse->item);
 	put_level(out, "before", worse->before, &comparison->before);
 	put_level(out, "after", worse->after, &comparison->after);
@@ -193,8 +184,7 @@ static void print_json(
 
 	buf_text(&out, regressions->tests ? ",\n  " : "\n  ");
 	json_open(&out, "name", test);
-	json_put_count(&out, "compared", found->compared);
-	buf_text(&out, ", \"regressions\": [");
+	json_put(&out, "compared: %zu, regressions: [", found->compared);
 	for (int neither = 0; neither < (regressions->ask.otava ? 1 : 2); neither++) {
 		buf_text(&out, neither ? "], \"changed\": [" : "");
 		for (size_t i = 0; i < found->count; i++)

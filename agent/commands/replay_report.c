@@ -122,13 +122,12 @@ static void json_change(struct buf *out, const struct change_record *record)
 {
 	const struct announcement *item = &record->item;
 
-	json_open(out, "test", item->test);
-	json_put_time(out, "time", item->time);
-	json_put_time(out, "found", record->first_seen);
-	json_put_time(out, "told", happened(record, EVENT_ANNOUNCED, false));
-	json_put_time(out, "withdrawn", withdrawn(record));
-	json_put_time(out, "recovered", recovered(record));
-	json_put_id(out, "incident", record->item.incident);
+	json_put(out,
+		"{test: %s, time: %jd time, found: %jd time, told: %jd time, withdrawn: %jd time,"
+		" recovered: %jd time, incident: %jd id",
+		item->test, item->time, record->first_seen,
+		happened(record, EVENT_ANNOUNCED, false), withdrawn(record), recovered(record),
+		record->item.incident);
 	record_put_found(out, item);
 	announcement_put_suspects(out, &item->suspects, item->time);
 	announcement_put_attributes(out, item);
@@ -143,21 +142,14 @@ void replay_print_json(const struct replay_report *report, FILE *out)
 	size_t count;
 
 	tests = tallies(report, arena, &count, &all);
-	buf_char(&text, '{');
-	json_put_time(&text, "from", report->from);
-	json_put_time(&text, "until", report->until);
-	json_put_bool(&text, "interrupted", report->interrupted);
-	json_put_count(&text, "tests", report->tests);
-	json_put_count(&text, "runs", report->runs);
-	json_put_count(&text, "messages", report->messages);
-	buf_text(&text, ", \"by_test\": [");
-	for (size_t i = 0; i < count; i++) {
-		json_open(&text, "test", tests[i].test);
-		json_put_count(&text, "told", tests[i].told);
-		json_put_count(&text, "withdrawn", tests[i].withdrawn);
-		json_put_count(&text, "recovered", tests[i].recovered);
-		buf_char(&text, '}');
-	}
+	json_put(&text,
+		"{from: %jd time, until: %jd time, interrupted: %d bool, tests: %zu, runs: %zu,"
+		" messages: %zu, by_test: [",
+		report->from, report->until, report->interrupted, report->tests, report->runs,
+		report->messages);
+	for (size_t i = 0; i < count; i++)
+		json_put(&text, "\n{test: %s, told: %zu, withdrawn: %zu, recovered: %zu}",
+			tests[i].test, tests[i].told, tests[i].withdrawn, tests[i].recovered);
 	buf_text(&text, "],\n\"changes\": [");
 	for (size_t i = report->records.count; i > 0; i--) {
 		buf_text(&text, i < report->records.count ? ",\n" : "\n");
@@ -166,14 +158,11 @@ void replay_print_json(const struct replay_report *report, FILE *out)
 		buf_clear(&text); /* there may be very many */
 	}
 	buf_text(&text, "],\n\"notices\": [");
-	for (const struct replay_notice *at = report->notices; at; at = at->next) {
-		json_open(&text, "subject", at->subject);
-		json_put_text(&text, "text", at->text);
-		json_put_time(&text, "told", at->told);
-		json_put_time(&text, "since", at->since);
-		json_put_bool(&text, "recovered", at->recovered);
-		buf_char(&text, '}');
-	}
+	for (const struct replay_notice *at = report->notices; at; at = at->next)
+		json_put(&text,
+			"\n{subject: %s, text: %s, told: %jd time, since: %jd time, recovered: %d "
+			"bool}",
+			at->subject, at->text, at->told, at->since, at->recovered);
 	buf_text(&text, "]}\n");
 	text_flush(&text, out);
 	arena_free(arena);

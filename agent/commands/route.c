@@ -187,11 +187,9 @@ static void put_receivers(const struct asked *asked, enum verdict verdict, struc
 
 		if (to->decision.verdict != verdict)
 			continue;
-		json_open(json, "receiver", to->receiver->name);
-		json_put_text(json, "kind", to->receiver->notifier->name);
-		json_put_text(json, "reason", to->decision.reason);
-		json_put_strings(json, "group_by", &to->group_by);
-		buf_char(json, '}');
+		json_put(json, "\n{receiver: %s, kind: %s, reason: %s, group_by: %p}",
+			to->receiver->name, to->receiver->notifier->name, to->decision.reason,
+			&to->group_by);
 	}
 }
 
@@ -200,11 +198,9 @@ static void print_json(const struct asked *asked, FILE *out)
 	const struct route_flags *options = asked->cli->options;
 	struct buf json = {0};
 
-	json_open(&json, "test", asked->record.item.test);
-	json_put_text(&json, "series", asked->record.series);
-	json_put_number(&json, "size", asked->size);
-	json_put_text(&json, "verdict", verdict_of(asked));
-	json_put_text(&json, "event", events[options->event]);
+	json_put(&json, "{test: %s, series: %s, size: %g, verdict: %s, event: %s",
+		asked->record.item.test, asked->record.series, asked->size, verdict_of(asked),
+		events[options->event]);
 	buf_text(&json, ",\n  \"told\": [");
 	put_receivers(asked, PASS, &json);
 	buf_text(&json, "],\n  \"not_told\": [");

@@ -115,27 +115,21 @@ static void put_config(const struct config *config, struct buf *json)
 	for (size_t i = 0; config && i < config->test_count; i++)
 		if (config->tests[i].unsupported) {
 			json_open(json, "test", config->tests[i].name);
-			json_put_text(json, "reason", config->tests[i].unsupported);
-			buf_char(json, '}');
+			json_put(json, "reason: %s}", config->tests[i].unsupported);
 		}
-	buf_char(json, ']');
-	json_put_count(json, "tests", config ? config->test_count : 0);
-	json_put_count(json, "groups", config ? config->group_count : 0);
-	buf_text(json, ", \"known_changes\": [");
+	json_put(json, "], tests: %zu, groups: %zu, known_changes: [",
+		config ? config->test_count : 0, config ? config->group_count : 0);
 	for (size_t i = 0; config && i < config->known_change_count; i++) {
 		const struct known_change *known = &config->known_changes[i];
 
-		json_open(json, "test", known->test);
-		json_put_text(json, "metric", known->metric);
-		json_put_text(json, "commit", known->commit);
-		json_put_time(json, "from", known->from == WHEN_ALWAYS ? WHEN_NEVER : known->from);
-		json_put_time(json, "to", known->to);
-		buf_printf(json, ", \"direction\": %d", known->direction);
-		json_put_number(json, "at_most", known->at_most > 0 ? known->at_most : (double)NAN);
-		json_put_text(json, "reason", known->reason);
-		json_put_time(json, "until", known->until);
-		json_put_text(json, "file", known->file);
-		buf_printf(json, ", \"line\": %d}", known->line);
+		json_put(json,
+			"\n{test: %s, metric: %s, commit: %s, from: %jd time, to: %jd time,"
+			" direction: %d, at_most: %g, reason: %s, until: %jd time, file: %s,"
+			" line: %d}",
+			known->test, known->metric, known->commit,
+			known->from == WHEN_ALWAYS ? WHEN_NEVER : known->from, known->to,
+			known->direction, known->at_most > 0 ? known->at_most : (double)NAN,
+			known->reason, known->until, known->file, known->line);
 	}
 	buf_char(json, ']');
 }
@@ -152,17 +146,12 @@ static void put_json(const struct verdict *verdict, struct buf *json)
 	const struct config *config = verdict->config;
 
 	json_open(json, "config", verdict->path);
-	json_put_bool(json, "valid", config != NULL);
-	buf_text(json, ", \"problems\": [");
-	for (size_t i = 0; i < problems->count; i++) {
-		json_open(json, "severity", problems->items[i].warning ? "warning" : "error");
-		json_put_text(json, "text", problems->items[i].text);
-		buf_char(json, '}');
-	}
-	buf_char(json, ']');
-	json_put_count(json, "errors", problems->errors);
-	json_put_count(json, "warnings", verdict->warnings);
-	json_put_text(json, "missing", config ? config->missing : NULL);
+	json_put(json, "valid: %d bool, problems: [", config != NULL);
+	for (size_t i = 0; i < problems->count; i++)
+		json_put(json, "\n{severity: %s, text: %s}",
+			problems->items[i].warning ? "warning" : "error", problems->items[i].text);
+	json_put(json, "], errors: %zu, warnings: %zu, missing: %s optional", problems->errors,
+		verdict->warnings, config ? config->missing : "");
 	put_config(config, json);
 	if (config && verdict->options->power) {
 		put_list(json, "power", &verdict->power);
@@ -173,12 +162,11 @@ static void put_json(const struct verdict *verdict, struct buf *json)
 		const struct post *post = &verdict->tried[i];
 		bool sent = post->error.kind == ERROR_NONE;
 
-		json_open(json, "receiver", post->receiver->name);
-		json_put_text(json, "kind", post->receiver->notifier->name);
-		json_put_text(json, "destination", post->destination);
-		json_put_bool(json, "sent", sent);
-		json_put_text(json, "problem", sent ? NULL : post->error.text);
-		buf_char(json, '}');
+		json_put(json,
+			"\n{receiver: %s, kind: %s, destination: %s, sent: %d bool, problem: %s "
+			"optional}",
+			post->receiver->name, post->receiver->notifier->name, post->destination,
+			sent, sent ? "" : post->error.text);
 	}
 	buf_text(json, receivers ? "]}\n" : "}\n");
 }
@@ -295,8 +283,7 @@ static void put_measured(struct buf *json, const struct test *test, const struct
 	const struct series *series = measured->series;
 
 	json_open(json, "test", test->name);
-	json_put_text(json, "series", series->name);
-	json_put_bool(json, "hourly", series->pooled > 0);
+	json_put(json, "series: %s, hourly: %d bool", series->name, series->pooled > 0);
 	put_smallest(json, "up", &measured->power.up, measured->has);
 	put_smallest(json, "down", &measured->power.down, measured->has);
 	buf_text(json, ", \"power\": ");

@@ -358,12 +358,9 @@ static void tune_put_json(struct buf *out, const struct trials *trials)
 		const struct trial *trial = &trials->items[i];
 		buf_text(out, i ? ",\n {\"detector\": " : "\n {\"detector\": ");
 		buf_json_text(out, trial->contender.name);
-		json_put_number(out, "precision", trial->precision);
-		json_put_number(out, "recall", trial->recall);
-		json_put_number(out, "f1", trial->f1);
-		json_put_number(out, "false_per_1000", trial->wrong);
-		json_put_bool(out, "frontier", trial->frontier);
-		buf_char(out, '}');
+		json_put(out,
+			"precision: %g, recall: %g, f1: %g, false_per_1000: %g, frontier: %d bool}",
+			trial->precision, trial->recall, trial->f1, trial->wrong, trial->frontier);
 	}
 	buf_char(out, ']');
 }

@@ -516,13 +516,10 @@ static void put_change_json(
 	struct buf *out, const struct change_record *record, enum triage_state state)
 {
 	const struct announcement *item = &record->item;
-	json_line(out);
-	buf_printf(out, "{\"id\": %lld", (long long)item->id);
-	json_put_text(out, "test", item->test);
-	json_put_text(out, "metric", item->metric);
-	json_put_time(out, "time", item->time);
-	json_put_number(out, "size", item->change.size);
-	json_put_text(out, "state", triage_state_names[state]);
+
+	json_put(out, "\n{id: %jd, test: %s, metric: %s, time: %jd time, size: %g, state: %s",
+		item->id, item->test, item->metric, item->time, item->change.size,
+		triage_state_names[state]);
 }
 
 static void put_json(struct work *work, struct buf *out, struct result *results, size_t count)
@@ -538,17 +535,14 @@ static void put_json(struct work *work, struct buf *out, struct result *results,
 	for (size_t i = 0; i < live->outcome_count; i++) {
 		const struct judged_outcome *outcome = &live->outcomes[i];
 		put_change_json(out, outcome->judgement->record, outcome->judgement->state);
-		json_put_bool(out, "announced", outcome->announced);
-		json_put_number(
-			out, "delay", outcome->announced ? (double)outcome->delay : (double)NAN);
-		buf_char(out, '}');
+		json_put(out, "announced: %d bool, delay: %g}", outcome->announced,
+			outcome->announced ? (double)outcome->delay : (double)NAN);
 	}
 	buf_text(out, "], \"not_scored\": [");
 	for (size_t i = 0; i < triaged->unplaced_count; i++) {
 		const struct unplaced *unplaced = &triaged->unplaced[i];
 		put_change_json(out, unplaced->record, unplaced->state);
-		json_put_text(out, "reason", unplaced->why);
-		buf_char(out, '}');
+		json_put(out, "reason: %s}", unplaced->why);
 	}
 	buf_text(out, "]}}\n");
 }
@@ -786,9 +780,7 @@ static void put_search_json(struct buf *out, struct search *one)
 	buf_json_text(out, one->group->text);
 	buf_printf(out, ", \"tuned_on\": %zu, \"tried_on\": %zu, \"trials\": %zu", one->searched,
 		one->tried, one->tuned.trials);
-	json_put_bool(out, "proposed", one->proposed);
-	json_put_text(out, "reason", one->why);
-	buf_text(out, ", \"settings\": {");
+	json_put(out, "proposed: %d bool, reason: %s, settings: {", one->proposed, one->why);
 	for (size_t i = 0; i < one->tuned.count; i++) {
 		json_next(out);
 		buf_json_text(out, one->tuned.settings[i].name);
@@ -816,8 +808,8 @@ static void put_searches(struct work *work, struct search *searches,
 			put_search_json(out, &searches[i]);
 		}
 		buf_text(out, "]");
-		json_put_text(out, "diff", diff.data);
-		buf_text(out, "}\n");
+		json_put(out, "diff: %s}", diff.data);
+		buf_char(out, '\n');
 		buf_free(&diff);
 		return;
 	}

@@ -8,7 +8,7 @@
 
 #include "agent/base/when.h"
 
-#define WORD "abcdefghijklmnopqrstuvwxyz_0123456789"
+#define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
 
 static bool ends_with(const struct buf *out, const char *any)
 {
@@ -87,49 +87,6 @@ static void put_strings(struct buf *out, const struct strings *values)
 		buf_json_text(out, values->items[i]);
 	}
 	buf_char(out, ']');
-}
-
-static void put_member(struct buf *out, const char *key, char how, int64_t value)
-{
-	json_key(out, key);
-	put_integer(out, how, value);
-}
-
-void json_put_time(struct buf *out, const char *key, int64_t ms)
-{
-	put_member(out, key, 't', ms);
-}
-
-void json_put_count(struct buf *out, const char *key, size_t count)
-{
-	put_member(out, key, 0, (int64_t)count);
-}
-
-void json_put_moment(struct buf *out, const char *key, int64_t ms)
-{
-	put_member(out, key, 'm', ms);
-}
-
-void json_put_id(struct buf *out, const char *key, int64_t id)
-{
-	put_member(out, key, 'i', id);
-}
-
-void json_put_strings(struct buf *out, const char *key, const struct strings *values)
-{
-	json_key(out, key);
-	put_strings(out, values);
-}
-
-void json_put_seconds(struct buf *out, const char *key, int64_t ms)
-{
-	put_member(out, key, 's', ms);
-}
-
-void json_put_bool(struct buf *out, const char *key, bool value)
-{
-	json_key(out, key);
-	buf_text(out, value ? "true" : "false");
 }
 
 static void put_value(struct buf *out, const char *at, char how, va_list *values)

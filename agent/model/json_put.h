@@ -19,19 +19,11 @@ void json_key(struct buf *out, const char *key);
 /* Begins an object, a line of its own in a list, with this text. */
 void json_open(struct buf *out, const char *key, const char *value);
 
-/* null for NULL, WHEN_NEVER and non-finite numbers. Times are ISO 8601, durations are in
- * seconds. */
+/* null for NULL and non-finite numbers. */
 void json_put_text(struct buf *out, const char *key, const char *value);
 /* A text from outside, cleaned and cut by buf_clean. */
 void json_put_clean(struct buf *out, const char *key, const char *text, size_t most);
 void json_put_number(struct buf *out, const char *key, double value);
-void json_put_time(struct buf *out, const char *key, int64_t ms);
-void json_put_count(struct buf *out, const char *key, size_t count);
-void json_put_moment(struct buf *out, const char *key, int64_t ms); /* 0: null, too */
-void json_put_id(struct buf *out, const char *key, int64_t id);     /* 0: null */
-void json_put_strings(struct buf *out, const char *key, const struct strings *values);
-void json_put_seconds(struct buf *out, const char *key, int64_t ms);
-void json_put_bool(struct buf *out, const char *key, bool value);
 
 /*
  * Appends what the format describes: JSON without quotes around keys, with conversions in place of
@@ -41,9 +33,9 @@ void json_put_bool(struct buf *out, const char *key, bool value);
  *
  * Conversions as printf has them, so that compilers check the arguments: %s (NULL: null), %g (null
  * unless finite), %d, %zu, %jd for int64_t, %p for struct strings; and a word behind them for what
- *is written differently:
- * "%d bool"; "%jd time" (WHEN_NEVER: null), "%jd moment" (0: null, too), "%jd seconds" (of ms),
- * "%jd id" (0: null); "%s optional" ("": null, too), "%s json" for a text that is JSON already.
+ * is written differently:
+ * "%d bool"; "%jd time" (ISO 8601; WHEN_NEVER: null), "%jd moment" (0: null, too), "%jd seconds"
+ * (of ms), "%jd id" (0: null); "%s optional" ("": null, too), "%s json" for a text that is JSON.
  * Other words (null, true) are written as they are.
  */
 void json_put(struct buf *out, const char *format, ...) PRINTF_LIKE(2, 3);

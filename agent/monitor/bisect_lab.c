@@ -159,20 +159,16 @@ static void ask(struct device *device)
 		"{\"version\": 1, \"kind\": \"bisection_run\", \"bisection\": %" PRId64
 		", \"run\": %" PRIu64 ", \"change\": %" PRId64,
 		work->id, run->id, work->change);
-	json_put_text(body, "test", work->test);
-	json_put_text(body, "metric", work->metric);
-	json_put_text(body, "lab", work->settings->lab);
-	json_put_text(body, "repository", setup->repository);
-	json_put_text(body, "commit", device->commit);
-	buf_printf(body,
-		", \"position\": %zu, \"candidates\": %zu, \"round\": %zu, \"worker\": %zu",
-		run->position, setup->candidates.count, run->round, run->worker + 1);
-	json_put_text(body, "phase", journal_phases[run->phase]);
-	json_put_seconds(body, "timeout_seconds", setup->timeout);
-	json_put_text(body, "answer",
+	json_put(body,
+		"test: %s, metric: %s, lab: %s, repository: %s, commit: %s, position: %zu,"
+		" candidates: %zu, round: %zu, worker: %zu, phase: %s, timeout_seconds: %jd "
+		"seconds,"
+		" answer: %s}",
+		work->test, work->metric, work->settings->lab, setup->repository, device->commit,
+		run->position, setup->candidates.count, run->round, run->worker + 1,
+		journal_phases[run->phase], setup->timeout,
 		arena_printf(arena, "%.*s/api/v1/bisections/%" PRId64 "/result", (int)length, url,
 			work->id));
-	buf_char(body, '}');
 	device->asking = arena_alloc(arena, sizeof *device->asking);
 	*device->asking = (struct attempt){.arena = arena,
 		.options = work->settings->webhook,

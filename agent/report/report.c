@@ -451,10 +451,8 @@ void report_put_change(struct buf *out, const struct findings *findings,
 	int64_t ms = times[change->index];
 
 	json_open(out, "metric", series->name);
-	json_put_count(out, "index", change->index);
-	json_put_time(out, "time", ms);
-	json_put_number(out, "timestamp", (double)ms / 1000);
-	buf_text(out, ", \"attributes\": {");
+	json_put(out, "index: %zu, time: %jd time, timestamp: %jd seconds, attributes: {",
+		change->index, ms, ms);
 	for (size_t i = 0; i < attributes->count; i++)
 		put_named(out, attributes->items[i],
 			change_attribute(series, change, attributes->items[i]));
@@ -463,8 +461,8 @@ void report_put_change(struct buf *out, const struct findings *findings,
 		put_named(out, attributes->items[i],
 			change_attribute_before(series, change, attributes->items[i]));
 	buf_char(out, '}');
-	json_put_text(out, "commit_before", change_attribute_before(series, change, "commit"));
-	buf_text(out, ", \"labels\": {");
+	json_put(out, "commit_before: %s, labels: {",
+		change_attribute_before(series, change, "commit"));
 	for (size_t i = 0; i < series->labels.count; i++)
 		put_named(out, series->labels.items[i].key, series->labels.items[i].value);
 	buf_char(out, '}');
@@ -474,11 +472,10 @@ void report_put_change(struct buf *out, const struct findings *findings,
 	if (findings->accepted)
 		json_put_text(out, "accepted", change_accepted(findings, change));
 	json_put_means(out, change);
-	json_put_bool(out, "regression", change_is_regression(series, change));
+	json_put(out, "regression: %d bool", change_is_regression(series, change));
 	json_put_levels(out, change);
-	json_put_time(out, "place_from", times[change->place_from]);
-	json_put_time(out, "place_to", times[change->place_to]);
-	buf_char(out, '}');
+	json_put(out, "place_from: %jd time, place_to: %jd time}", times[change->place_from],
+		times[change->place_to]);
 }
 
 void report_put_series(struct buf *out, const struct series *series)
@@ -487,10 +484,9 @@ void report_put_series(struct buf *out, const struct series *series)
 	for (size_t i = 0; i < series->axis->n; i++)
 		missing += isnan(series->values[i]) ? 1 : 0;
 	json_open(out, "name", series->name);
-	buf_printf(out, ", \"direction\": %d", series_direction(series));
-	json_put_text(out, "unit", series->metric ? series->metric->unit : NULL);
-	json_put_count(out, "points", series->axis->n);
-	json_put_count(out, "missing", missing);
+	json_put(out, "direction: %d, unit: %s optional, points: %zu, missing: %zu",
+		series_direction(series), series->metric ? series->metric->unit : "",
+		series->axis->n, missing);
 }
 
 static void report_json(
@@ -696,8 +692,7 @@ void report_test(struct report *report, const struct analysis *analysis, struct 
 void report_put_failure(struct buf *list, const char *test, const char *why)
 {
 	json_open(list, "name", test);
-	json_put_text(list, "error", why);
-	buf_char(list, '}');
+	json_put(list, "error: %s}", why);
 }
 
 void report_failure(struct report *report, const char *test, const char *why)

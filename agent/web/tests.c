@@ -136,7 +136,7 @@ void api_get_tests(struct http_request *request)
 	api_page_end(&listing.page, out);
 	json_put(out, "states: {");
 	for (size_t i = agent->fleet ? TEST_ELSEWHERE : TEST_FAILING; test_state_names[i]; i++)
-		json_put_count(out, test_state_names[i], listing.counts[i]);
+		json_put_number(out, test_state_names[i], (double)listing.counts[i]);
 	json_put(out, "}}");
 	http_send(request, 200);
 }
