@@ -1,6 +1,6 @@
 /*
  * An excerpt: the points around a change at its confirmation. It is stored with the change, so that
- * it can be drawn without the source.
+ * it can be drawn without the source. Packed, it takes some 600 bytes.
  */
 #ifndef AGENT_MODEL_EXCERPT_H
 #define AGENT_MODEL_EXCERPT_H
@@ -14,13 +14,13 @@ struct arena;
 enum {
 	EXCERPT_SIDE = 60, /* points to either side */
 	EXCERPT_MOST = 2 * EXCERPT_SIDE + 1,
-	EXCERPT_BYTES = 16 * EXCERPT_MOST, /* packed, at most */
+	EXCERPT_BYTES = 2048, /* packed, at most */
 };
 
 struct excerpt {
 	size_t n;             /* at most EXCERPT_MOST; 0: there is none */
 	const int64_t *times; /* ms, ascending */
-	const double *values; /* never NaN */
+	const double *values; /* to 7 digits of the largest distance from the first; never NaN */
 };
 
 struct packed_excerpt {
