@@ -52,7 +52,7 @@ def told(hunter, tmp_path, slack):
     with contextlib.closing(sqlite3.connect(tmp_path / "state.db")) as state, state:
         state.executemany("INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?)",
                           [(f"t{i % 70}", f"s{i:05d}", "main" if i % 2 else "", -i, 2**53 - i, 1, 0) for i in range(5001)])
-        state.executemany("INSERT INTO events VALUES (?, ?, 3, 1, ?, NULL, NULL, NULL, NULL)", [(9 + i, i, i) for i in range(4000)])
+        state.executemany("INSERT INTO events VALUES (?, ?, 3, 1, ?, NULL, NULL, NULL, NULL, NULL, NULL)", [(9 + i, i, i) for i in range(4000)])
         state.execute("INSERT INTO environments VALUES (3, 'os', '12', 1, 2, 3, 4, 5, 6, 7, 8, NULL, 1, 2, 3, 1, 5)")
         state.execute("INSERT INTO conditions VALUES ('test x', 1, 5, 'gone')")
         state.execute("INSERT INTO moments VALUES ('digest', 5)")

@@ -205,7 +205,7 @@ class House:
         self.path = folder.parent / f"{folder.name}.yaml"
         self.path.write_text(f"prometheus: {{url: '{server.url}', timeout: 1s, retry_for: 0s}}\n{sections}\n"
                              f"agent: {{state: '{state_of(folder)}', listen: '127.0.0.1:0', max_age: never, interval: 1s, "
-                             f"group_wait: 0s, group_interval: 1d}}\n"
+                             f"group_wait: 0s, group_interval: {'1s' if 'webhook_url' in sections else '1d'}}}\n"  # no thread: joiners wait for that
                              # or steps up and down, within a first weekend or of a service, would rightly be held, and not told
                              f"detection: {{season: none, kind: benchmark}}\ntests:\n{tests}")
         self.start()

@@ -1025,12 +1025,12 @@ static void test_what_is_new(void **state)
 
 	(void)state;
 	end(join(connection, 1));
-	sql("INSERT INTO events (id, time, kind) VALUES (12, 1, 8)");
+	sql("INSERT INTO events (id, time, kind) VALUES (12, 1, 10)");
 	turn = turn_of(1);
 	perform(connection, &turn->call);
 	said = turn->said;
 	end(turn);
-	sql("INSERT INTO events (id, time, kind) VALUES (11, 1, 8)");
+	sql("INSERT INTO events (id, time, kind) VALUES (11, 1, 10)");
 	turn = turn_of(1);
 	perform(connection, &turn->call);
 	assert_int_not_equal(turn->said, said);
@@ -1052,7 +1052,7 @@ static void test_check_finds_what_is_wrong(void **state)
 	assert_true(postgresql_backend.check(address, arena, &report, &error));
 	assert_int_equal(report.problems.count, 0);
 	assert_true(report.size > 0);
-	sql("INSERT INTO events (id, time, kind) VALUES (12, 1, 8)");
+	sql("INSERT INTO events (id, time, kind) VALUES (12, 1, 10)");
 	sql("INSERT INTO silences (id, matchers, begins, until, created) VALUES (1, '', 1, 2, 1)");
 	sql("INSERT INTO deliveries (id, key, receiver, destination, payload, state, attempts,"
 	    " created, updated) VALUES (DEFAULT, 'k', 'r', '', '', 1, 0, 1,"

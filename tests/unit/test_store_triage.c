@@ -188,7 +188,7 @@ static void test_said(void **state)
 		" \"time\": \"2023-11-14T22:13:20Z\", \"person\": \"ann\","
 		" \"origin\": \"10.1.2.3\", \"detail\": \"acknowledged, was open; owner: ann;"
 		" note: looking \\\"at\\\" it; link: https://bugs/1;"
-		" until: 2023-11-17T22:30:00Z\"}");
+		" until: 2023-11-17T22:30:00Z\", \"due\": null, \"reason\": null}");
 	store_call_free(&list->call);
 	all = known(fixture, "db.read");
 	assert_int_equal(all->records.items[0].triage.version, 1);
