@@ -28,11 +28,11 @@ struct shift {
 };
 
 static void score_whole(const struct labelled_series *series, const struct change *changes,
-	size_t count, struct standing *out)
+	size_t count, struct arena *work, struct standing *out)
 {
 	const struct labels *labels = &series->labels;
-	size_t *places = arena_array(out->arena, count + 1, sizeof *places),
-	       *room = arena_array(out->arena, count + 1, sizeof *room);
+	size_t *places = arena_array(work, count + 1, sizeof *places),
+	       *room = arena_array(work, count + 1, sizeof *room);
 	struct places found = {places, count}, counted = found;
 	for (size_t i = 0; i < count; i++)
 		places[i] = changes[i].index;
@@ -175,7 +175,8 @@ static void judge_live(const struct follower *follower, const struct labelled_se
 }
 
 static bool score_live(const struct shift *shift, const struct labelled_series *series,
-	struct scratch *scratch, struct change *room, struct standing *out, struct error *error)
+	struct scratch *scratch, struct change *room, struct arena *work, struct standing *out,
+	struct error *error)
 {
 	const struct evaluation *evaluation = shift->evaluation;
 	struct follower *followers[LIVES_MOST];
@@ -183,7 +184,7 @@ static bool score_live(const struct shift *shift, const struct labelled_series *
 	struct arrival arrival = {.contender = shift->contender,
 		.series = series,
 		.scratch = scratch,
-		.adjusted = arena_array(out->arena, n, sizeof *arrival.adjusted),
+		.adjusted = arena_array(work, n, sizeof *arrival.adjusted),
 		.room = room};
 	bool good = true;
 	for (size_t i = 0; i < evaluation->rule_count; i++)
@@ -258,22 +259,23 @@ static void do_series(void *argument, size_t index)
 	const struct contender *contender = shift->contender;
 	const struct labelled_series *series = shift->evaluation->series[index];
 	struct scratch *scratch = scratch_new();
-	struct arena *arena = arena_new();
-	struct change *room = arena_array(arena, series->labels.n, sizeof *room);
+	struct arena *work = arena_new(); /* as long as the series takes */
+	struct change *room = arena_array(work, series->labels.n, sizeof *room);
 	int64_t start = clock_monotonic_ns();
 	struct standing *standing = &shift->standings[index];
 	struct error error;
 	size_t count;
 	bool seasonal;
-	*standing = (struct standing){.arena = arena};
+	*standing = (struct standing){.arena = arena_new()};
 	bool good = evaluate_find(contender, series, scratch, room, &count, &seasonal, &error);
 	standing->seasonal = seasonal;
 	if (good)
-		score_whole(series, room, count, standing);
+		score_whole(series, room, count, work, standing);
 	if (good && shift->evaluation->live)
-		good = score_live(shift, series, scratch, room, standing, &error);
+		good = score_live(shift, series, scratch, room, work, standing, &error);
 	if (!good)
 		error_prefix(&error, "series \"%.200s\": ", series->id);
+	arena_free(work);
 	scratch_free(scratch);
 	note_done(shift, clock_monotonic_ns() - start, good ? NULL : &error);
 }
