@@ -506,7 +506,7 @@ function historySection(story) {
 				event.origin ? h('span.quiet', ' from ', name(event.origin, 80)) : null];
 		return [eventWords[event.event] ?? plain(event.event),
 			event.event === 'moved' ? [': ', time(event.time)] : null,
-			event.reason ? h('span.quiet', ' (not reported: ', name(event.reason, 200), ')') : null];
+			event.reason ? h('span.quiet', event.due ? ' (' : ' (not reported: ', name(event.reason, 200), ')') : null];
 	};
 
 	return [h('h2', 'History'), h('ol.history', [...story.change.history].reverse().map(event => h('li', {'data-event': plain(event.event)},

@@ -88,7 +88,13 @@ function lowerBound(sorted, value) {
 // Indices of the points that a picture of so many columns shows, and the nearest on either side.
 function reduce(x, y, from, to, columns) {
 	const out = [], per = columns / (to - from);
-	const first = Math.max(0, lowerBound(x, from) - 1), end = Math.min(x.length, lowerBound(x, to) + 1);
+	const first = Math.max(0, lowerBound(x, from) - 1);
+	let end = lowerBound(x, to);
+
+	while (x[end] <= to) // points may share a time
+		end++;
+	end = Math.min(x.length, end + 1);
+
 	const few = end - first <= COLUMN_POINTS * columns || !(to > from);
 	const columnOf = i => few ? i : Math.floor((x[i] - from) * per);
 
