@@ -155,6 +155,8 @@ bool incident_is_worse(const struct incident_worst *told, const struct incident_
 	return more->regression > 0 || more->other >= 2 * told->other;
 }
 
+const char *const incident_gathered = "some receivers get it together with others of its incident";
+
 struct decision incident_gather(const struct incident_joiners *joiners, int64_t now)
 {
 	int64_t until = joiners->last + joiners->interval;
@@ -163,9 +165,9 @@ struct decision incident_gather(const struct incident_joiners *joiners, int64_t 
 		return (struct decision){PASS, "worse than what was told of its incident", 0};
 	if (joiners->ends)
 		return (struct decision){PASS, "an end in its incident is told", 0};
-	if (now >= until)
+	if (now >= until || now < joiners->last) /* or the clock was set back */
 		return (struct decision){PASS, "group_interval after the last message", 0};
-	return (struct decision){HOLD, "is told together with others of its incident", until};
+	return (struct decision){HOLD, incident_gathered, until};
 }
 
 const struct incident *incident_take(struct arena *arena, struct incidents_open *open,

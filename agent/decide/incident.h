@@ -61,6 +61,9 @@ struct incident_joiners {
 	bool ends;                        /* it is told an end of the incident now */
 };
 
+/* The reason of a HOLD of incident_gather. */
+extern const char *const incident_gathered;
+
 /* HOLD: it gets them together, once there is something worse, an end, or after `interval`. */
 struct decision incident_gather(const struct incident_joiners *joiners, int64_t now);
 

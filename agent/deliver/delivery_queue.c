@@ -296,6 +296,13 @@ static void start_attempt(struct delivery_queue *queue, const struct receiver *r
 	engine_deliver(agent->engine, queue->notifier, &queue->attempt, attempt_ended, queue);
 }
 
+/* By what its changes were: 1 withdrawn, 2 accepted, both; a reply has none. */
+static const char *const cancelled[] = {
+	"delivery cancelled: the message that it continues was given up",
+	"delivery cancelled: its changes were withdrawn",
+	"delivery cancelled: its changes were accepted",
+	"delivery cancelled: its changes were withdrawn or accepted"};
+
 /* Nothing is sent unless the store has recorded the attempt: after a crash the next process would
  * not know that the message may have arrived. */
 static void begun(struct store_attempt *request)
@@ -323,11 +330,7 @@ static void begun(struct store_attempt *request)
 		return;
 	}
 	if (first->delivery.state == DELIVERY_ABANDONED) { /* the store has recorded that */
-		log_event(LEVEL_INFO,
-			!first->accepted ? "delivery cancelled: its changes were withdrawn"
-			: !first->withdrawn
-				? "delivery cancelled: its changes were accepted"
-				: "delivery cancelled: its changes were withdrawn or accepted",
+		log_event(LEVEL_INFO, cancelled[first->withdrawn + 2 * first->accepted],
 			LOG_TEXT("receiver", queue->receiver),
 			LOG_TEXT("destination", queue->destination),
 			LOG_TEXT("key", first->delivery.key),

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/base/order.h"
+#include "agent/decide/incident.h"
 #include "agent/fleet/fleet.h"
 #include "agent/io/timers.h"
 #include "agent/notify/incidents.h"
@@ -187,9 +188,9 @@ static size_t ask_filter(const struct filter *filter, struct change_record **rec
 		records[i]->noted =
 			records[i]->held && !order_same(records[i]->reason, decision.reason);
 		records[i]->covered = decision.verdict == DROP;
-		records[i]->reason = decision.reason;
 		if (decision.verdict == PASS)
 			continue;
+		records[i]->reason = decision.reason;
 		log_event(LEVEL_DEBUG, records[i]->held ? "change held" : "change suppressed",
 			LOG_INT("id", records[i]->item.id), LOG_TEXT("filter", filter->name),
 			LOG_TEXT("reason", decision.reason));
@@ -200,8 +201,36 @@ static size_t ask_filter(const struct filter *filter, struct change_record **rec
 	return kept;
 }
 
-/* Skips changes that some receivers have already: the rest of the receivers get them with the same
- * text. */
+/* Adds those that some receivers have, in the order of their ids. */
+static size_t add_announced(struct record_rows all, struct change_record **records, size_t count)
+{
+	size_t both = count;
+
+	for (size_t i = 0; i < all.count; i++)
+		both += all.items[i].told.count > 0;
+	for (size_t i = all.count, at = both; i > 0; i--) {
+		struct change_record *record = &all.items[i - 1];
+
+		if (record->told.count > 0)
+			records[--at] = record;
+		else if (count > 0 && records[count - 1] == record)
+			records[--at] = records[--count];
+	}
+	return both;
+}
+
+static size_t drop_announced(struct change_record **records, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (records[i]->told.count == 0)
+			records[kept++] = records[i];
+	return kept;
+}
+
+/* Changes that some receivers have already are silenced alone: the rest of the receivers get them
+ * with the same text. */
 static void ask_filters(const struct dispatcher *dispatcher, struct store_pending *pending)
 {
 	struct record_rows all = pending->records;
@@ -212,10 +241,15 @@ static void ask_filters(const struct dispatcher *dispatcher, struct store_pendin
 	for (size_t i = 0; i < all.count; i++)
 		if (all.items[i].told.count == 0)
 			records[count++] = &all.items[i];
-	for (size_t i = 0; i < dispatcher->filter_count; i++)
+	for (size_t i = 0; i < dispatcher->filter_count; i++) {
+		if (dispatcher->filters[i].context == dispatcher->silences)
+			count = add_announced(all, records, count);
 		count = ask_filter(&dispatcher->filters[i], records, count);
+		if (dispatcher->filters[i].context == dispatcher->silences)
+			count = drop_announced(records, count);
+	}
 	for (size_t i = 0; i < all.count; i++)
-		if (all.items[i].told.count > 0)
+		if (all.items[i].told.count > 0 && !all.items[i].held)
 			silences_summarize(dispatcher->silences, &all.items[i]);
 }
 
@@ -229,14 +263,15 @@ static int64_t held_until(const struct dispatcher *dispatcher, const struct stor
 		environments_find(&pending->environments, recovered->record->environment_event);
 	bool straggler = event && event->back > 0;
 	int64_t until = INT64_MAX;
-	size_t over = 0;
+	size_t over = 0, recoveries = 0;
 
-	if (!event || (dispatcher->agent->once && !straggler) || all->count == STORE_DUE)
+	if (!event || (dispatcher->agent->once && !straggler))
 		return 0;
 	for (size_t i = 0; i < all->count; i++) {
 		const struct due_event *due = &all->items[i];
 		int64_t most = RECOVERY_MOST;
 
+		recoveries += due->event.kind == EVENT_RECOVERED;
 		if (due->event.kind != EVENT_RECOVERED || !due->record ||
 			due->record->environment_event != event->id)
 			continue;
@@ -245,6 +280,8 @@ static int64_t held_until(const struct dispatcher *dispatcher, const struct stor
 		until = due->event.time + most < until ? due->event.time + most : until;
 		over++;
 	}
+	if (recoveries == STORE_DUE) /* others could not be read */
+		return 0;
 	if (straggler ? event->standing == 0 || over >= ENVIRONMENT_LEAST
 		      : 100 * over >= RECOVERY_SHARE * event->hit)
 		return 0;
@@ -325,8 +362,13 @@ static bool render_kinds(
 	}
 	due = publisher_due(
 		&round->publisher, receiver, records, group_by, count, kinds, &round->until);
-	for (size_t i = due; i < count; i++)
+	for (size_t i = due; i < count; i++) {
+		struct change_record *record = &rows.items[records[i] - rows.items];
+
 		round->gathered[records[i] - rows.items] = true;
+		record->noted = !order_same(record->reason, incident_gathered);
+		record->reason = incident_gathered;
+	}
 	return due == 0 ||
 	       publisher_changes(&round->publisher, receiver, records, group_by, due, kinds, error);
 }
@@ -373,18 +415,18 @@ static void list_changes(struct round *round)
 
 	for (size_t i = 0; i < rows.count; i++) {
 		const struct change_record *record = &rows.items[i];
-		bool judged = record->held || record->covered;
+		bool judged = record->held || record->covered, waits = !is_complete(round, i);
 		const struct decision *routed = judged ? NULL : &round->routed[i].decision;
-		struct decided_change decided = {.id = record->item.id, .held = record->held};
+		struct decided_change decided = {.id = record->item.id, .held = waits};
 
 		if (routed && routed->verdict == DROP)
 			log_event(LEVEL_INFO, "change matched no receiver",
 				LOG_INT("id", record->item.id), LOG_TEXT("test", record->item.test),
 				LOG_TEXT("metric", record->item.metric),
 				LOG_TEXT("reason", routed->reason));
-		if (record->held ? !record->noted : !is_complete(round, i))
+		if (waits && !record->noted)
 			continue;
-		if (judged)
+		if (judged || waits)
 			decided.reason = arena_strdup(queue->call.arena, record->reason);
 		else if (routed->verdict == DROP && record->told.count == 0)
 			decided.reason = arena_strdup(queue->call.arena, routed->reason);

@@ -111,7 +111,7 @@ def test_what_joins_is_told_together(hunter, tmp_path, chat, hook, clock):
     assert run(first=1.2)[:2] == ([["first"]], [["first"]])
     chats, hooks, log = run(second=1.1)
     assert (chats, hooks) == ([], [["second"]])
-    assert f'receiver={chat.kind} reason="is told together with others of its incident"' in log
+    assert f'receiver={chat.kind} reason="some receivers get it together with others of its incident"' in log
     assert run()[:2] == ([], [])
     assert run(third=1.15)[:2] == ([], [["third"]])
     chats, hooks, _ = run(fourth=1.9)

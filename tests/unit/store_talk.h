@@ -257,7 +257,8 @@ static inline int64_t settle_events(struct fixture *fixture, const struct due_ro
 	int64_t due;
 
 	for (size_t i = 0; i < events->count; i++)
-		copies[i].event.id = events->items[i].event.id;
+		copies[i].event = (struct event){
+			.id = events->items[i].event.id, .reason = events->items[i].event.reason};
 	queue->events = (struct due_rows){copies, events->count};
 	ask(fixture, &queue->call);
 	assert_false(queue->call.failed);

@@ -653,6 +653,27 @@ static void test_who_was_told_is_known_after_a_restart(void **state)
 	assert_told(f, 1, 1, 0);
 }
 
+/* A silence that begins when one receiver has a change holds it back from the others. */
+static void test_silenced_for_the_rest(void **state)
+{
+	static const char *const names[] = {"#perf"};
+	struct fixture *f = *state;
+
+	set_channels(f, (struct strings){0});
+	add(f, record_one(f, "p99"));
+	flush(f);
+	assert_told(f, 1, 0, 1);
+	silence(f);
+	set_channels(f, (struct strings){names, 1});
+	flush(f);
+	assert_told(f, 1, 0, 1);
+	assert_int_equal(state_count(f->state, "changes WHERE reason = 'covered by a silence'"), 1);
+	f->agent.now = an_hour_later;
+	flush(f);
+	assert_told(f, 1, 1, 0);
+	assert_int_equal(state_count(f->state, "changes WHERE reason IS NULL"), 1);
+}
+
 /* To those who are named and configured, through the outbox. */
 static void test_notice(void **state)
 {
@@ -1059,6 +1080,7 @@ int main(void)
 		CASE(test_incidents_are_read_for_what_is_told),
 		CASE(test_a_recovery_that_cannot_be_told),
 		CASE(test_who_was_told_is_known_after_a_restart),
+		CASE(test_silenced_for_the_rest),
 		CASE(test_notice),
 		CASE(test_siblings_of_what_still_waits),
 		CASE(test_later_siblings_go_into_the_thread),

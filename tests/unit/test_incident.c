@@ -232,8 +232,9 @@ static void test_gathered(void **state)
 		print_message("%s\n", rows[i].name);
 		assert_int_equal(decision.verdict, rows[i].reason ? PASS : HOLD);
 		assert_string_equal(decision.reason,
-			rows[i].reason ? rows[i].reason
-				       : "is told together with others of its incident");
+			rows[i].reason
+				? rows[i].reason
+				: "some receivers get it together with others of its incident");
 		assert_int_equal(decision.until, rows[i].reason ? 0 : hours(rows[i].last + 24));
 	}
 }

@@ -201,16 +201,19 @@ static void withdraw(struct fixture *fixture, int64_t id)
 	store_call_free(&request->call);
 }
 
-/* Without changes, in the thread of the message with this key. */
-static int64_t queue_reply(struct fixture *fixture, const char *thread)
+/* In the thread of the message with this key; of no change: 0. */
+static int64_t queue_in(struct fixture *fixture, int64_t change, const char *thread)
 {
 	struct store_queue *queue = store_queue_new(NULL, NULL);
-	struct delivery reply = {.key = "a reply",
+	struct delivery reply = {
+		.key = arena_printf(queue->call.arena, "reply %zu", ++fixture->queued),
 		.receiver = "other",
 		.destination = "#perf",
 		.payload = "{}",
 		.thread = thread,
-		.now = 9};
+		.now = 9,
+		.changes = &change,
+		.change_count = change != 0};
 
 	queue->deliveries = (struct delivery_rows){&reply, 1};
 	ask(fixture, &queue->call);
@@ -251,9 +254,15 @@ static void test_nothing_is_left_to_tell(void **state)
 	assert_int_equal(request->delivery.state, DELIVERY_ABANDONED);
 	store_call_free(&request->call);
 	assert_int_equal(news_of(fixture), NOTIFY_HELD);
-	reply = queue_reply(fixture, "k2");
+	reply = queue_in(fixture, 0, "k2");
 	request = begin_attempt(fixture, reply);
 	assert_int_equal(request->delivery.state, DELIVERY_ABANDONED);
+	store_call_free(&request->call);
+	/* Another message of the thread is there: replies belong to it, too. */
+	(void)queue_in(fixture, record_one(fixture, &example), "k2");
+	reply = queue_in(fixture, 0, "k2");
+	request = begin_attempt(fixture, reply);
+	assert_int_equal(request->delivery.state, DELIVERY_QUEUED);
 	store_call_free(&request->call);
 }
 

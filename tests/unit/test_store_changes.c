@@ -189,10 +189,11 @@ static void test_withdrawn_while_pending(void **state)
 	struct change_record_update withdrawal = {
 		.time = example.item.time, .state = CHANGE_WITHDRAWN};
 	static const enum notify_state after[] = {
-		NOTIFY_HELD, NOTIFY_QUEUED, NOTIFY_QUEUED, NOTIFY_SILENT};
+		NOTIFY_HELD, NOTIFY_PENDING, NOTIFY_QUEUED, NOTIFY_SILENT};
 	struct change_record silent = example;
 	struct store_known *of_test;
 	struct store_restore *restored;
+	struct store_pending *due;
 	int64_t ids[4];
 
 	silent.news = NOTIFY_SILENT;
@@ -213,6 +214,14 @@ static void test_withdrawn_while_pending(void **state)
 	restored = restore(fixture);
 	assert_int_equal(restored->call.counts->due.changes, 0);
 	store_call_free(&restored->call);
+	/* Found again: the second is still to be announced to others. */
+	withdrawal.state = CHANGE_CONFIRMED;
+	withdrawal.id = ids[1];
+	update(fixture, withdrawal);
+	due = pending(fixture);
+	assert_int_equal(due->records.count, 1);
+	assert_int_equal(due->records.items[0].told.count, 1);
+	store_call_free(&due->call);
 }
 
 static const struct change_record *record_of(struct record_rows records, int64_t id)
@@ -340,6 +349,30 @@ static void test_recovery_is_to_be_told(void **state)
 	store_call_free(&listed->call);
 	recover(fixture, ids[2], false);
 	store_call_free(&recovered(fixture, 0)->call);
+}
+
+/* A recovery that nobody was to hear of, as the level left again before it was reported, does not
+ * keep the next one back. */
+static void test_recovery_after_a_dip(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_pending *due;
+	int64_t id;
+
+	open_fixture(fixture);
+	id = record_one(fixture, &example);
+	settle(fixture, queue_one(fixture, id), DELIVERY_SENT, 1);
+	recover(fixture, id, false);
+	update(fixture, (struct change_record_update){
+				id, example.item.time, 40, .state = CHANGE_CONFIRMED});
+	due = pending(fixture);
+	assert_int_equal(due->events.items[0].event.kind, EVENT_RECOVERED);
+	due->events.items[0].event.reason = "the change is not over any more";
+	due->events.items[0].event.due = 0;
+	assert_int_equal(settle_events(fixture, &due->events), 0);
+	store_call_free(&due->call);
+	recover(fixture, id, false);
+	store_call_free(&recovered(fixture, 1)->call);
 }
 
 /* One that waits to be told, and whose end is told with another change, is told no more. */
@@ -1315,7 +1348,6 @@ static void test_prune_keeps_what_is_to_be_told(void **state)
 	int64_t later = example.first_seen + 1, attempt;
 
 	old.item.time = 5;
-	old.state = CHANGE_WITHDRAWN;
 	open_fixture(fixture);
 	record_one(fixture, &old);
 	checkpoint_at(fixture, old.item.test, old.series, 1000);
@@ -1476,6 +1508,7 @@ int main(void)
 		CASE(test_candidate_is_confirmed),
 		CASE(test_withdrawn_while_pending),
 		CASE(test_recovery_is_to_be_told),
+		CASE(test_recovery_after_a_dip),
 		CASE(test_silent_recovery_of_what_waits),
 		CASE(test_recovery_of_what_was_told_long_ago),
 		CASE(test_recovery_meets_its_message),

@@ -158,7 +158,7 @@ struct former {
 	enum change_state state; /* 0: there is none */
 	int64_t time;
 	size_t members;
-	int64_t recoveries;   /* how many there were */
+	int64_t recoveries;   /* how many there were, but for those that nobody was to hear of */
 	struct triage triage; /* its state and sizes; the state is 0 without triage */
 };
 
@@ -197,7 +197,8 @@ static void load_formers(struct tx *tx, const struct store_record *call, struct 
 		return;
 	query = QUERY(tx,
 		"SELECT changes.id, changes.state, time, members, (SELECT count(*) FROM events"
-		" WHERE change = changes.id AND kind = @event{recovered}), coalesce(triage, 0),"
+		" WHERE change = changes.id AND kind = @event{recovered} AND reason IS NULL), "
+		"coalesce(triage, 0),"
 		" accepted_size, accepted_low, accepted_high FROM changes" WITH_TRIAGE
 		" WHERE changes.id IN @ids{?1} ORDER BY changes.id",
 		v_owners(tx, &changes));
@@ -271,15 +272,16 @@ static enum event_kind event_of(
 	return update->time != time_before ? EVENT_MOVED : 0;
 }
 
-/* A change that is withdrawn, or over, before it was announced is announced if it returns; not if
- * some receivers have it already. */
-static void settle_news(struct tx *tx, int64_t change)
+/* A change that is withdrawn, or over, before it was announced is announced if it returns. One that
+ * some receivers have goes on waiting for the others if it is `withdrawn`; it is settled if it is
+ * over. */
+static void settle_news(struct tx *tx, int64_t change, bool withdrawn)
 {
 	RUN(tx,
 		"UPDATE changes SET news = CASE WHEN EXISTS (SELECT 1 FROM announced WHERE change"
-		" = ?1) THEN @news{queued} ELSE @news{held} END WHERE id = ?1 AND news ="
-		" @news{pending}",
-		v_int(change));
+		" = ?1) THEN CASE WHEN ?2 != 0 THEN news ELSE @news{queued} END ELSE @news{held}"
+		" END WHERE id = ?1 AND news = @news{pending}",
+		v_int(change), v_int(withdrawn));
 }
 
 /*
@@ -298,7 +300,7 @@ static void note_update(
 
 	former->recoveries += ended;
 	if (update->state == CHANGE_WITHDRAWN || (ended && (quiet || !foreign)))
-		settle_news(tx, update->id);
+		settle_news(tx, update->id, !ended);
 	if (kind != 0 || stretched || update->corrected)
 		amend(tx, update->id);
 	if (kind != 0)

@@ -174,13 +174,16 @@ STORE_DEFINE(queue, .writes = true)
 		store_due(tx, &call->due);
 }
 
-/* Of `deliveries`: it continues a message that was given up. */
+/* Of `deliveries`: it continues a message that was given up, in whose thread no other announces
+ * changes. */
 #define ORPHANED                                                                                   \
 	" state = @delivery{queued} AND attempt_started IS NULL AND NOT EXISTS (SELECT 1 FROM"     \
 	" announced WHERE delivery = deliveries.id) AND 0 < (SELECT count(*) FROM deliveries AS"   \
 	" first @indexed{deliveries_of_key} WHERE first.key = deliveries.thread) AND 0 = (SELECT"  \
 	" count(*) FROM deliveries AS first @indexed{deliveries_of_key} WHERE first.key ="         \
-	" deliveries.thread AND first.state != @delivery{abandoned})"
+	" deliveries.thread AND first.state != @delivery{abandoned}) AND NOT EXISTS (SELECT 1"     \
+	" FROM deliveries AS more JOIN announced ON announced.delivery = more.id WHERE"            \
+	" more.thread = deliveries.thread AND more.state != @delivery{abandoned})"
 
 STORE_DEFINE(attempt, .writes = true)
 {
@@ -190,8 +193,13 @@ STORE_DEFINE(attempt, .writes = true)
 	if (CHANGED(tx,
 		    "UPDATE deliveries SET state = @delivery{abandoned}, updated = ?2, problem ="
 		    " 'its changes were withdrawn, accepted or outgrown before it was sent'"
-		    " WHERE id = ?1 AND (" POINTLESS " OR" ORPHANED ")",
-		    v_int(delivery->id), v_int(delivery->now)) > 0) {
+		    " WHERE id = ?1 AND" POINTLESS,
+		    v_int(delivery->id), v_int(delivery->now)) > 0 ||
+		CHANGED(tx,
+			"UPDATE deliveries SET state = @delivery{abandoned}, updated = ?2, problem"
+			" = 'the message that it continues was given up' WHERE id = ?1 "
+			"AND" ORPHANED,
+			v_int(delivery->id), v_int(delivery->now)) > 0) {
 		delivery->state = DELIVERY_ABANDONED;
 		RUN(tx,
 			"UPDATE changes SET news = @news{held} WHERE state = @state{withdrawn} AND"

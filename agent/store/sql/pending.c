@@ -177,7 +177,8 @@ static void load_events(struct tx *tx, struct store_pending *call)
 		 * ?1 ids of changes */
 		"SELECT first.change, 0, @message{updated} FROM (SELECT change, min(id) AS id"
 		" FROM announced JOIN deliveries ON id = delivery WHERE change IN @ids{?1} AND"
-		" state != @delivery{abandoned} GROUP BY change, receiver, destination) AS first"
+		" state != @delivery{abandoned} AND NOT" POINTLESS
+		" GROUP BY change, receiver, destination) AS first"
 		" JOIN deliveries USING (id) UNION ALL SELECT DISTINCT change, 1, 1, '',"
 		" person, origin, NULL, @delivery{sent}, NULL, 0, (SELECT updated FROM"
 		" changes WHERE id = change), 0, 0, NULL FROM events WHERE change IN @ids{?1} AND"
@@ -206,7 +207,8 @@ void store_load_environments(struct tx *tx, struct environment_rows *out)
 		" environments.id AND state = @state{confirmed} AND recovered IS NULL), (SELECT"
 		" count(*) FROM changes WHERE environment_event = environments.id AND state ="
 		" @state{recovered} AND news = @news{queued} AND NOT EXISTS (SELECT 1 FROM events"
-		" WHERE change = changes.id AND due IS NOT NULL)) FROM environments ORDER BY id");
+		" WHERE change = changes.id AND kind = @event{recovered} AND due IS NOT NULL)) "
+		"FROM environments ORDER BY id");
 
 	while (query_next(&query)) {
 		struct environment_event *event = ADD_ROW(tx, out->items, out->count);
