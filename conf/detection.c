@@ -363,7 +363,9 @@ struct detection detection_read(
 {
 	struct detection out = *base;
 	struct scope part = *scope;
+	struct unset unset = {0}; /* of this detection alone, for its check */
 	part.part = "detection";
+	part.unset = &unset;
 	if (!node)
 		return out;
 	const struct yaml_node *const *layers;
@@ -373,6 +375,9 @@ struct detection detection_read(
 		out = detection_layer(layers[i], &part, &out);
 	if (count > 0 && scope->loader->problems->errors == errors)
 		detection_check(layers[count - 1], &part, &out);
+	part.unset = scope->unset;
+	if (unset.variable)
+		loader_unset(unset.where, &part, unset.variable);
 	return out;
 }
 
