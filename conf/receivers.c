@@ -92,16 +92,22 @@ static const struct digest_times *read_digest(
 	struct digest_options options = {0};
 	struct digest_times *times = arena_alloc(context->loader->arena, sizeof *times);
 	struct reading reading = {.tables = {{digest_fields, &options}}};
+	struct unset unset = {0};
 	const struct yaml_node *days;
 	struct error error;
 
 	scope.part = "digest";
+	scope.unset = &unset;
 	reading.scope = scope;
 	field_defaults(digest_fields, &options);
-	if ((map && !loader_is_kind(
-			    map, YAML_MAP, &scope, "a map such as {at: \"09:00\", days: [mon]}")) ||
-		!options_read_all(map, &reading))
+	if (map && !loader_is_kind(
+			   map, YAML_MAP, &scope, "a map such as {at: \"09:00\", days: [mon]}"))
 		return NULL;
+	options_read(map, map, &reading);
+	if (unset.variable) {
+		loader_unset(unset.where, context, unset.variable);
+		return NULL;
+	}
 	fingerprint_fields(context->loader, NULL, digest_fields, &options);
 	if (!mute_clock(options.at, &times->at) || times->at == INT64_C(1440))
 		loader_error(yaml_get(map, "at"), &scope,
