@@ -348,8 +348,9 @@ static void add_topic(struct topics *topics, const char *name, const struct stri
 
 	if (!topics->receivers || notify->items != topics->notify.items ||
 		notify->count != topics->notify.count) {
-		size_t *receivers =
-			arena_array(config->arena, config->receiver_count, sizeof *receivers);
+		size_t most = notify->count < config->receiver_count ? notify->count
+								     : config->receiver_count;
+		size_t *receivers = arena_array(config->arena, most, sizeof *receivers);
 
 		topics->receiver_count = 0;
 		for (size_t i = 0; i < config->receiver_count; i++)
