@@ -895,6 +895,10 @@ static void test_views(void **state)
 	assert_int_equal(call->views[1].told[VIEW_STALE], 2);
 	assert_string_equal(call->views[1].agent, "eu-1");
 	store_call_free(&call->call);
+	call = view(connection, 2, "us", VIEW_UP); /* replaces it */
+	assert_int_equal(call->view_count, 2);
+	assert_string_equal(call->views[1].source, "us");
+	store_call_free(&call->call);
 
 	/* Those of an agent that is gone do not count. */
 	turn = turn_of(1);

@@ -234,10 +234,10 @@ STORE_DEFINE(turn, .lane = STORE_TURNS, .writes = true)
 STORE_DEFINE(views, .lane = STORE_FLEET, .writes = true)
 {
 	int64_t holder = call->call.holder;
+	struct strings sources = {0};
 	struct sql_query query;
 
-	if (call->replaces)
-		RUN(tx, "DELETE FROM views WHERE instance = ?1", v_int(holder));
+	/* Others may read between the statements, so what is still there is never missing. */
 	for (size_t i = 0; i < call->write_count && call->replaces; i++) {
 		const struct source_view *view = &call->write[i];
 
@@ -245,13 +245,24 @@ STORE_DEFINE(views, .lane = STORE_FLEET, .writes = true)
 			"WITH" MOMENT
 			" INSERT INTO views (instance, source, verdict, since, text, failing_told,"
 			" failing_many, stale_told, stale_many, awaited, changed) SELECT ?1, ?2,"
-			" ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, now FROM moment WHERE " AGENT_LIVES,
+			" ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, now FROM moment WHERE " AGENT_LIVES
+			" ON CONFLICT (source, instance) DO UPDATE SET verdict = excluded.verdict,"
+			" since = excluded.since, text = excluded.text, failing_told ="
+			" excluded.failing_told, failing_many = excluded.failing_many, stale_told ="
+			" excluded.stale_told, stale_many = excluded.stale_many, awaited ="
+			" excluded.awaited, changed = excluded.changed",
 			v_int(holder), v_text(view->source), v_int(view->verdict),
 			v_int(view->since), v_text(view->text ? view->text : ""),
 			v_int(view->told[VIEW_FAILS]), v_int(view->many[VIEW_FAILS]),
 			v_int(view->told[VIEW_STALE]), v_int(view->many[VIEW_STALE]),
 			v_int(view->awaited));
+		strings_add(&sources, tx->arena, view->source);
 	}
+	if (call->replaces)
+		RUN(tx,
+			"DELETE FROM views WHERE instance = ?1 AND source NOT IN (SELECT value"
+			" FROM @texts{?2})",
+			v_int(holder), v_names(tx, &sources));
 	query = sql_query_of(tx,
 		"SELECT source, name, verdict, since, text, failing_told, failing_many,"
 		" stale_told, stale_many, awaited, views.instance FROM views JOIN agents ON"
