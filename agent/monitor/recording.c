@@ -39,6 +39,8 @@ static void write_news(void *context)
 		fleet_fence_test(agent, &request->call, recording->name);
 	else
 		fleet_fence(agent, &request->call, recording->job->shard);
+	if (request->seen) /* else what an earlier run saw could be written after it */
+		test_job_forget_seen(recording->job);
 	recording->news = NULL;
 	store_client_call(recording->job->context->agent, &request->call);
 }

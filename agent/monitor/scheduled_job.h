@@ -147,6 +147,9 @@ struct scheduled_job *test_job_new(const struct run_context *context, const stru
 /* Writes what the last run of the test saw, unless the state has it. */
 void test_job_write(struct scheduled_job *job);
 
+/* Drops it: a newer view is about to be written. */
+void test_job_forget_seen(struct scheduled_job *job);
+
 /*
  * A cluster is a group of `type: cluster`, which runs in addition to its tests, and whose findings
  * are announced like changes. `monitored` are the tests that run, by name. NULL: none is in the

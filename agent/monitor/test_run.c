@@ -79,8 +79,10 @@ static void keep_problem(struct monitored_test *monitored, const char *problem)
 	monitored->problem = problem ? memory_strdup(problem) : NULL;
 }
 
-static void forget_seen(struct monitored_test *monitored)
+void test_job_forget_seen(struct scheduled_job *job)
 {
+	struct monitored_test *monitored = (struct monitored_test *)job;
+
 	if (monitored->unwritten)
 		store_call_free(&monitored->unwritten->call);
 	monitored->unwritten = NULL;
@@ -98,7 +100,7 @@ static void clear(struct scheduled_job *job)
 	monitored->notices = 0;
 	monitored->newest = WHEN_ALWAYS;
 	keep_problem(monitored, NULL);
-	forget_seen(monitored);
+	test_job_forget_seen(job);
 }
 
 static bool has_points(const struct dataset *data, const struct metric *metric)
@@ -310,7 +312,7 @@ void test_job_write(struct scheduled_job *job)
 }
 
 /* What the run of a test with an environment saw, and did not write, is written once a change
- * waits, which may be for it. A run that has failed leaves what the one before saw. */
+ * waits, which may be for it. A run that has seen nothing leaves what the one before saw. */
 static void keep_seen(const struct test_run *run)
 {
 	struct monitored_test *monitored = run->monitored;
@@ -318,7 +320,7 @@ static void keep_seen(const struct test_run *run)
 	if (!run->test->environment)
 		return;
 	if (run->seen)
-		forget_seen(monitored);
+		test_job_forget_seen(&monitored->job);
 	if (!monitored->unwritten) {
 		monitored->unwritten = store_record_new(seen_written, run->agent);
 		monitored->unwritten->seen = seen_by(run, monitored->unwritten->call.arena);
@@ -336,7 +338,6 @@ static void fail_run(struct test_run *run, const struct error *error)
 	metrics_count(agent->metrics, METRIC_RUN_FAILURES, run->test->source->name,
 		reason_of(error->kind));
 	note_problem(run, error->text);
-	run->seen = NULL;
 	keep_seen(run);
 	if (error->kind != ERROR_STATE && is_monitored(run)) /* else it is our store that fails */
 		health_note(run->runs->health, run->test,
@@ -499,9 +500,7 @@ static void note_success(struct test_run *run)
 		agent->metrics, METRIC_POINTS_READ, (double)report.points, run->test->source->name);
 	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, run->detection, NULL);
 	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL);
-	if (request->seen)
-		forget_seen(monitored);
-	else
+	if (!request->seen)
 		keep_seen(run);
 	finish_run(run, &report);
 }

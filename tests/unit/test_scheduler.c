@@ -6,6 +6,7 @@
 #include "agent/fleet/tests.h"
 #include "tests/unit/agent_parts.h"
 #include "tests/unit/scripted_fleet.h"
+#include "tests/unit/state_count.h"
 
 #define AGENT "agent: {state: \"%s/state.db\", interval: 1h}\ntests:\n"
 #define TEST(name, file) "  " name ": {type: csv, file: \"%s/" file "\", time_column: time}\n"
@@ -307,6 +308,35 @@ static void test_stopping(void **state)
 	assert_non_null(strstr(f->problem, "stopping"));
 }
 
+/* A run sees nothing new, which is not written; the next one finds a change, which is awaited. */
+static void test_newest_view_is_written(void **state)
+{
+	struct fixture *f = *state;
+	struct buf text = {0};
+
+	adopt(f, "agent: {state: \"%s/state.db\", interval: 1h, max_age: never}\ntests:\n"
+		 "  a: {type: csv, file: \"%s/a.csv\", time_column: time, attributes: [runner],"
+		 " environment: runner}\n" TEST("b", "none.csv"));
+	for (int run = 0; run < 3; run++) {
+		int points = run < 2 ? 60 : 80;
+
+		buf_clear(&text);
+		buf_text(&text, "time,runner,m\n");
+		for (int i = 0; i < points; i++)
+			buf_printf(&text, "%d,r1,%d\n", 1700000000 + 3600 * i,
+				100 + i % 3 + (i < 60 ? 0 : 50));
+		parts_write(f->parts, "a.csv", text.data);
+		ask(f, "a");
+		wait_for_answers(f);
+		assert_false(f->last.failed);
+		assert_int_equal(f->last.fresh, run == 2);
+	}
+	buf_free(&text);
+	ask(f, "b"); /* its read follows what was to be written */
+	wait_for_answers(f);
+	assert_int_equal(state_count(f->parts->state, "seen WHERE text LIKE '% % % % %'"), 1);
+}
+
 /* --- In a fleet. */
 
 static int setup_fleet(void **state)
@@ -553,6 +583,7 @@ int main(void)
 		WATCHED(test_gauges_of_what_is_gone),
 		WATCHED(test_freed_while_it_runs),
 		WATCHED(test_stopping),
+		WATCHED(test_newest_view_is_written),
 		SHARED(test_nothing_runs_that_is_elsewhere),
 		SHARED(test_lost_while_it_runs),
 		SHARED(test_what_is_lost_is_not_missed),
