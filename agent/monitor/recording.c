@@ -52,7 +52,7 @@ static void known_read(struct store_known *known)
 	recording->known = known;
 	if (known->call.failed)
 		recording->done(recording, &known->call);
-	else
+	else if (!recording->unwanted(recording))
 		engine_compute(recording->job->context->agent->engine, recording->match, write_news,
 			recording);
 }

@@ -54,6 +54,7 @@ struct test_run {
 	struct vanish_news *vanished; /* of series; to be passed to health */
 	size_t vanished_count;
 	const char *seen; /* of a test with an environment: what it saw; or NULL */
+	bool awaited;     /* a change waits, which may be for that */
 	bool measures;    /* this run measures the smallest change */
 	double smallest[RUN_MEASURED];
 	size_t measured;
@@ -529,7 +530,7 @@ static void match(void *context)
 			known->records.count, &run->recording.clock, request);
 	series_cache_checkpoints(
 		run->monitored->cache, request, request->records.count + request->update_count > 0);
-	if (run->seen && (known || request->checkpoints.count > 0 || run->agent->due.changes > 0))
+	if (run->seen && (known || request->checkpoints.count > 0 || run->awaited))
 		request->seen = seen_by(run, request->call.arena);
 }
 
@@ -551,6 +552,7 @@ static void fetched(struct task *task)
 	}
 	/* Noted before the read: triage that comes in between makes the next run look again. */
 	run->triages = agent_triages(run->agent, task->test->name);
+	run->awaited = run->agent->due.changes > 0;
 	recording_begin(&run->recording, run->monitored->last_run == 0,
 		run->triages == run->monitored->triages &&
 			series_cache_settled(run->monitored->cache, agent_now(run->agent)));
