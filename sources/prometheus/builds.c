@@ -47,11 +47,17 @@ struct build {
 	size_t start_count;
 };
 
+/* What a query has added. */
+struct taken {
+	size_t builds, samples;
+};
+
 struct builds {
 	struct arena *arena;
 	struct pairs point_labels;
 	struct build **items;
-	size_t count, samples;
+	size_t count;
+	struct taken points, seen, starts;
 	struct dict by_labels;    /* -> struct build, by label_key() */
 	int64_t step, resolution; /* ms; resolution: of builds_starts_query, 0: no query */
 	int64_t begin;            /* start of the grid */
@@ -144,16 +150,17 @@ static struct build *build_new(const struct builds *builds, const struct answer_
 }
 
 /* The build with these labels, from an earlier series or part of the range, or a new one; NULL if
- * the series is empty, or there are too many. */
-static struct build *find_build(struct builds *builds, const struct answer_series *series)
+ * the series is empty, or its query has too many. */
+static struct build *find_build(
+	struct builds *builds, const struct answer_series *series, struct taken *taken)
 {
 	struct buf key = {0};
-	if (series->n == 0 || builds->overflow || series->n > BUILDS_SAMPLES_MAX - builds->samples)
+	if (series->n == 0 || builds->overflow || series->n > BUILDS_SAMPLES_MAX - taken->samples)
 		return NULL;
-	builds->samples += series->n;
 	label_key(&key, series);
 	struct build *build = (struct build *)(uintptr_t)dict_get(&builds->by_labels, key.data);
-	if (!build && builds->count < BUILDS_MAX) {
+	if (!build && taken->builds < BUILDS_MAX) {
+		taken->builds++;
 		build = build_new(builds, series);
 		builds->items = arena_grow(
 			builds->arena, builds->items, builds->count, sizeof *builds->items);
@@ -185,11 +192,12 @@ static int64_t time_of(double value)
 void builds_take(void *context, const struct answer_series *series)
 {
 	struct builds *builds = context;
-	struct build *build = find_build(builds, series);
+	struct build *build = find_build(builds, series, &builds->points);
 	builds->overflow |= !build && series->n > 0;
 	if (!build)
 		return;
 	struct times *points = &build->points;
+	size_t before = points->n;
 	if (!builds->annotations)
 		append(builds->arena, points, series->times, series->n);
 	/* The times that the values represent, without adjacent duplicates. */
@@ -199,12 +207,13 @@ void builds_take(void *context, const struct answer_series *series)
 		if (time != INT64_MIN && !again)
 			append(builds->arena, points, &time, 1);
 	}
+	builds->points.samples += points->n - before;
 }
 
 void builds_take_starts(void *context, const struct answer_series *series)
 {
 	struct builds *builds = context;
-	struct build *build = find_build(builds, series);
+	struct build *build = find_build(builds, series, &builds->starts);
 	for (size_t i = 0; build && i < series->n; i++) {
 		int64_t time = time_of(series->values[i]);
 		if (time == INT64_MIN)
@@ -212,15 +221,18 @@ void builds_take_starts(void *context, const struct answer_series *series)
 		build->starts = arena_grow(
 			builds->arena, build->starts, build->start_count, sizeof *build->starts);
 		build->starts[build->start_count++] = (struct start){series->times[i], time};
+		builds->starts.samples++;
 	}
 }
 
 void builds_take_seen(void *context, const struct answer_series *series)
 {
 	struct builds *builds = context;
-	struct build *build = find_build(builds, series);
-	if (build)
-		append(builds->arena, &build->seen, series->times, series->n);
+	struct build *build = find_build(builds, series, &builds->seen);
+	if (!build)
+		return;
+	append(builds->arena, &build->seen, series->times, series->n);
+	builds->seen.samples += series->n;
 }
 
 void builds_expect(struct builds *builds, struct pairs labels)

@@ -12,7 +12,7 @@
 #include "agent/model/series.h"
 #include "sources/prometheus/answer.h"
 
-enum { BUILDS_MAX = 10000, BUILDS_SAMPLES_MAX = 5000000 }; /* of all queries together */
+enum { BUILDS_MAX = 10000, BUILDS_SAMPLES_MAX = 5000000 }; /* of each query */
 
 struct builds;
 struct timeline;

@@ -3,6 +3,7 @@
 
 #include "agent/base/buf.h"
 #include "agent/model/attribution.h"
+#include "sources/prometheus/builds.h"
 #include "sources/prometheus/promql.h"
 #include "tests/unit/prometheus_talk.h"
 
@@ -285,6 +286,48 @@ static void test_too_many_builds(void **state)
 		}
 		tear_down((void **)&talk);
 	}
+}
+
+/* A deployment counts once, however often a server repeats its time. */
+static void test_repeated_deployments(void **state)
+{
+	enum { SAMPLES = 1000000 };
+	struct arena *arena = arena_new();
+	struct builds *builds = builds_new(arena, (struct pairs){0}, 0, true);
+	int64_t *times = arena_array(arena, SAMPLES, sizeof *times);
+	double *values = arena_array(arena, SAMPLES, sizeof *values);
+	struct answer_series series = {.n = SAMPLES, .times = times, .values = values};
+
+	(void)state;
+	for (int i = 0; i < SAMPLES; i++)
+		values[i] = T;
+	for (int i = 0; i < 6; i++)
+		builds_take(builds, &series);
+	assert_false(builds_overflow(builds));
+	arena_free(arena);
+}
+
+/* Those seen between points are not left out because there are many at the points. */
+static void test_builds_seen_beside_many(void **state)
+{
+	struct arena *arena = arena_new();
+	struct builds *builds = builds_new(arena, (struct pairs){0}, HOUR, false);
+	int64_t time = 0;
+	double value = 1;
+	struct pair label = {"k", ""};
+	struct answer_series series = {
+		.labels = {&label, 1}, .n = 1, .times = &time, .values = &value};
+	size_t count;
+
+	(void)state;
+	for (int i = 0; i <= 10000; i++) {
+		time = i < 10000 ? 0 : 2 * HOUR;
+		label.value = arena_printf(arena, "%d", i);
+		(i < 10000 ? builds_take : builds_take_seen)(builds, &series);
+	}
+	builds_stretches(builds, 0, 4 * HOUR, true, &count);
+	assert_int_equal(count, 1);
+	arena_free(arena);
 }
 
 /* Each of the 25 series has the builds of all and one of its own, so each takes all samples. */
@@ -1105,6 +1148,8 @@ int main(void)
 		cmocka_unit_test(test_builds_that_say_nothing),
 		TALK_TEST(test_a_build_in_many_series),
 		cmocka_unit_test(test_too_many_builds),
+		cmocka_unit_test(test_repeated_deployments),
+		cmocka_unit_test(test_builds_seen_beside_many),
 		TALK_TEST(test_too_many_timelines),
 		TALK_TEST(test_too_many_series_for_the_builds),
 		TALK_TEST(test_victoria_is_recognised),
