@@ -1,7 +1,6 @@
 /*
  * Graphite rounds the time of a point down to its resolution, so the time of an event is rounded
- * here, too. If the resolution is coarser than the step it is found as in Hunter: the greatest
- * common divisor of all times, at most the smallest distance and a day.
+ * here, too.
  */
 #include "sources/graphite/events.h"
 
@@ -18,7 +17,7 @@
 
 enum { EVENTS_MAX = 1000000, TEXT_MAX = 1000 };
 
-static const int64_t second = 1000, day = 86400000, latest = 100000000000;
+static const int64_t second = 1000, latest = 100000000000;
 
 const char *const graphite_attributes[GRAPHITE_ATTRIBUTES] = {"run", "branch", "version", "commit"};
 
@@ -141,31 +140,6 @@ bool graphite_events_read(struct arena *arena, const char *text, size_t length,
 	return false;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-	while (b != 0) {
-		int64_t rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a < 0 ? -a : a;
-}
-
-int64_t graphite_resolution(const struct axis *axis, int64_t step)
-{
-	int64_t result = day;
-	if (axis->n < 2)
-		return step > 0 ? step : day;
-	for (size_t i = 1; i < axis->n; i++) {
-		int64_t distance = axis->times[i] - axis->times[i - 1];
-		if (distance > 0 && distance < result)
-			result = distance;
-	}
-	for (size_t i = 0; i < axis->n; i++)
-		result = common_divisor(result, axis->times[i]);
-	return result > step ? result : step;
-}
-
 /* The last event in [begin, end), or NULL. */
 static const struct graphite_event *last_within(
 	const struct graphite_events *events, int64_t begin, int64_t end)
@@ -198,31 +172,32 @@ static void find_events(const struct graphite_events *events, const struct axis 
 static void add_column(struct axis *axis, const struct graphite_event *const *events, int attribute,
 	struct arena *arena)
 {
-	const char **values = arena_array(arena, axis->n, sizeof *values);
-	bool any = false;
+	const char **values = NULL;
 	for (size_t i = 0; i < axis->n; i++) {
-		values[i] = events[i] ? events[i]->values[attribute] : NULL;
-		any = any || values[i];
+		if (!events[i] || !events[i]->values[attribute])
+			continue;
+		if (!values)
+			values = arena_array(arena, axis->n, sizeof *values);
+		values[i] = events[i]->values[attribute];
 	}
-	if (any)
+	if (values)
 		axis->columns[axis->column_count++] =
 			(struct column){graphite_attributes[attribute], values};
 }
 
 void graphite_events_match(
-	const struct graphite_events *events, struct axis *axis, int64_t step, struct arena *arena)
+	const struct graphite_events *events, struct axis *axis, int64_t width, struct arena *arena)
 {
-	const struct graphite_event **own = arena_array(arena, axis->n, sizeof *own);
-	const struct graphite_event **last = own;
-	int64_t width = graphite_resolution(axis, step);
+	const struct graphite_event **own = memory_new(axis->n, sizeof *own);
+	const struct graphite_event **last = memory_new(axis->n, sizeof *last);
 	find_events(events, axis, width, true, own);
-	if (!events->per_run) {
-		last = arena_array(arena, axis->n, sizeof *last);
-		find_events(events, axis, width, false, last);
+	find_events(events, axis, width, events->per_run, last);
+	if (!events->per_run)
 		axis->deployments = events->deployments;
-	}
 	axis->columns = arena_array(arena, GRAPHITE_ATTRIBUTES, sizeof *axis->columns);
 	axis->column_count = 0;
 	for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
 		add_column(axis, k == GRAPHITE_RUN ? own : last, k, arena);
+	free(own);
+	free(last);
 }

@@ -48,13 +48,9 @@ bool graphite_events_read(struct arena *arena, const char *text, size_t length,
  * bucket, and the axis has the deployments. The run is only taken from events in the bucket.
  *
  * Per run: an event belongs to the point whose bucket [time, time + width) it is in; the last of
- * several counts. The width is the resolution of the points: `step` (ms, 0 if unknown), or more if
- * all points are farther apart, at round times, as those of nightly runs are.
+ * several counts.
  */
-void graphite_events_match(
-	const struct graphite_events *events, struct axis *axis, int64_t step, struct arena *arena);
-
-/* The width of a point's bucket, ms. */
-int64_t graphite_resolution(const struct axis *axis, int64_t step);
+void graphite_events_match(const struct graphite_events *events, struct axis *axis, int64_t width,
+	struct arena *arena);
 
 #endif

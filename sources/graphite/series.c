@@ -1,6 +1,9 @@
 /*
  * Missing points are not stored. Series with the same times share them, and their axis, if they are
  * neighbours in the answer or by name: in most answers all series are.
+ *
+ * If the resolution is coarser than the step it is found as in Hunter, from the times of all series
+ * of that step: those of a nightly run alone do not show that others are hourly.
  */
 #include "sources/graphite/series.h"
 
@@ -19,11 +22,14 @@ enum {
 	RECENT_AXES = 8,
 };
 
+static const int64_t day = 86400000;
+
 struct found {
 	struct found *next;
 	const struct target *target;
 	const char *text; /* the server's name */
 	int64_t step;     /* ms, or 0 */
+	int64_t width;    /* of a point's bucket, ms */
 	size_t n;
 	int64_t *times;
 	double *values;
@@ -118,8 +124,65 @@ static struct axis *axis_of(struct graphite_set *set, const struct found *found,
 	axis->n = n;
 	axis->times = found->times;
 	if (events)
-		graphite_events_match(events, axis, found->step, set->query->arena);
+		graphite_events_match(events, axis, found->width, set->query->arena);
 	return axis;
+}
+
+static int64_t phase_of(const struct found *found)
+{
+	return found->step > 0 && found->n > 0 ? found->times[0] % found->step : 0;
+}
+
+/* By step and phase. */
+static int compare_grids(const void *a, const void *b)
+{
+	const struct found *one = *(struct found *const *)a, *two = *(struct found *const *)b;
+	int64_t phases[] = {phase_of(one), phase_of(two)};
+	int order = order_times(&one->step, &two->step);
+	return order ? order : order_times(&phases[0], &phases[1]);
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+	while (b != 0) {
+		int64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a < 0 ? -a : a;
+}
+
+/* The step, or more if all points of these series, of one grid, are farther apart at round times:
+ * the greatest common divisor of their times and a day. */
+static int64_t resolution(struct found *const *found, size_t count)
+{
+	int64_t step = found[0]->step, apart = 0, divisor = day;
+	const int64_t *first = NULL, *before = NULL;
+	for (size_t i = 0; i < count; before = found[i++]->times)
+		for (size_t k = 0; k < found[i]->n && found[i]->times != before; k++) {
+			first = first ? first : &found[i]->times[k];
+			apart = common_divisor(found[i]->times[k] - *first, apart);
+			divisor = common_divisor(found[i]->times[k], divisor);
+		}
+	if (apart == 0)
+		return step > 0 ? step : day;
+	return divisor > step ? divisor : step;
+}
+
+static void set_widths(struct found *const *in_order, size_t count)
+{
+	struct found **found = memory_new(count, sizeof *found);
+	memcpy(found, in_order, count * sizeof *found);
+	qsort(found, count, sizeof *found, compare_grids);
+	for (size_t i = 0, members; i < count; i += members) {
+		for (members = 1;
+			i + members < count && compare_grids(&found[i], &found[i + members]) == 0;)
+			members++;
+		int64_t width = resolution(found + i, members);
+		for (size_t k = 0; k < members; k++)
+			found[i + k]->width = width;
+	}
+	free(found);
 }
 
 /* Names are made from sorted texts: the first and the last one show the common prefix, and equal
@@ -351,15 +414,13 @@ static void name_all(struct graphite_set *set, struct found **found, struct seri
 }
 
 /* From the reach of the target's functions to the end of the bucket. */
-static struct window window_of(
-	struct arena *arena, const struct found *found, const struct axis *axis)
+static struct window window_of(struct arena *arena, const struct found *found)
 {
 	struct target_reach reach = {0};
-	int64_t step = graphite_resolution(axis, found->step);
 	if (!found->target->plain)
 		reach = target_read(arena, found->target->text).reach;
-	return (struct window){.back = reach.ms + reach.steps * step,
-		.on = step > reach.bucket ? step : reach.bucket};
+	return (struct window){.back = reach.ms + reach.steps * found->width,
+		.on = found->width > reach.bucket ? found->width : reach.bucket};
 }
 
 void graphite_set_finish(struct graphite_set *set, const struct graphite_events *events)
@@ -371,11 +432,12 @@ void graphite_set_finish(struct graphite_set *set, const struct graphite_events 
 	for (struct found *each = set->found; each; each = each->next)
 		found[each->order] = each;
 	name_all(set, found, series);
+	set_widths(found, set->count);
 	for (size_t i = 0; i < set->count; i++) {
 		series[i].axis = axis_of(set, found[i], events, &recent);
 		series[i].values = found[i]->values;
 		if (!events || !events->per_run)
-			series[i].window = window_of(query->arena, found[i], series[i].axis);
+			series[i].window = window_of(query->arena, found[i]);
 	}
 	query->data = (struct dataset){series, set->count};
 	if (set->malformed > 0)

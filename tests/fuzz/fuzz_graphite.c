@@ -334,7 +334,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		int64_t times[] = {1795182900000, 1795182960000, 1795183500000};
 		struct axis axis = {.n = 3, .times = times};
 		events.per_run = size % 2;
-		graphite_events_match(&events, &axis, 0, arena);
+		graphite_events_match(&events, &axis, 60000, arena);
 	}
 	if (!graphite_find_read(arena, text, size, &nodes, &error))
 		nodes.count = 0;

@@ -360,6 +360,43 @@ static void test_events_of_nightly_points(void **state)
 	assert_null(attribute(series, "commit", 1795132800000));
 }
 
+/* A metric of every midnight beside an hourly one: its buckets are hours, too. */
+static void test_events_of_sparse_points(void **state)
+{
+	enum { MIDNIGHT = 1795046400, HOURS = 48 };
+	struct talk *talk = *state;
+	struct buf body = {0}, events = {0};
+
+	talk->options.target = "{x,y}";
+	talk->tags[0] = "t";
+	talk->query.tags = (struct strings){talk->tags, 1};
+	talk->query.now = 1795219200000;
+	for (int every = 6; every <= 144; every += 138) {
+		buf_printf(&body, "%s,%d,%d,600|", every == 6 ? "x" : "y", MIDNIGHT,
+			MIDNIGHT + HOURS * 3600);
+		for (int i = 0; i < 6 * HOURS; i++)
+			buf_printf(&body, "%s%s", i ? "," : "", i % every == 0 ? "1.0" : "None");
+		buf_char(&body, '\n');
+	}
+	for (int i = 0; i < HOURS; i++)
+		buf_printf(&events, "%s{\"when\": %d, \"data\": {\"commit\": \"h%d\"}}",
+			i ? "," : "[", MIDNIGHT + 3600 * i + 300, i);
+	buf_char(&events, ']');
+	say(talk, 200, body.data);
+	say(talk, 200, events.data);
+	buf_free(&body);
+	buf_free(&events);
+	done(talk);
+	for (int i = 0; i < 2; i++) {
+		const struct series *series = &talk->query.data.series[i];
+
+		assert_int_equal(series->axis->n, i ? 2 : HOURS);
+		assert_string_equal(
+			attribute(series, "commit", (MIDNIGHT + 86400) * INT64_C(1000)), "h24");
+		assert_int_equal(series->window.on, 3600000);
+	}
+}
+
 /* A summary's buckets need not begin at round times; its step is known. */
 static void test_events_of_unaligned_buckets(void **state)
 {
@@ -1345,6 +1382,7 @@ int main(void)
 		TALK_TEST(test_all_of_the_lab),
 		TALK_TEST(test_resolutions_have_their_own_axes),
 		TALK_TEST(test_events_of_nightly_points),
+		TALK_TEST(test_events_of_sparse_points),
 		TALK_TEST(test_events_of_unaligned_buckets),
 		TALK_TEST(test_events_in_any_order),
 		TALK_TEST(test_events_are_deployments),
