@@ -124,8 +124,10 @@ const char *rows_text(struct rows *rows, struct arena *arena, const char *text, 
 {
 	const char **slot = &rows->recent[hash_slot(text, length) % ROWS_RECENT];
 
-	if (!same(*slot, text, length))
+	if (!same(*slot, text, length)) {
 		*slot = arena_strndup(arena, text, length);
+		rows->text_bytes += length;
+	}
 	return *slot;
 }
 

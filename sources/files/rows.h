@@ -12,6 +12,7 @@
 enum {
 	ROWS_MAX = 100000000,
 	ROWS_CELLS_MAX = 1 << 26, /* of eight bytes: rows times columns, including the times */
+	ROWS_TEXT_MAX = 1 << 28,  /* bytes of texts, for the caller to enforce */
 	ROWS_RECENT = 1024,
 };
 
@@ -35,6 +36,7 @@ struct rows {
 	struct number_column *numbers;
 	struct text_column *texts;
 	size_t number_count, text_count, number_capacity, text_capacity;
+	size_t text_bytes;               /* copied by rows_text */
 	const char *recent[ROWS_RECENT]; /* texts stored recently, by hash: most texts repeat */
 };
 

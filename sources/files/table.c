@@ -165,5 +165,7 @@ bool table_take(struct row_table *table, const struct cell *cells, size_t row)
 			rows->texts[i].values[rows->n - 1] =
 				rows_text(rows, query->arena, cell->text, cell->length);
 	}
-	return true;
+	return rows->text_bytes <= ROWS_TEXT_MAX ||
+	       error_set(table->error, ERROR_DATA, "%s: the attributes exceed 256 MB in total",
+		       table->file);
 }

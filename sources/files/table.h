@@ -48,7 +48,8 @@ bool table_plan(struct row_table *table, const char *time, const char *commit, c
 	struct strings attributes) MUST_USE;
 
 /* Adds a row, the number `row` in messages, unless its time is outside of the query's range; its
- * cells are those of all columns. Fails (ERROR_DATA) on a value of the wrong type. */
+ * cells are those of all columns. Fails (ERROR_DATA) on a value of the wrong type or too much
+ * text. */
 bool table_take(struct row_table *table, const struct cell *cells, size_t row) MUST_USE;
 
 #endif

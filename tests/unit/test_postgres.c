@@ -315,6 +315,34 @@ static void values(void **state)
 	assert_non_null(strstr(refused(NULL, "12345678901234567890123456", 2), "max_body"));
 }
 
+/* Texts that repeat are kept once. */
+static void too_much_text(void **state)
+{
+	static const char *const names[] = {"at", "a", "commit"};
+	static const Oid types[] = {1114, TYPE_FLOAT8, 25};
+	static const char *const attributes[] = {"commit"};
+	static const char *const values[][3] = {{"2024-01-01", "1", "x"}, {"2024-01-02", "1", "y"}};
+	struct postgres_options options = {
+		.query = "q", .time_column = "at", .attributes = {attributes, 1}};
+	struct query query = {
+		.arena = arena, .options = &options, .since = WHEN_ALWAYS, .until = WHEN_NEVER};
+	struct postgres_rows rows = {
+		.query = &query, .place = "db", .max_rows = 9, .max_body = 1000};
+	struct error error = {0};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		PGresult *result = result_new(3, names, types);
+
+		put_row(result, 0, values[i == 2]);
+		assert_int_equal(postgres_rows_take(&rows, result, &error), i < 2);
+		PQclear(result);
+		rows.table.rows.text_bytes = 256 << 20;
+	}
+	assert_string_equal(error.text, "db: the attributes exceed 256 MB in total");
+	rows_free(&rows.table.rows);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +355,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(pieces, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(rows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(values, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(too_much_text, set_up, tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
