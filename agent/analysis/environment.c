@@ -179,10 +179,6 @@ static void add_series(struct arena *arena, struct environment_view *view, const
 		.last = axis->times[last - 1]};
 	if (findings->count > 0)
 		add_hits(arena, to, findings, test->environment);
-	if (view->count == 0 || strcmp(to[-1].value, value->data) != 0)
-		to->value = arena_strdup(arena, value->data);
-	else
-		to->value = to[-1].value;
 	view->count++;
 }
 
@@ -446,110 +442,6 @@ void environment_set(struct environment_event *event, const struct environment_t
 	event->size = tally->size;
 	event->elsewhere = tally->elsewhere;
 	event->elsewhere_changed = tally->elsewhere_changed;
-}
-
-static int compare_events(const void *a, const void *b)
-{
-	const struct environment_event *left = a, *right = b;
-
-	if (left->time != right->time)
-		return left->time < right->time ? -1 : 1;
-	return strcmp(left->value, right->value);
-}
-
-static int compare_moments(const void *a, const void *b)
-{
-	const struct environment_moment *left = a, *right = b;
-
-	if (left->environment != right->environment)
-		return compare_numbers(left->environment, right->environment);
-	if (left->time != right->time)
-		return left->time < right->time ? -1 : 1;
-	return (left->spacing > right->spacing) - (left->spacing < right->spacing);
-}
-
-/* All moments at which something changed, sorted, without duplicates. */
-struct moment_list {
-	struct environment_moment *items;
-	bool *counted;
-	size_t count;
-};
-
-static struct moment_list list_moments(const struct environment_index *index)
-{
-	struct moment_list list;
-	size_t room = 0, count = 0;
-
-	for (size_t i = 0; i < index->count; i++)
-		room += index->by_environment[i]->hit_count;
-	list = (struct moment_list){
-		memory_new(room, sizeof *list.items), memory_new(room, sizeof *list.counted), 0};
-	for (size_t i = 0; i < index->count; i++)
-		for (size_t j = 0; j < index->by_environment[i]->hit_count; j++)
-			list.items[count++] =
-				(struct environment_moment){index->by_environment[i]->environment,
-					index->by_environment[i]->hits[j].time,
-					index->by_environment[i]->hits[j].spacing};
-	qsort(list.items, count, sizeof *list.items, compare_moments);
-	for (size_t i = 0; i < count; i++)
-		if (i == 0 || compare_moments(&list.items[i - 1], &list.items[i]) != 0)
-			list.items[list.count++] = list.items[i];
-	return list;
-}
-
-/* One change may be near several events. */
-size_t environment_events(const struct environment_view *const *views, size_t count, int64_t since,
-	struct arena *arena, struct environment_event **events)
-{
-	struct environment_index *index = environment_index_new(arena, views, count);
-	struct moment_list moments = list_moments(index);
-	struct environment_moment *seen = memory_new(moments.count, sizeof *seen);
-	size_t seen_count = 0, found = 0;
-
-	*events = NULL;
-	for (size_t i = 0; i < index->count; i++)
-		for (size_t j = 0; j < index->by_environment[i]->hit_count; j++) {
-			const struct environment_series *series = index->by_environment[i];
-			const struct environment_hit *hit = &series->hits[j];
-			struct environment_moment moment = {
-				series->environment, hit->time, hit->spacing};
-			struct environment_tally tally;
-			const struct environment_moment *at;
-			bool known = false;
-
-			/* It may belong to one of the events, or have been judged before. */
-			for (size_t k = seen_count;
-				k > 0 && seen[k - 1].environment == moment.environment; k--)
-				known = known || change_near(seen[k - 1].time, seen[k - 1].spacing,
-							 moment.time, moment.spacing);
-			if (known)
-				continue;
-			at = bsearch(&moment, moments.items, moments.count, sizeof *moments.items,
-				compare_moments);
-			if (moments.counted[at - moments.items])
-				continue;
-			moments.counted[at - moments.items] = true;
-			tally = environment_count(
-				index, moment.environment, moment.time, moment.spacing);
-			moment.time = tally.time;
-			if (!environment_stands_out(&tally))
-				continue;
-			seen[seen_count++] = moment;
-			if (tally.time < since)
-				continue;
-			*events = arena_grow(arena, *events, found, sizeof **events);
-			(*events)[found] = (struct environment_event){
-				.value = arena_strdup(arena, series->value),
-				.time = tally.time,
-				.spacing = hit->spacing};
-			environment_set(&(*events)[found++], &tally);
-		}
-	if (found > 0)
-		qsort(*events, found, sizeof **events, compare_events);
-	free(moments.items);
-	free(moments.counted);
-	free(seen);
-	return found;
 }
 
 bool environment_is_everywhere(const struct environment_index *index, uint64_t key,

@@ -28,7 +28,6 @@ struct environment_hit {
 struct environment_series {
 	uint64_t key;         /* the same for its counterparts in other environments */
 	uint64_t environment; /* environment_hash; 0: none */
-	const char *value;    /* the environment's name */
 	int64_t first, last;  /* ms, of its points */
 	struct environment_hit *hits;
 	size_t hit_count;
@@ -71,10 +70,6 @@ struct environment_index *environment_index_new(
 
 struct environment_tally environment_count(
 	const struct environment_index *index, uint64_t environment, int64_t time, int64_t spacing);
-
-/* Everything that stands out at or after `since` (ms), by time, in the arena; returns how many. */
-size_t environment_events(const struct environment_view *const *views, size_t count, int64_t since,
-	struct arena *arena, struct environment_event **events);
 
 /* Sets an event's numbers. */
 void environment_set(struct environment_event *event, const struct environment_tally *tally);

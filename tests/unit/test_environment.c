@@ -104,32 +104,6 @@ static void test_one_runner(void **state)
 	forget(&world);
 }
 
-/* Changes that drift through an environment are near to those of two events. */
-static void test_events_that_share_changes(void **state)
-{
-	struct world world = {.runners = 2, .tests = 13};
-	const struct environment_view *view;
-	struct environment_event *events;
-	struct arena *arena = arena_new();
-	size_t count;
-
-	(void)state;
-	for (size_t i = 0; i < 13; i++)
-		world.changed[0][i] = AT + (i < 5 ? 0 : i < 9 ? 5 : 10) * HOUR;
-	look(&world);
-	for (size_t i = 0; i < world.view->count; i++)
-		world.view->series[i].value = i < 13 ? "runner-0" : "runner-1";
-	view = world.view;
-	count = environment_events(&view, 1, 0, arena, &events);
-	assert_int_equal(count, 2);
-	for (size_t i = 0; i < count; i++) {
-		assert_string_equal(events[i].value, "runner-0");
-		assert_true(events[i].time == AT + (int64_t)i * 10 * HOUR);
-	}
-	arena_free(arena);
-	forget(&world);
-}
-
 static void test_seven_are_too_few(void **state)
 {
 	(void)state;
@@ -502,7 +476,6 @@ int main(void)
 		cmocka_unit_test(test_one_runner),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_it_may_come_to_stand_out),
-		cmocka_unit_test(test_events_that_share_changes),
 		cmocka_unit_test(test_seven_are_too_few),
 		cmocka_unit_test(test_share),
 		cmocka_unit_test(test_changes_elsewhere),
