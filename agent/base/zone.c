@@ -218,7 +218,7 @@ static bool read_zone(
 	return read_rule(text, &zone->rule);
 }
 
-static struct zone *parse(
+struct zone *zone_parse(
 	struct arena *arena, const char *name, const char *data, size_t length, struct error *error)
 {
 	struct zone *zone = arena_alloc(arena, sizeof *zone);
@@ -233,13 +233,6 @@ static struct zone *parse(
 const char *zone_name(const struct zone *zone)
 {
 	return zone ? zone->name : "UTC";
-}
-
-bool zone_parse(struct arena *arena, const char *data, size_t length, const struct zone **out,
-	struct error *error)
-{
-	*out = parse(arena, "", data, length, error);
-	return *out != NULL;
 }
 
 static bool is_name(const char *name)
@@ -262,7 +255,7 @@ static const struct zone *read_file(
 	if (ferror(file))
 		(void)error_set(error, ERROR_DATA, "cannot be read");
 	else
-		zone = parse(arena, name, data, length, error);
+		zone = zone_parse(arena, name, data, length, error);
 	free(data);
 	return zone;
 }

@@ -21,11 +21,11 @@ struct zone;
 bool zone_read(struct arena *arena, const char *folder, const char *name, const struct zone **out,
 	struct error *error) MUST_USE;
 
-/* The same from the bytes of a TZif file. */
-bool zone_parse(struct arena *arena, const char *data, size_t length, const struct zone **out,
+/* The same from the bytes of a TZif file, or NULL. */
+struct zone *zone_parse(struct arena *arena, const char *name, const char *data, size_t length,
 	struct error *error) MUST_USE;
 
-/* The name given to zone_read ("UTC" for NULL); "" for a zone from zone_parse. */
+/* The name that it was read by ("UTC" for NULL). */
 const char *zone_name(const struct zone *zone);
 
 /* The local time at `ms` (since 1970-01-01 UTC), as if it were UTC. NULL is UTC. */

@@ -12,10 +12,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct arena *arena = arena_new();
-	const struct zone *zone;
 	struct error error;
+	const struct zone *zone = zone_parse(arena, "", (const char *)data, size, &error);
 
-	if (zone_parse(arena, (const char *)data, size, &zone, &error))
+	if (zone)
 		for (int64_t ms = -INT64_C(4000000000000); ms < INT64_C(9000000000000);
 			ms += INT64_C(86400000) * 97)
 			if (llabs(zone_local(zone, ms) - ms) > INT64_C(2147483648000))
