@@ -120,7 +120,7 @@ static void put_members(struct buf *out, const struct member *members, const voi
 
 		if (member->kind == INTEGER && member->size != sizeof(int))
 			integer = *(const int64_t *)at;
-		buf_printf(out, "%s\"%s\": ", member > members ? ", " : "", member->key);
+		json_key(out, member->key);
 		switch (member->kind) {
 		case INTEGER: buf_printf(out, "%" PRId64, integer); break;
 		case NUMBER: buf_json_number(out, *(const double *)at); break;
@@ -129,14 +129,7 @@ static void put_members(struct buf *out, const struct member *members, const voi
 		case TEXT:
 		case COMMIT: buf_json_text(out, *(const char *const *)at); break;
 		case TEXTS:
-		case COMMITS:
-			buf_char(out, '[');
-			for (size_t i = 0; i < strings->count; i++) {
-				json_next(out);
-				buf_json_text(out, strings->items[i]);
-			}
-			buf_char(out, ']');
-			break;
+		case COMMITS: json_put(out, "%p", strings); break;
 		}
 	}
 }

@@ -188,9 +188,8 @@ const char *verdict_end_name(enum bisect_end end)
 static void put_candidate(struct buf *out, const struct bisect_candidate *candidate,
 	const struct journal_setup *setup)
 {
-	buf_text(out, "{\"commit\": ");
-	buf_json_text(out, journal_commit(setup, candidate->position));
-	buf_printf(out, ", \"position\": %zu", candidate->position);
+	json_put(out, "{commit: %s, position: %zu", journal_commit(setup, candidate->position),
+		candidate->position);
 	if (setup->subjects.count > 0)
 		json_put_text(out, "subject", setup->subjects.items[candidate->position]);
 	json_put(out, "probability: %g, broken: %d bool}", candidate->probability,
@@ -200,7 +199,7 @@ static void put_candidate(struct buf *out, const struct bisect_candidate *candid
 static void put_estimate_json(
 	struct buf *out, const char *key, const struct bisect_estimate *estimate)
 {
-	buf_printf(out, ", \"%s\": ", key);
+	json_key(out, key);
 	if (estimate->pairs == 0) {
 		buf_text(out, "null");
 		return;
@@ -221,13 +220,9 @@ void verdict_json(
 	else
 		buf_text(out, "null");
 	buf_text(out, ", \"set\": [");
-	for (size_t i = 0; i < status->set_count && i < LISTED; i++) {
-		json_next(out);
+	for (size_t i = 0; i < status->set_count && i < LISTED; i++)
 		put_candidate(out, &status->set[i], setup);
-	}
-	buf_printf(out,
-		"], \"set_count\": %zu, \"candidates\": %zu, \"broken\": %zu, \"runs\": %zu, "
-		"\"rounds\": %zu",
+	json_put(out, "], set_count: %zu, candidates: %zu, broken: %zu, runs: %zu, rounds: %zu",
 		status->set_count, setup->candidates.count, status->broken, status->runs,
 		status->rounds);
 	put_estimate_json(out, "ends", &status->ends);

@@ -94,9 +94,8 @@ static void put_json(struct buf *out, const struct shape_report *report)
 	buf_text(out, "{\"clusters\": [");
 	for (size_t i = 0; i < report->count; i++)
 		put_shape(out, &report->shapes[i]);
-	buf_text(out, report->count ? "\n]" : "]");
 	json_put(out,
-		"series: %zu, left_out: %zu, points: %zu, k: %zu, iterations: %zu, error: %g}",
+		"], series: %zu, left_out: %zu, points: %zu, k: %zu, iterations: %zu, error: %g}",
 		report->series, report->left_out, report->points, report->k, report->iterations,
 		report->error);
 	buf_char(out, '\n');

@@ -103,12 +103,12 @@ static void put_text(struct buf *out, const char *prefix, size_t prefix_length,
 
 static void put_change(struct buf *out, const struct change *change)
 {
-	buf_printf(out, "{\"index\": %zu", change->index);
 	json_put(out,
-		"pvalue: %g, mean_before: %g, mean_after: %g, stddev_before: %g, stddev_after: %g,"
-		" forward_change_percent: %g, magnitude: %g",
-		change->pvalue, change->mean_before, change->mean_after, change->stddev_before,
-		change->stddev_after, change_percent(change), change->magnitude);
+		"{index: %zu, pvalue: %g, mean_before: %g, mean_after: %g, stddev_before: %g, "
+		"stddev_after: %g, forward_change_percent: %g, magnitude: %g",
+		change->index, change->pvalue, change->mean_before, change->mean_after,
+		change->stddev_before, change->stddev_after, change_percent(change),
+		change->magnitude);
 	json_put_levels(out, change);
 	json_put(out, "place_from: %zu, place_to: %zu}", change->place_from, change->place_to);
 }
@@ -127,20 +127,9 @@ static void put_json(struct buf *out, const char *id, size_t id_length,
 {
 	put_id(out, id, id_length);
 	buf_text(out, ", \"change_points\": [");
-	for (size_t i = 0; i < count; i++) {
-		if (i > 0)
-			buf_text(out, ", ");
+	for (size_t i = 0; i < count; i++)
 		put_change(out, &changes[i]);
-	}
 	buf_text(out, "]}\n");
-}
-
-static void put_problem(struct buf *out, const char *id, size_t id_length, const char *problem)
-{
-	put_id(out, id, id_length);
-	buf_text(out, ", \"error\": ");
-	buf_json_text(out, problem);
-	buf_text(out, "}\n");
 }
 
 /* ---- one series: a number per line, or a column of CSV ---- */
@@ -484,10 +473,13 @@ static size_t answer_batch(struct worker *worker, const struct batch *batch, str
 		}
 		worker->bad_data = true;
 		error_prefix(&error, "%s:%llu: ", batch->file, (unsigned long long)number);
-		if (worker->task->output == DETECT_JSONL)
-			put_problem(out, line.id, line.id_length, error.text);
-		else
+		if (worker->task->output == DETECT_JSONL) {
+			put_id(out, line.id, line.id_length);
+			json_put_text(out, "error", error.text);
+			buf_text(out, "}\n");
+		} else {
 			cli_fail(&error);
+		}
 	}
 	return count;
 }

@@ -208,7 +208,6 @@ static int run(struct cli *cli)
 	struct selection range;
 	struct config *config;
 	struct error error;
-	int code;
 
 	if (!parse(&plotter, &range, &error))
 		return cli_fail(&error);
@@ -224,8 +223,7 @@ static int run(struct cli *cli)
 		.cleaned = plotter.options->cleaned,
 		.now = cli->now,
 		.config = config};
-	code = plotter.test ? draw(&plotter, config, &error) : cli_fail(&error);
-	return code;
+	return plotter.test ? draw(&plotter, config, &error) : cli_fail(&error);
 }
 
 const struct command plot_command = {

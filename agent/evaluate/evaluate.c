@@ -353,14 +353,14 @@ static void tune_put_text(struct buf *out, const struct trials *trials)
 
 static void tune_put_json(struct buf *out, const struct trials *trials)
 {
-	buf_printf(out, "\"best\": %zu, \"trials\": [", trials->best);
+	json_put(out, "best: %zu, trials: [", trials->best);
 	for (size_t i = 0; i < trials->count; i++) {
 		const struct trial *trial = &trials->items[i];
-		buf_text(out, i ? ",\n {\"detector\": " : "\n {\"detector\": ");
-		buf_json_text(out, trial->contender.name);
 		json_put(out,
-			"precision: %g, recall: %g, f1: %g, false_per_1000: %g, frontier: %d bool}",
-			trial->precision, trial->recall, trial->f1, trial->wrong, trial->frontier);
+			"\n{detector: %s, precision: %g, recall: %g, f1: %g, false_per_1000: %g, "
+			"frontier: %d bool}",
+			trial->contender.name, trial->precision, trial->recall, trial->f1,
+			trial->wrong, trial->frontier);
 	}
 	buf_char(out, ']');
 }
@@ -605,7 +605,7 @@ static bool score(struct work *work, struct error *error)
 				work->set.count);
 		if (!tune_search(evaluation, work->contenders, work->cli->arena, &trials, error))
 			return false;
-		buf_printf(&text, "{\"tuned_on\": %zu, \"tried_on\": %zu, ", searched,
+		json_put(&text, "{tuned_on: %zu, tried_on: %zu", searched,
 			work->set.count - searched);
 		tune_put_json(&text, &trials);
 		both[0] = work->contenders[0];

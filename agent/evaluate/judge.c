@@ -128,13 +128,6 @@ static void leave_out(
 		topic->unplaced[topic->unplaced_count++] = (struct unplaced){record, state, why};
 }
 
-static void leave_out_all(struct topic *topic, int64_t now, const char *why)
-{
-	topic->unplaced_count = 0;
-	for (size_t i = 0; i < topic->count; i++)
-		leave_out(topic, &topic->records[i], now, why);
-}
-
 /* The nearest point to the change's time. NULL, or why there is none. */
 static const char *find_point(
 	const struct series *series, const struct change_record *record, size_t *at)
@@ -379,13 +372,15 @@ static void fetch(struct work *work)
 	out->code = gather.code;
 	for (size_t i = 0; i < work->topic_count; i++) {
 		struct topic *topic = &work->topics[i];
-		const char *name = topic->records->item.test;
+		const char *name = topic->records->item.test, *why = "cannot read the test's data";
+		if (!config_test(out->config, name))
+			why = config_group(out->config, name)
+				      ? "the change is of a cluster"
+				      : "the configuration has no such test";
 		if (!topic->fetched)
-			leave_out_all(topic, work->cli->now,
-				config_test(out->config, name) ? "cannot read the test's data"
-				: config_group(out->config, name)
-					? "the change is of a cluster"
-					: "the configuration has no such test");
+			topic->unplaced_count = 0;
+		for (size_t k = 0; k < topic->count && !topic->fetched; k++)
+			leave_out(topic, &topic->records[k], work->cli->now, why);
 		for (size_t k = 0; k < topic->unplaced_count; k++) {
 			out->unplaced = arena_grow(work->cli->arena, out->unplaced,
 				out->unplaced_count, sizeof *out->unplaced);
@@ -529,9 +524,9 @@ static void put_json(struct work *work, struct buf *out, struct result *results,
 	struct judged judged = judged_of(live);
 	buf_char(out, '{');
 	evaluate_put_json(out, results, count, &work->evaluation, as_configured);
-	buf_text(out, ",\n \"triage\": {");
+	json_put(out, "triage:");
 	judged_put_json(out, &judged);
-	buf_text(out, ", \"changes\": [");
+	json_put(out, "changes: [");
 	for (size_t i = 0; i < live->outcome_count; i++) {
 		const struct judged_outcome *outcome = &live->outcomes[i];
 		put_change_json(out, outcome->judgement->record, outcome->judgement->state);
@@ -769,24 +764,20 @@ static void put_side(struct buf *out, const char *name, struct result *result)
 {
 	struct live *live = &result->whole.live[0];
 	struct judged judged = judged_of(live);
-	buf_printf(out, ", \"%s\": {", name);
+	json_key(out, name);
 	judged_put_json(out, &judged);
-	buf_printf(out, ", \"delay_p50\": %zu}", live_delay(live, 5));
+	json_put(out, "delay_p50: %zu}", live_delay(live, 5));
 }
 
 static void put_search_json(struct buf *out, struct search *one)
 {
-	buf_text(out, "{\"detector\": ");
-	buf_json_text(out, one->group->text);
-	buf_printf(out, ", \"tuned_on\": %zu, \"tried_on\": %zu, \"trials\": %zu", one->searched,
-		one->tried, one->tuned.trials);
-	json_put(out, "proposed: %d bool, reason: %s, settings: {", one->proposed, one->why);
-	for (size_t i = 0; i < one->tuned.count; i++) {
-		json_next(out);
-		buf_json_text(out, one->tuned.settings[i].name);
-		buf_text(out, ": ");
-		buf_json_text(out, one->tuned.settings[i].value);
-	}
+	json_put(out,
+		"{detector: %s, tuned_on: %zu, tried_on: %zu, trials: %zu, proposed: %d bool, "
+		"reason: %s, settings: {",
+		one->group->text, one->searched, one->tried, one->tuned.trials, one->proposed,
+		one->why);
+	for (size_t i = 0; i < one->tuned.count; i++)
+		json_put_text(out, one->tuned.settings[i].name, one->tuned.settings[i].value);
 	buf_char(out, '}');
 	if (one->compared) {
 		put_side(out, "given", &one->given);

@@ -274,8 +274,7 @@ static const char *line_of(const struct labelled_series *series, struct arena *a
 	} lists[] = {{"series", series->values}, {"times", series->times}, {"runs", series->runs},
 		{"hashes", series->hashes}};
 	struct buf out = {0};
-	buf_text(&out, "{\"id\": ");
-	buf_json_text(&out, series->id);
+	json_put(&out, "{id: %s", series->id);
 	if (*series->group)
 		json_put_text(&out, "class", series->group);
 	for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
@@ -726,6 +725,5 @@ int evaluate_label(struct cli *cli, const struct contender *proposers, size_t co
 				"%zu\n",
 				session.options->label, 2 * session.count);
 	}
-	int code = good ? session.code : *error.text ? cli_fail(&error) : session.code;
-	return code;
+	return !good && *error.text ? cli_fail(&error) : session.code;
 }

@@ -129,11 +129,13 @@ double judged_f1(const struct live *live)
 
 void judged_put_json(struct buf *out, const struct judged *judged)
 {
-	buf_printf(out, "\"real\": %zu, \"found\": %zu, \"other_alarms\": %zu", judged->real,
-		judged->found, judged->other);
-	for (size_t i = TRIAGE_OPEN; i < TRIAGE_STATES; i++)
-		buf_printf(out, ", \"%s\": {\"changes\": %zu, \"announced\": %zu}",
-			triage_state_names[i], judged->said[i], judged->announced[i]);
+	json_put(out, "{real: %zu, found: %zu, other_alarms: %zu", judged->real, judged->found,
+		judged->other);
+	for (size_t i = TRIAGE_OPEN; i < TRIAGE_STATES; i++) {
+		json_key(out, triage_state_names[i]);
+		json_put(out, "{changes: %zu, announced: %zu}", judged->said[i],
+			judged->announced[i]);
+	}
 }
 
 static void put_tally(struct buf *out, const struct score_tally *tally)
@@ -159,19 +161,17 @@ static void put_live_json(struct buf *out, const char *name, struct live *live)
 
 static void put_standing(struct buf *out, struct standing *standing)
 {
-	buf_text(out, "{\"class\": ");
-	buf_json_text(out, standing->group);
 	json_put(out,
-		"series: %zu, changed: %zu, points: %zu, found: %zu, flat_points: %zu, "
+		"{class: %s, series: %zu, changed: %zu, points: %zu, found: %zu, flat_points: %zu, "
 		"flat_found: %zu, seasonal: %zu, flat_per_1000: %g, margins: [",
-		standing->series, standing->changed, standing->points, standing->found,
-		standing->flat_points, standing->flat_found, standing->seasonal,
+		standing->group, standing->series, standing->changed, standing->points,
+		standing->found, standing->flat_points, standing->flat_found, standing->seasonal,
 		per_thousand((double)standing->flat_found, standing->flat_points));
 	for (size_t m = 0; m < MARGINS; m++) {
-		buf_printf(out, "%s{\"margin\": %zu", m ? ", " : "", evaluate_margins[m]);
+		json_put(out, "{margin: %zu", evaluate_margins[m]);
 		put_tally(out, &standing->margins[m]);
 	}
-	buf_printf(out, "], \"pooled\": {\"margin\": %zu", evaluate_margins[MARGIN_MAIN]);
+	json_put(out, "], pooled: {margin: %zu", evaluate_margins[MARGIN_MAIN]);
 	put_tally(out, &standing->all);
 	json_put(out, "f1_annotated: %g, covering: %g, rand: %g",
 		mean(standing->f1, standing->series), mean(standing->cover, standing->series),
@@ -191,18 +191,17 @@ void evaluate_put_json(struct buf *out, struct result *results, size_t count,
 		struct live *live = &result->whole.live[LIVE_CONFIRMED];
 		struct judged judged = judged_of(live);
 
-		buf_text(out, i ? ",\n {\"detector\": " : "\n {\"detector\": ");
-		buf_json_text(out, result->contender->name);
-		json_put(out, "seconds: %g, all:", result->seconds);
+		json_put(out, "\n{detector: %s, seconds: %g, all:", result->contender->name,
+			result->seconds);
 		put_standing(out, &result->whole);
 		if (live->outcome_count > 0) {
-			buf_text(out, ", \"judged\": {");
+			json_put(out, "judged:");
 			judged_put_json(out, &judged);
 			buf_char(out, '}');
 		}
-		buf_text(out, ",\n  \"classes\": [");
+		json_put(out, "classes: [");
 		for (size_t g = 0; g < result->group_count; g++) {
-			buf_text(out, g ? ",\n   " : "\n   ");
+			json_line(out);
 			put_standing(out, &result->groups[g]);
 		}
 		buf_text(out, "]}");

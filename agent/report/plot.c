@@ -58,12 +58,9 @@ static void put_column(struct buf *out, const struct column *column, size_t n)
 			text ? (int)name_index_add(&texts, text, strlen(text)) : -1);
 	}
 	buf_json_text(out, column->name);
-	buf_text(out, ": {\"values\": [");
-	for (size_t i = 0; i < texts.count; i++) {
-		json_next(out);
-		buf_json_text(out, texts.items[i]);
-	}
-	buf_printf(out, "], \"at\": [%s]}", at.data ? at.data : "");
+	buf_text(out, ": ");
+	json_put(out, "{values: %p, at: [%s json]}",
+		&(const struct strings){texts.items, texts.count}, at.data ? at.data : "");
 	buf_free(&at);
 	arena_free(arena);
 }

@@ -615,11 +615,6 @@ static void draw_level_values(struct drawing *d, size_t line, const struct plot_
 
 /* Spans of time: silences, outages. */
 
-static bool sees_span(const struct drawing *d, const struct plot_span *span)
-{
-	return span->to >= d->view.from && span->from <= d->view.to;
-}
-
 static void draw_spans(struct drawing *d)
 {
 	for (size_t i = 0; i < d->plot->span_count; i++) {
@@ -628,7 +623,8 @@ static void draw_spans(struct drawing *d)
 		double from = fmax(x_of(d, span->from), d->left);
 		double to = fmax(fmin(x_of(d, span->to), d->right), from + 1);
 
-		if (!sees_span(d, span) || (silence && d->style.small))
+		if (span->to < d->view.from || span->from > d->view.to ||
+			(silence && d->style.small))
 			continue;
 		fill(d, from, silence ? d->bottom - 6 : d->top, to, d->bottom,
 			silence ? INK_SILENCE : INK_OUTAGE, silence ? 0.45 : 0.12);
