@@ -22,6 +22,7 @@ struct delivery_manager {
 	struct delivery_queue *queues;
 	struct outbox outbox;
 	struct poll poll;      /* of the queue */
+	int64_t newest;        /* id of a delivery, as of that */
 	int64_t last_delivery; /* in a fleet, as of the last news */
 };
 
@@ -59,6 +60,8 @@ void delivery_manager_add(
 		const struct delivery *delivery = &deliveries->items[i];
 		struct delivery_queue *queue;
 
+		if (delivery->id > delivery_manager->newest)
+			delivery_manager->newest = delivery->id;
 		if (!is_ours(delivery_manager, delivery->receiver))
 			continue;
 		queue = queue_of(delivery_manager, delivery);
@@ -168,6 +171,7 @@ static void ask(void *context)
 	struct store_restore *request = store_restore_new(queued, delivery_manager);
 
 	request->queued = true;
+	request->known = delivery_manager->newest;
 	store_client_call(delivery_manager->agent, &request->call);
 }
 

@@ -67,11 +67,12 @@ struct due_rows {
 /* The state that an agent resumes from. */
 struct store_restore {
 	struct store_call call;
-	bool queued;  /* only `deliveries` are wanted */
-	bool counted; /* `messages` is wanted */
+	bool queued;   /* only `deliveries` are wanted */
+	bool counted;  /* `messages` is wanted */
+	int64_t known; /* the caller has read deliveries up to this id; or 0 */
 
-	struct delivery_rows deliveries; /* out: queued ones by id, without payloads and records;
-					    of any agent */
+	struct delivery_rows deliveries; /* out: queued ones by id, of any agent; without payloads,
+					    and those that are known without records */
 	size_t messages;                 /* out: how many about changes were sent */
 	struct health_rows health;       /* out: all */
 	struct silence_rows silences;    /* out: not over, or not summed yet */

@@ -109,6 +109,14 @@ static void test_queue_tells_and_keeps_the_message(void **state)
 	assert_null(restored->deliveries.items[0].receipt);
 	assert_int_equal(restored->deliveries.items[0].attempts, 0);
 	assert_false(restored->deliveries.items[0].begun);
+	assert_int_equal(restored->deliveries.items[0].record_count, 1);
+	assert_string_equal(restored->deliveries.items[0].records->item.metric, "p99");
+	store_call_free(&restored->call);
+	restored = store_restore_new(NULL, NULL);
+	restored->queued = true;
+	restored->known = attempt;
+	ask(fixture, &restored->call);
+	assert_int_equal(restored->deliveries.count, 1);
 	assert_int_equal(restored->deliveries.items[0].record_count, 0);
 	store_call_free(&restored->call);
 	begun = begin_attempt(fixture, attempt);

@@ -466,8 +466,14 @@ STORE_DEFINE(restore, .is_long = true)
 	struct sql_query query = sql_query_of(tx,
 		"SELECT @message{created} FROM deliveries WHERE state = @delivery{queued} ORDER BY"
 		" id");
+	struct delivery_rows *found = &call->deliveries;
+	size_t known = 0;
 
-	read_deliveries(&query, &call->deliveries);
+	read_deliveries(&query, found);
+	while (known < found->count && found->items[known].id <= call->known)
+		known++;
+	if (known < found->count)
+		store_members(tx, &found->items[known], found->count - known);
 	if (call->queued)
 		return;
 	store_load_health(tx, &call->health);
