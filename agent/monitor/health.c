@@ -113,13 +113,13 @@ void health_free(struct health *health)
 
 static uint64_t version_of_silences(const struct health *health)
 {
-	return health->agent->desk.version(health->agent->desk.context);
+	return health->agent->notices.version(health->agent->notices.context);
 }
 
 static bool is_held(
 	const struct health *health, const struct silence_target *subject, int64_t *until)
 {
-	return health->agent->desk.holds(health->agent->desk.context, subject, until);
+	return health->agent->notices.holds(health->agent->notices.context, subject, until);
 }
 
 /* Takes over the request. */
@@ -130,7 +130,7 @@ static void notify(const struct health *health, const struct notice *notice,
 
 	if (agent->simulation)
 		agent->simulation->notice(agent, notice);
-	agent->desk.queue(agent->desk.context, notice, receivers, request);
+	agent->notices.queue(agent->notices.context, notice, receivers, request);
 }
 
 static bool about_test(enum condition_kind kind)

@@ -780,8 +780,8 @@ struct dispatcher *dispatcher_new(struct agent *agent)
 	dispatcher->silences = silences_new(agent, dispatcher->notices, silence_over, dispatcher);
 	dispatcher_filter(dispatcher, environments_filter(dispatcher->environments));
 	dispatcher_filter(dispatcher, silences_filter(dispatcher->silences));
-	agent->desk =
-		(struct notice_desk){queue_notice, holds_notice, version_of_silences, dispatcher};
+	agent->notices =
+		(struct notice_calls){queue_notice, holds_notice, version_of_silences, dispatcher};
 	agent_listen(agent, HINT_CHANGES, look_soon, dispatcher);
 	agent_listen(agent, HINT_TRIAGE, look_soon, dispatcher);
 	agent_listen(agent, HINT_CONFIGURATION, adopt, dispatcher);

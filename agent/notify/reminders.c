@@ -60,7 +60,7 @@ static bool is_waiting(const struct reminders *reminders, const struct change_re
 
 	return change_stands(record->state) && announcement_verdict(&record->item) > 0 &&
 	       triage_at(&record->triage, agent_now(agent)) == TRIAGE_OPEN &&
-	       !agent->desk.holds(agent->desk.context, &subject, &until);
+	       !agent->notices.holds(agent->notices.context, &subject, &until);
 }
 
 /* Adds the message's reminder; false if none is due. */

@@ -106,7 +106,7 @@ struct hint_listener {
 struct silence_target;
 
 /* How the monitor has notices queued: set by agent/notify. */
-struct notice_desk {
+struct notice_calls {
 	/* To the named receivers; names that are not configured are skipped. It takes over the
 	 * request, which the caller has fenced and which may store more in the same transaction:
 	 * then a crash before it loses neither. */
@@ -153,7 +153,7 @@ struct agent {
 	uint64_t triages[AGENT_TRIAGES]; /* see agent_triages */
 	struct store_due due;            /* as last known */
 	struct hint_listener listeners[HINTS][HINT_LISTENERS];
-	struct notice_desk desk;
+	struct notice_calls notices;
 };
 
 /* Has the function called at each such hint from now on. */
