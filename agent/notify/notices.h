@@ -12,8 +12,8 @@ struct notices;
 struct notices *notices_new(struct agent *agent);
 void notices_free(struct notices *notices);
 
-/* See struct notice_calls. In a fleet the notice is that of the request's test, or the leader's, and
- * is dropped if another agent has that. */
+/* See struct notice_calls. In a fleet the notice is that of the request's test, or the leader's,
+ * and is dropped if another agent has that. */
 void notices_queue(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, struct store_queue *request);
 

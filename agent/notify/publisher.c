@@ -203,12 +203,16 @@ static void set_accepted(struct change_record *record)
 }
 
 /* The latest message of the recipient about one of the group's incidents, while that is open to
- * further changes; not a reply to another message. NULL: there is none. */
+ * further changes; not a reply to another message. NULL: there is none, or a change of the group is
+ * announced again as it has outgrown what was accepted. */
 static const struct incident_message *find_message(
 	const struct publisher *publisher, const struct recipient *to, const struct group_of *group)
 {
 	const struct incident_messages *messages = &publisher->incidents->messages;
 
+	for (size_t i = 0; i < group->count; i++)
+		if (group->items[i]->triage.renewals > 0)
+			return NULL;
 	for (size_t i = messages->count; i > 0; i--) {
 		const struct incident_message *at = &messages->items[i - 1];
 		size_t j = 0;
@@ -717,6 +721,8 @@ static const char *obsolete(
 		return "the change was accepted";
 	if (kind == EVENT_BISECTION_ENDED)
 		return withdrawn || !record->item.culprit ? "the change was withdrawn" : NULL;
+	if (record->news == NOTIFY_PENDING && record->triage.renewals > 0)
+		return "the change is announced again";
 	return change_stands(record->state) ? NULL : "the change does not stand any more";
 }
 

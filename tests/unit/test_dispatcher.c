@@ -811,8 +811,8 @@ static void count_hint(void *context)
 	(*(int *)context)++;
 }
 
-/* Whether the record of a run hints at changes, and once; `news`: of a change, or 0. */
-static bool is_hinted(struct agent *agent, int *hints, struct store_due due, int news)
+/* Whether the record of a run hints at changes, and once; `news`: of a change. */
+static bool is_hinted(struct agent *agent, int *hints, struct store_due due, enum notify_state news)
 {
 	struct store_record *recorded = store_record_new(NULL, NULL);
 	struct store_counts counts = {.due = due};
@@ -835,13 +835,14 @@ static void test_hints_of_a_run(void **state)
 
 	(void)state;
 	agent_listen(&agent, HINT_CHANGES, count_hint, &hints);
-	assert_false(is_hinted(&agent, &hints, (struct store_due){0}, 0));
+	assert_false(is_hinted(&agent, &hints, (struct store_due){0}, NOTIFY_SILENT));
 	for (int i = 0; i < 2; i++)
-		assert_true(is_hinted(&agent, &hints, (struct store_due){.events = 1}, 0));
-	assert_false(is_hinted(&agent, &hints, (struct store_due){.held = 1}, 0));
+		assert_true(
+			is_hinted(&agent, &hints, (struct store_due){.events = 1}, NOTIFY_SILENT));
+	assert_false(is_hinted(&agent, &hints, (struct store_due){.held = 1}, NOTIFY_SILENT));
 	assert_true(is_hinted(&agent, &hints, (struct store_due){.changes = 2}, NOTIFY_PENDING));
-	assert_false(is_hinted(&agent, &hints, (struct store_due){.changes = 2}, 0));
-	assert_true(is_hinted(&agent, &hints, (struct store_due){.changes = 1}, 0));
+	assert_false(is_hinted(&agent, &hints, (struct store_due){.changes = 2}, NOTIFY_SILENT));
+	assert_true(is_hinted(&agent, &hints, (struct store_due){.changes = 1}, NOTIFY_SILENT));
 }
 
 enum { RUNNER_SERIES = 12, FIRST_HIT = 8 };

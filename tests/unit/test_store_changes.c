@@ -310,7 +310,7 @@ static struct store_pending *recovered(struct fixture *fixture, size_t count)
 static void test_recovery_is_to_be_told(void **state)
 {
 	static const enum notify_state after[] = {
-		NOTIFY_HELD, NOTIFY_QUEUED, NOTIFY_QUEUED, NOTIFY_QUEUED, NOTIFY_SILENT};
+		NOTIFY_HELD, NOTIFY_PENDING, NOTIFY_QUEUED, NOTIFY_QUEUED, NOTIFY_SILENT};
 	struct fixture *fixture = *state;
 	struct store_known *of_test;
 	struct store_pending *over;
@@ -394,8 +394,14 @@ static void test_silent_recovery_of_what_waits(void **state)
 	store_call_free(&waiting->call);
 	of_test = known(fixture, "db.read");
 	assert_int_equal(record_of(of_test->records, ids[0])->news, NOTIFY_HELD);
-	assert_int_equal(record_of(of_test->records, ids[1])->news, NOTIFY_QUEUED);
+	assert_int_equal(record_of(of_test->records, ids[1])->news, NOTIFY_PENDING);
 	store_call_free(&of_test->call);
+	/* It was a dip: the receivers that had not got it yet get it now. */
+	update(fixture, (struct change_record_update){
+				ids[1], example.item.time, 60, .state = CHANGE_CONFIRMED});
+	waiting = pending(fixture);
+	assert_int_equal(waiting->records.count, 1);
+	store_call_free(&waiting->call);
 }
 
 /* Messages that are forgotten leave in the history whom they told. */

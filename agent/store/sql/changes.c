@@ -273,15 +273,13 @@ static enum event_kind event_of(
 }
 
 /* A change that is withdrawn, or over, before it was announced is announced if it returns. One that
- * some receivers have goes on waiting for the others if it is `withdrawn`; it is settled if it is
- * over. */
-static void settle_news(struct tx *tx, int64_t change, bool withdrawn)
+ * some receivers have goes on waiting for the others. */
+static void settle_news(struct tx *tx, int64_t change)
 {
 	RUN(tx,
-		"UPDATE changes SET news = CASE WHEN EXISTS (SELECT 1 FROM announced WHERE change"
-		" = ?1) THEN CASE WHEN ?2 != 0 THEN news ELSE @news{queued} END ELSE @news{held}"
-		" END WHERE id = ?1 AND news = @news{pending}",
-		v_int(change), v_int(withdrawn));
+		"UPDATE changes SET news = @news{held} WHERE id = ?1 AND news = @news{pending} AND"
+		" NOT EXISTS (SELECT 1 FROM announced WHERE change = ?1)",
+		v_int(change));
 }
 
 /*
@@ -300,7 +298,7 @@ static void note_update(
 
 	former->recoveries += ended;
 	if (update->state == CHANGE_WITHDRAWN || (ended && (quiet || !foreign)))
-		settle_news(tx, update->id, !ended);
+		settle_news(tx, update->id);
 	if (kind != 0 || stretched || update->corrected)
 		amend(tx, update->id);
 	if (kind != 0)
@@ -308,7 +306,7 @@ static void note_update(
 			ended ? !quiet && !foreign &&
 					query_ask(QUERY(tx,
 						"SELECT count(*) FROM changes WHERE id = ?1 AND"
-						" news = @news{queued}",
+						" news IN (@news{pending}, @news{queued})",
 						v_int(update->id))) != 0
 			      : kind != EVENT_CONFIRMED);
 	else if (stretched)

@@ -42,10 +42,12 @@ void store_load_packed(struct tx *tx, struct owners *changes, struct packed_exce
 
 static void load_changes(struct tx *tx, struct store_pending *call)
 {
-	struct sql_query changes =
-		sql_query_of(tx, "SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
-				 " WHERE news = @news{pending} AND state != @state{withdrawn}"
-				 " ORDER BY changes.id");
+	struct sql_query changes = sql_query_of(tx,
+		"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
+		" WHERE news = @news{pending} AND state != @state{withdrawn} AND"
+		/* It is over where it was announced: others wait for its return. */
+		" NOT (state = @state{recovered} AND EXISTS (SELECT 1 FROM"
+		" announced WHERE change = changes.id)) ORDER BY changes.id");
 	struct sql_query told = sql_query_of(tx,
 		"SELECT DISTINCT changes.id, receiver FROM changes JOIN announced ON"
 		" announced.change = changes.id JOIN deliveries ON delivery = "

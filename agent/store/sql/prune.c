@@ -17,7 +17,8 @@ _Static_assert(CHANGE_CONFIRMED < CHANGE_MOVED && CHANGE_MOVED < CHANGE_WITHDRAW
 /* Of a change: it was last written before ?1, and has neither a pending announcement nor a
  * message. */
 #define FORGOTTEN                                                                                  \
-	" AND updated < ?1 AND (news != @news{pending} OR state = @state{withdrawn}) AND NOT "     \
+	" AND updated < ?1 AND (news != @news{pending} OR state IN (@state{withdrawn}, "           \
+	"@state{recovered})) AND NOT "                                                             \
 	"EXISTS (SELECT 1 FROM announced"                                                          \
 	" WHERE change = id) AND NOT EXISTS (SELECT 1 FROM events WHERE change = changes.id AND"   \
 	" due IS NOT NULL)"
