@@ -306,6 +306,8 @@ void caution_found(const char *path, struct problems *problems);
 
 const struct test *config_test(const struct config *config, const char *name);
 const struct group *config_group(const struct config *config, const char *name);
+/* The configured metric of that name, or NULL. */
+const struct metric *test_metric(const struct test *test, const char *name);
 
 /* The names under which changes are recorded: those of all tests and clusters. Copies. */
 struct strings config_topics(const struct config *config, struct arena *arena);

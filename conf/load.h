@@ -286,8 +286,6 @@ void detection_check(
 const struct control_rule *control_note(const struct yaml_node *map, const struct scope *scope,
 	const struct control_options *options, const struct control_rule *base);
 void controls_read(struct loader *loader);
-/* The configured metric of that name, or NULL. */
-const struct metric *test_metric(const struct test *test, const char *name);
 
 /* The options that lead to the rule, which may be NULL. */
 struct control_options control_options_of(const struct control_rule *rule);

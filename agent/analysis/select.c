@@ -93,14 +93,6 @@ static bool knows_metrics(const struct test *test)
 	return test->metric_count > 0 && !(test->source && test->source->endpoint);
 }
 
-static const struct metric *find_metric(const struct test *test, const char *name)
-{
-	for (size_t i = 0; i < test->metric_count; i++)
-		if (strcmp(test->metrics[i].name, name) == 0)
-			return &test->metrics[i];
-	return NULL;
-}
-
 /* Reports an unknown metric, with the most similar existing name. */
 static bool unknown_metric(const char *test, const char *name, const char *const *names,
 	size_t count, struct error *error)
@@ -120,7 +112,7 @@ bool selection_check(const struct selection *selection, const struct test *const
 		size_t known = 0;
 		for (size_t t = 0; t < count; t++) {
 			known += tests[t]->metric_count;
-			found = found || !knows_metrics(tests[t]) || find_metric(tests[t], name);
+			found = found || !knows_metrics(tests[t]) || test_metric(tests[t], name);
 		}
 		if (found)
 			continue;
@@ -141,7 +133,7 @@ bool selection_matches(const struct selection *selection, const struct test *tes
 	if (selection->metrics.count == 0 || !knows_metrics(test))
 		return true;
 	for (size_t i = 0; i < selection->metrics.count; i++)
-		if (find_metric(test, selection->metrics.items[i]))
+		if (test_metric(test, selection->metrics.items[i]))
 			return true;
 	return false;
 }
@@ -162,7 +154,7 @@ void selection_query(
 		arena_array(query->arena, selection->metrics.count, sizeof *metrics);
 	size_t count = 0;
 	for (size_t i = 0; i < selection->metrics.count; i++) {
-		const struct metric *metric = find_metric(test, selection->metrics.items[i]);
+		const struct metric *metric = test_metric(test, selection->metrics.items[i]);
 		if (metric)
 			metrics[count++] = *metric;
 		else if (!knows_metrics(test))

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/base/hash.h"
+#include "agent/base/order.h"
 #include "agent/base/output_file.h"
 #include "agent/base/when.h"
 #include "agent/commands/gather.h"
@@ -34,8 +35,8 @@ struct entry {
 
 /* A place with a letter. */
 struct mark {
-	size_t at;
-	double p; /* the smallest, to choose those with letters */
+	size_t at; /* first, for sorting */
+	double p;  /* the smallest, to choose those with letters */
 	char letter[2];
 };
 
@@ -295,16 +296,10 @@ static const char *line_of(const struct labelled_series *series, struct arena *a
 
 /* Candidates. */
 
-static int by_place(const void *a, const void *b)
-{
-	const struct mark *x = a, *y = b;
-	return (x->at > y->at) - (x->at < y->at);
-}
-
 static int by_p(const void *a, const void *b)
 {
 	const struct mark *x = a, *y = b;
-	return x->p != y->p ? (x->p > y->p) - (x->p < y->p) : by_place(a, b);
+	return x->p != y->p ? (x->p > y->p) - (x->p < y->p) : order_sizes(a, b);
 }
 
 /* Adds what one detector finds, unless another found it nearby. */
@@ -339,7 +334,7 @@ static void find_marks(struct session *session, const struct labelled_series *se
 	session->found = count;
 	qsort(marks, count, sizeof *marks, by_p);
 	count = count < LETTERS ? count : LETTERS;
-	qsort(marks, count, sizeof *marks, by_place);
+	qsort(marks, count, sizeof *marks, order_sizes);
 	session->mark_count = count;
 	for (size_t i = 0; i < count; i++) {
 		session->marks[i] = marks[i];

@@ -441,7 +441,8 @@ static void put_named(struct buf *out, const char *name, const char *value)
 	buf_json_text(out, value);
 }
 
-void report_put_change(struct buf *out, const struct findings *findings,
+/* With those of the named attributes that its point has. */
+static void put_change(struct buf *out, const struct findings *findings,
 	const struct change *change, const struct strings *attributes, struct arena *arena)
 {
 	const struct series *series = findings->series;
@@ -478,17 +479,6 @@ void report_put_change(struct buf *out, const struct findings *findings,
 		times[change->place_to]);
 }
 
-void report_put_series(struct buf *out, const struct series *series)
-{
-	size_t missing = 0;
-	for (size_t i = 0; i < series->axis->n; i++)
-		missing += isnan(series->values[i]) ? 1 : 0;
-	json_open(out, "name", series->name);
-	json_put(out, "direction: %d, unit: %s optional, points: %zu, missing: %zu",
-		series_direction(series), series->metric ? series->metric->unit : "",
-		series->axis->n, missing);
-}
-
 static void report_json(
 	const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
@@ -501,13 +491,20 @@ static void report_json(
 	json_open(&out, "name", analysis->test->name);
 	buf_text(&out, ", \"metrics\": [");
 	for (size_t s = 0; s < analysis->data->count; s++) {
-		report_put_series(&out, analysis->findings[s].series);
-		buf_char(&out, '}');
+		const struct series *series = analysis->findings[s].series;
+		size_t missing = 0;
+
+		for (size_t i = 0; i < series->axis->n; i++)
+			missing += isnan(series->values[i]) ? 1 : 0;
+		json_open(&out, "name", series->name);
+		json_put(&out, "direction: %d, unit: %s optional, points: %zu, missing: %zu}",
+			series_direction(series), series->metric ? series->metric->unit : "",
+			series->axis->n, missing);
 	}
 	buf_text(&out, "],\n   \"changes\": [");
 	for (size_t i = 0; i < hits.count; i++)
-		report_put_change(&out, &analysis->findings[hits.items[i].series],
-			hits.items[i].change, &names, arena);
+		put_change(&out, &analysis->findings[hits.items[i].series], hits.items[i].change,
+			&names, arena);
 	buf_text(&out, "]}");
 	text_flush(&out, report->out);
 }
@@ -653,8 +650,8 @@ static void report_csv(
 	for (size_t i = 0; i < hits.count; i++) {
 		struct buf row = {0};
 
-		report_put_change(&row, &analysis->findings[hits.items[i].series],
-			hits.items[i].change, &names, arena);
+		put_change(&row, &analysis->findings[hits.items[i].series], hits.items[i].change,
+			&names, arena);
 		document_csv_row(analysis->test->name, row.data, columns, report->out);
 		buf_free(&row);
 	}

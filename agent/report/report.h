@@ -35,14 +35,6 @@ void report_end(struct report *report); /* frees the memory of the report */
 /* Appends {"name": .., "error": ..} to a JSON list of tests that failed. */
 void report_put_failure(struct buf *list, const char *test, const char *why);
 
-/* Appends a change as a JSON object, with those of the named attributes that its point has. */
-void report_put_change(struct buf *out, const struct findings *findings,
-	const struct change *change, const struct strings *attributes, struct arena *arena);
-
-/* Appends name, direction, unit, points and missing of a series as a JSON object, which is left
- * open. */
-void report_put_series(struct buf *out, const struct series *series);
-
 /* "trend from 100 to 200 over 2026-03-01 .. 2026-03-09, +1 a point" */
 void report_put_trend(struct buf *out, const struct series *series, const struct change *change);
 

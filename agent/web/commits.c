@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/analysis/announce.h"
+#include "agent/base/order.h"
 #include "agent/model/announcement.h"
 #include "agent/runtime/repository.h"
 #include "agent/web/api.h"
@@ -14,11 +15,6 @@ struct asking {
 	const char *path;                   /* of the clone, or NULL */
 	const char *from, *to, *commit_url; /* commit_url: the template */
 };
-
-static const char *if_same(const char *a, const char *b)
-{
-	return a && b && strcmp(a, b) == 0 ? a : NULL;
-}
 
 /* The clone and the template of links of the change's test, or those that all tests of its cluster
  * share; NULL: none. */
@@ -34,8 +30,10 @@ static const char *repository_of(
 	*commit_url = test ? test->links.commit_url : NULL;
 	path = test ? test->repository : NULL;
 	for (size_t i = 1; group && i < group->count; i++) {
-		path = if_same(path, group->tests[i]->repository);
-		*commit_url = if_same(*commit_url, group->tests[i]->links.commit_url);
+		if (!order_same(path, group->tests[i]->repository))
+			path = NULL;
+		if (!order_same(*commit_url, group->tests[i]->links.commit_url))
+			*commit_url = NULL;
 	}
 	return path;
 }

@@ -9,6 +9,7 @@
 
 #include "agent/analysis/announce.h"
 #include "agent/base/matcher.h"
+#include "agent/base/order.h"
 #include "agent/base/transfer.h"
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
@@ -222,19 +223,13 @@ static int64_t take_id(const char **at)
 	return id;
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct id_range *left = a, *right = b;
-
-	return (left->from > right->from) - (left->from < right->from);
-}
-
-/* Sorts them and merges those that overlap, as each is a search; returns their number. */
+/* Sorts them by their first ids and merges those that overlap, as each is a search; returns their
+ * number. */
 static size_t merge_ranges(struct id_range *ranges, size_t count)
 {
 	size_t kept = 0;
 
-	qsort(ranges, count, sizeof *ranges, compare_ranges);
+	qsort(ranges, count, sizeof *ranges, order_times);
 	for (size_t i = 1; i < count; i++) {
 		if (ranges[i].from > ranges[kept].to)
 			ranges[++kept] = ranges[i];
