@@ -290,30 +290,14 @@ struct environment_index *environment_index_new(
 	return index;
 }
 
-/* The first element of the sorted list that is not less. */
-static size_t lower_bound(const struct environment_series *const *list, size_t count,
-	const struct environment_series *wanted, int (*compare)(const void *, const void *))
-{
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare(&list[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* The series of an environment; *count: how many. */
 static const struct environment_series *const *series_of(
 	const struct environment_index *index, uint64_t environment, size_t *count)
 {
-	const struct environment_series wanted = {.environment = environment};
-	size_t first =
-		lower_bound(index->by_environment, index->count, &wanted, compare_environments);
+	const struct environment_series *wanted =
+		&(const struct environment_series){.environment = environment};
+	size_t first = order_lower_bound(
+		&wanted, index->by_environment, index->count, sizeof wanted, compare_environments);
 
 	*count = 0;
 	while (first + *count < index->count &&
@@ -324,9 +308,9 @@ static const struct environment_series *const *series_of(
 
 static size_t first_with(const struct environment_index *index, uint64_t key)
 {
-	const struct environment_series wanted = {.key = key};
+	const struct environment_series *wanted = &(const struct environment_series){.key = key};
 
-	return lower_bound(index->by_key, index->count, &wanted, compare_keys);
+	return order_lower_bound(&wanted, index->by_key, index->count, sizeof wanted, compare_keys);
 }
 
 /* The change of the series nearest to that time, NULL if none is near. */

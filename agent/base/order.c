@@ -38,3 +38,19 @@ int order_numbers(const void *a, const void *b)
 
 	return (*left > *right) - (*left < *right);
 }
+
+size_t order_lower_bound(const void *key, const void *items, size_t count, size_t size,
+	int (*compare)(const void *, const void *))
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare((const char *)items + middle * size, key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "agent/base/arena.h"
+#include "agent/base/order.h"
 #include "agent/model/series.h"
 #include "detectors/retraction.h"
 
@@ -24,9 +25,9 @@ enum { REACH_MOST = 64 }; /* maximum number of pairs for one known change */
 
 /* A change of either side on the line of points. */
 struct place {
-	double low, high;
-	size_t index; /* in the caller's array */
-	int64_t tie;  /* decides between equal places */
+	double low, high; /* low: first, for searching */
+	size_t index;     /* in the caller's array */
+	int64_t tie;      /* decides between equal places */
 	bool withdrawn;
 };
 
@@ -171,17 +172,8 @@ static void chains_enter(struct chains *chains, size_t pair)
 
 static size_t first_from(const struct side *side, double low)
 {
-	size_t from = 0, to = side->count;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (side->places[middle].low < low)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return order_lower_bound(
+		&low, side->places, side->count, sizeof *side->places, order_numbers);
 }
 
 /*

@@ -42,7 +42,7 @@ enum { REFUSALS_MOST = 20 };
 
 /* A sent message; arrays are by enum follow_up_kind. */
 struct watch {
-	int64_t id;                          /* the delivery's */
+	int64_t id;                          /* the delivery's; first, for searching */
 	const char *destination;             /* the watch's own */
 	int64_t sent;                        /* ms */
 	int64_t at[FOLLOW_UP_KINDS];         /* engine_now: not before */
@@ -126,17 +126,8 @@ static bool follows(const struct receiver *receiver, enum follow_up_kind kind)
 /* The place of the message's watch, or where it would be. */
 static size_t place_of(const struct follower *follower, int64_t id)
 {
-	size_t low = 0, high = follower->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (follower->watches[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return order_lower_bound(
+		&id, follower->watches, follower->count, sizeof *follower->watches, order_times);
 }
 
 static struct watch *watch_of(const struct follower *follower, int64_t id)

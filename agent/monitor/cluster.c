@@ -24,6 +24,7 @@
 #include "agent/base/buf.h"
 #include "agent/base/clock.h"
 #include "agent/base/hash.h"
+#include "agent/base/order.h"
 #include "agent/base/when.h"
 #include "agent/decide/confirm.h"
 #include "agent/decide/match.h"
@@ -157,16 +158,9 @@ static void set_covered(struct cluster_cache *cache, const struct shape_report *
 static bool covers(const struct cluster_cache *cache, const struct change_record *record)
 {
 	uint64_t series = hash_series(record->item.test, record->series);
-	size_t low = 0, high = cache->covered_count;
+	size_t low = order_lower_bound(&(const struct covered){.series = series}, cache->covered,
+		cache->covered_count, sizeof *cache->covered, compare_covered);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cache->covered[middle].series < series)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; low < cache->covered_count && cache->covered[low].series == series; low++) {
 		const struct covered *at = &cache->covered[low];
 		int64_t spacing =

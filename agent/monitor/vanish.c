@@ -10,6 +10,7 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/dict.h"
+#include "agent/base/order.h"
 #include "agent/base/utf8.h"
 #include "agent/base/when.h"
 
@@ -110,17 +111,7 @@ static int compare_moments(const void *a, const void *b)
 /* How many of the moments come before that one. */
 static size_t count_before(const struct moment *moments, size_t count, const struct moment *moment)
 {
-	size_t low = 0;
-
-	while (low < count) {
-		size_t middle = low + (count - low) / 2;
-
-		if (compare_moments(&moments[middle], moment) < 0)
-			low = middle + 1;
-		else
-			count = middle;
-	}
-	return low;
+	return order_lower_bound(moment, moments, count, sizeof *moments, compare_moments);
 }
 
 /* How many of a metric's moments lie in such a time; both limits are part of it. */
