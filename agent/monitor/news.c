@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/analysis/announce.h"
+#include "agent/base/order.h"
 #include "agent/base/when.h"
 #include "agent/decide/hold.h"
 #include "agent/decide/match.h"
@@ -757,8 +758,9 @@ static void find_in_series(struct pass *pass, const struct change_record *known,
 }
 
 /* Records of branches come after those without. */
-static int compare_to(const struct change_record *known, const char *series)
+static int compare_to(const void *record, const void *series)
 {
+	const struct change_record *known = record;
 	int order = strcmp(known->series, series);
 
 	return order ? order : *known->branch != '\0';
@@ -768,16 +770,9 @@ static int compare_to(const struct change_record *known, const char *series)
 static size_t known_of_series(const struct change_record *known, size_t count, const char *series,
 	const struct change_record **first)
 {
-	size_t low = 0, high = count;
+	size_t low = order_lower_bound(series, known, count, sizeof *known, compare_to);
+	size_t high = low;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_to(&known[middle], series) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	while (high < count && compare_to(&known[high], series) == 0)
 		high++;
 	*first = low < high ? known + low : NULL;

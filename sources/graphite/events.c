@@ -144,14 +144,8 @@ bool graphite_events_read(struct arena *arena, const char *text, size_t length,
 static const struct graphite_event *last_within(
 	const struct graphite_events *events, int64_t begin, int64_t end)
 {
-	size_t low = 0, high = events->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (events->items[middle].when < end)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = order_lower_bound(
+		&end, events->items, events->count, sizeof *events->items, order_times);
 	return low > 0 && events->items[low - 1].when >= begin ? &events->items[low - 1] : NULL;
 }
 

@@ -20,7 +20,7 @@ extern const char
 	*const graphite_attributes[GRAPHITE_ATTRIBUTES]; /* run, branch, version, commit */
 
 struct graphite_event {
-	int64_t when;                            /* ms */
+	int64_t when;                            /* ms; first, for searching */
 	size_t order;                            /* position in the answer */
 	const char *values[GRAPHITE_ATTRIBUTES]; /* NULL if unknown */
 };
