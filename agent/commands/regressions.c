@@ -161,16 +161,16 @@ static void put_regression(struct buf *out, const struct regression *worse)
 	const char *before, *after;
 
 	announcement_range(&worse->item, &before, &after);
-	json_open(out, "metric", worse->before->name);
 	json_put(out,
-		"direction: %d, unit: %s, forward_change_percent: %g, pvalue: %g, level_before: %g,"
+		"\n{metric: %s, direction: %d, unit: %s, forward_change_percent: %g, pvalue: %g, "
+		"level_before: %g,"
 		" level_after: %g, size: %g, size_low: %g, size_high: %g, kind: %s, time: %jd time,"
 		" commit_before: %s, commit_after: %s, regression: %d bool, accepted: %s",
-		series_direction(worse->before), metric ? metric->unit : NULL, comparison->percent,
-		comparison->pvalue, comparison->level_before, comparison->level_after,
-		comparison->size, comparison->size_low, comparison->size_high,
-		change_kind_names[worse->trend ? CHANGE_TREND : CHANGE_STEP], worse->item.time,
-		before, after, !worse->neither, worse->accepted);
+		worse->before->name, series_direction(worse->before), metric ? metric->unit : NULL,
+		comparison->percent, comparison->pvalue, comparison->level_before,
+		comparison->level_after, comparison->size, comparison->size_low,
+		comparison->size_high, change_kind_names[worse->trend ? CHANGE_TREND : CHANGE_STEP],
+		worse->item.time, before, after, !worse->neither, worse->accepted);
 	announcement_put_basis(out, &worse->item);
 	put_level(out, "before", worse->before, &comparison->before);
 	put_level(out, "after", worse->after, &comparison->after);
@@ -183,8 +183,7 @@ static void print_json(
 	struct buf out = {0};
 
 	buf_text(&out, regressions->tests ? ",\n  " : "\n  ");
-	json_open(&out, "name", test);
-	json_put(&out, "compared: %zu, regressions: [", found->compared);
+	json_put(&out, "{name: %s, compared: %zu, regressions: [", test, found->compared);
 	for (int neither = 0; neither < (regressions->ask.otava ? 1 : 2); neither++) {
 		buf_text(&out, neither ? "], \"changed\": [" : "");
 		for (size_t i = 0; i < found->count; i++)

@@ -114,8 +114,8 @@ static void put_config(const struct config *config, struct buf *json)
 	buf_text(json, ", \"unsupported\": [");
 	for (size_t i = 0; config && i < config->test_count; i++)
 		if (config->tests[i].unsupported) {
-			json_open(json, "test", config->tests[i].name);
-			json_put(json, "reason: %s}", config->tests[i].unsupported);
+			json_put(json, "\n{test: %s, reason: %s}", config->tests[i].name,
+				config->tests[i].unsupported);
 		}
 	json_put(json, "], tests: %zu, groups: %zu, known_changes: [",
 		config ? config->test_count : 0, config ? config->group_count : 0);
@@ -145,8 +145,7 @@ static void put_json(const struct verdict *verdict, struct buf *json)
 	const struct problems *problems = &verdict->problems;
 	const struct config *config = verdict->config;
 
-	json_open(json, "config", verdict->path);
-	json_put(json, "valid: %d bool, problems: [", config != NULL);
+	json_put(json, "{config: %s, valid: %d bool, problems: [", verdict->path, config != NULL);
 	for (size_t i = 0; i < problems->count; i++)
 		json_put(json, "\n{severity: %s, text: %s}",
 			problems->items[i].warning ? "warning" : "error", problems->items[i].text);
@@ -282,8 +281,8 @@ static void put_measured(struct buf *json, const struct test *test, const struct
 {
 	const struct series *series = measured->series;
 
-	json_open(json, "test", test->name);
-	json_put(json, "series: %s, hourly: %d bool", series->name, series->pooled > 0);
+	json_put(json, "\n{test: %s, series: %s, hourly: %d bool", test->name, series->name,
+		series->pooled > 0);
 	put_smallest(json, "up", &measured->power.up, measured->has);
 	put_smallest(json, "down", &measured->power.down, measured->has);
 	buf_text(json, ", \"power\": ");

@@ -169,15 +169,14 @@ bool outbox_has(struct outbox *outbox, int64_t delivery)
 	return fresh || find(outbox->settling, delivery) || find(outbox->unsettled, delivery);
 }
 
-/* The call that records it was answered. */
-static void recorded(struct store_call *call)
+static void settled(struct store_settle *request)
 {
-	struct outgoing *outgoing = call->context;
+	struct outgoing *outgoing = request->call.context;
 	struct outbox *outbox = outgoing->outbox;
-	bool failed = call->failed, fenced = call->fenced;
+	bool failed = request->call.failed, fenced = request->call.fenced;
 
 	unlink_from(&outbox->settling, outgoing);
-	store_call_free(call);
+	store_call_free(&request->call);
 	if (!failed) {
 		if (outgoing->rerouted)
 			agent_hint(outbox->agent, HINT_CHANGES);
@@ -195,45 +194,18 @@ static void recorded(struct store_call *call)
 	outbox->unsettled = outgoing;
 }
 
-static void settled(struct store_settle *request)
-{
-	recorded(&request->call);
-}
-
-static void reopened(struct store_reopen *request)
-{
-	recorded(&request->call);
-}
-
-static struct store_call *settle_call(struct outgoing *outgoing)
-{
-	struct store_settle *request = store_settle_new(settled, outgoing);
-
-	request->delivery = outgoing->delivery;
-	return &request->call;
-}
-
-static struct store_call *reopen_call(struct outgoing *outgoing)
-{
-	struct store_reopen *request = store_reopen_new(reopened, outgoing);
-
-	request->deliveries.items =
-		arena_copy(request->call.arena, &outgoing->delivery, 1, sizeof outgoing->delivery);
-	request->deliveries.count = 1;
-	return &request->call;
-}
-
 static void settle(struct outgoing *outgoing)
 {
 	struct outbox *outbox = outgoing->outbox;
-	struct store_call *call;
+	struct store_settle *request = store_settle_new(settled, outgoing);
 
 	outgoing->next = outbox->settling;
 	outbox->settling = outgoing;
 	outgoing->delivery.now = agent_now(outbox->agent);
-	call = outgoing->rerouted ? reopen_call(outgoing) : settle_call(outgoing);
-	fence(outgoing, call);
-	store_client_call(outbox->agent, call);
+	request->delivery = outgoing->delivery;
+	request->reroutes = outgoing->rerouted;
+	fence(outgoing, &request->call);
+	store_client_call(outbox->agent, &request->call);
 }
 
 void outgoing_settle(struct outgoing *outgoing, enum delivery_state state)

@@ -26,14 +26,6 @@ void json_line(struct buf *out)
 	buf_text(out, out->length > 0 && !ends_with(out, "[") ? ",\n  " : "\n  ");
 }
 
-void json_open(struct buf *out, const char *key, const char *value)
-{
-	if (ends_with(out, "[}"))
-		json_line(out);
-	buf_char(out, '{');
-	json_put_text(out, key, value);
-}
-
 void json_key(struct buf *out, const char *key)
 {
 	json_next(out);

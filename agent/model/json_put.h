@@ -16,8 +16,6 @@ void json_next(struct buf *out);
 void json_line(struct buf *out);
 /* The separator and the key of a member. */
 void json_key(struct buf *out, const char *key);
-/* Begins an object, a line of its own in a list, with this text. */
-void json_open(struct buf *out, const char *key, const char *value);
 
 /* null for NULL and non-finite numbers. */
 void json_put_text(struct buf *out, const char *key, const char *value);

@@ -13,12 +13,14 @@
 #include <string.h>
 
 #include "agent/base/order.h"
+#include "agent/base/when.h"
 #include "agent/decide/incident.h"
 #include "agent/fleet/fleet.h"
 #include "agent/io/timers.h"
 #include "agent/notify/incidents.h"
 #include "agent/notify/notices.h"
 #include "agent/notify/publisher.h"
+#include "agent/runtime/poll.h"
 
 enum { FLUSH_AGAIN = 30000, RENDER_AGAIN = 300000 };
 
@@ -71,8 +73,8 @@ struct dispatcher {
 	struct alarm alarm; /* of the next round */
 	/* In a fleet: */
 	struct fleet_news news; /* the last */
-	bool reading_silences;
-	uint64_t silences_seen; /* their version when reading them began; 0: to be read again */
+	struct poll reading;    /* of silences; ... */
+	uint64_t silences_seen; /* ... their version when that began */
 };
 
 static void look_alarm(void *dispatcher)
@@ -173,80 +175,47 @@ static void date_records(struct dispatcher *dispatcher, struct record_rows recor
 	dispatcher->seen_until = now;
 }
 
-/* Keeps the records that the filter passes and the next one judges. Those of a summary have waited
- * and go into its one message, so no further filter judges them. Returns their number. */
-static size_t ask_filter(const struct filter *filter, struct change_record **records, size_t count)
+static void ask_filter(const struct filter *filter, struct change_record **records, size_t count)
 {
-	size_t kept = 0;
-
 	if (filter->begin)
 		filter->begin(filter->context, records, count);
 	for (size_t i = 0; i < count; i++) {
 		struct decision decision = filter->judge(filter->context, records[i]);
 
-		records[i]->held = decision.verdict == HOLD;
-		records[i]->noted =
-			records[i]->held && !order_same(records[i]->reason, decision.reason);
-		records[i]->covered = decision.verdict == DROP;
 		if (decision.verdict == PASS)
 			continue;
+		records[i]->held = decision.verdict == HOLD;
+		records[i]->covered = decision.verdict == DROP;
+		records[i]->noted = !order_same(records[i]->reason, decision.reason);
 		records[i]->reason = decision.reason;
 		log_event(LEVEL_DEBUG, records[i]->held ? "change held" : "change suppressed",
 			LOG_INT("id", records[i]->item.id), LOG_TEXT("filter", filter->name),
 			LOG_TEXT("reason", decision.reason));
 	}
-	for (size_t i = 0; i < count; i++)
-		if (!records[i]->held && !records[i]->covered && !records[i]->summary)
-			records[kept++] = records[i];
-	return kept;
 }
 
-/* Adds those that some receivers have, in the order of their ids. */
-static size_t add_announced(struct record_rows all, struct change_record **records, size_t count)
-{
-	size_t both = count;
-
-	for (size_t i = 0; i < all.count; i++)
-		both += all.items[i].told.count > 0;
-	for (size_t i = all.count, at = both; i > 0; i--) {
-		struct change_record *record = &all.items[i - 1];
-
-		if (record->told.count > 0)
-			records[--at] = record;
-		else if (count > 0 && records[count - 1] == record)
-			records[--at] = records[--count];
-	}
-	return both;
-}
-
-static size_t drop_announced(struct change_record **records, size_t count)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (records[i]->told.count == 0)
-			records[kept++] = records[i];
-	return kept;
-}
-
-/* Changes that some receivers have already are silenced alone: the rest of the receivers get them
- * with the same text. */
+/* Each filter judges what those before it pass. Changes of a summary have waited and go into its
+ * one message, so no further filter judges them; those that some receivers have already are
+ * silenced alone: the rest of the receivers get them with the same text. */
 static void ask_filters(const struct dispatcher *dispatcher, struct store_pending *pending)
 {
 	struct record_rows all = pending->records;
 	struct change_record **records =
 		arena_array(pending->call.arena, all.count, sizeof *records);
-	size_t count = 0;
 
-	for (size_t i = 0; i < all.count; i++)
-		if (all.items[i].told.count == 0)
-			records[count++] = &all.items[i];
 	for (size_t i = 0; i < dispatcher->filter_count; i++) {
-		if (dispatcher->filters[i].context == dispatcher->silences)
-			count = add_announced(all, records, count);
-		count = ask_filter(&dispatcher->filters[i], records, count);
-		if (dispatcher->filters[i].context == dispatcher->silences)
-			count = drop_announced(records, count);
+		const struct filter *filter = &dispatcher->filters[i];
+		size_t count = 0;
+
+		for (size_t j = 0; j < all.count; j++) {
+			struct change_record *record = &all.items[j];
+
+			if (!record->held && !record->covered && !record->summary &&
+				(record->told.count == 0 ||
+					filter->context == dispatcher->silences))
+				records[count++] = record;
+		}
+		ask_filter(filter, records, count);
 	}
 	for (size_t i = 0; i < all.count; i++)
 		if (all.items[i].told.count > 0 && !all.items[i].held)
@@ -666,37 +635,28 @@ static void silence_over(void *context)
 
 /* In a fleet */
 
-static void read_silences(void *context);
-
 /* The answer may lack silences that were added here meanwhile. */
 static void silences_read(struct store_silences *list)
 {
 	struct dispatcher *dispatcher = list->call.context;
+	bool failed = list->call.failed;
 
-	dispatcher->reading_silences = false;
-	if (list->call.failed)
-		engine_after(dispatcher->agent->engine, FLUSH_AGAIN, read_silences, dispatcher);
-	else if (dispatcher->silences_seen == silences_version(dispatcher->silences))
+	if (!failed && dispatcher->silences_seen == silences_version(dispatcher->silences))
 		silences_restore(dispatcher->silences, &list->silences);
-	else
-		read_silences(dispatcher);
+	else if (!failed)
+		poll_now(&dispatcher->reading);
 	store_call_free(&list->call);
+	poll_answered(&dispatcher->reading, failed ? FLUSH_AGAIN : WHEN_NEVER);
 }
 
 static void read_silences(void *context)
 {
 	struct dispatcher *dispatcher = context;
-	struct agent *agent = dispatcher->agent;
-	struct store_silences *list;
+	struct store_silences *list = store_silences_new(silences_read, dispatcher);
 
-	dispatcher->silences_seen =
-		dispatcher->reading_silences ? 0 : silences_version(dispatcher->silences);
-	if (dispatcher->reading_silences || agent->stopping)
-		return;
-	dispatcher->reading_silences = true;
-	list = store_silences_new(silences_read, dispatcher);
-	list->now = agent_now(agent);
-	store_client_call(agent, &list->call);
+	dispatcher->silences_seen = silences_version(dispatcher->silences);
+	list->now = agent_now(dispatcher->agent);
+	store_client_call(dispatcher->agent, &list->call);
 }
 
 static void gained(
@@ -731,7 +691,7 @@ static void news(void *context, const struct fleet_news *news)
 
 	if (news->last_audit != dispatcher->news.last_audit) {
 		agent_triaged(dispatcher->agent);
-		read_silences(dispatcher);
+		poll_now(&dispatcher->reading);
 	}
 	dispatcher->news = *news;
 	agent_awaits(dispatcher->agent, news->due.changes);
@@ -774,6 +734,7 @@ struct dispatcher *dispatcher_new(struct agent *agent)
 
 	*dispatcher = (struct dispatcher){.agent = agent,
 		.seen_until = engine_now(agent->engine),
+		.reading = {.agent = agent, .ask = read_silences, .context = dispatcher},
 		.alarm = {.call = look_alarm, .context = dispatcher}};
 	dispatcher->environments = environments_new(agent);
 	dispatcher->notices = notices_new(agent);

@@ -451,9 +451,9 @@ static void put_change(struct buf *out, const struct findings *findings,
 	struct announcement item = {0};
 	int64_t ms = times[change->index];
 
-	json_open(out, "metric", series->name);
-	json_put(out, "index: %zu, time: %jd time, timestamp: %jd seconds, attributes: {",
-		change->index, ms, ms);
+	json_put(out,
+		"\n{metric: %s, index: %zu, time: %jd time, timestamp: %jd seconds, attributes: {",
+		series->name, change->index, ms, ms);
 	for (size_t i = 0; i < attributes->count; i++)
 		put_named(out, attributes->items[i],
 			change_attribute(series, change, attributes->items[i]));
@@ -488,18 +488,17 @@ static void report_json(
 	struct buf out = {0};
 
 	buf_text(&out, report->tests ? ",\n  " : "\n  ");
-	json_open(&out, "name", analysis->test->name);
-	buf_text(&out, ", \"metrics\": [");
+	json_put(&out, "{name: %s, metrics: [", analysis->test->name);
 	for (size_t s = 0; s < analysis->data->count; s++) {
 		const struct series *series = analysis->findings[s].series;
 		size_t missing = 0;
 
 		for (size_t i = 0; i < series->axis->n; i++)
 			missing += isnan(series->values[i]) ? 1 : 0;
-		json_open(&out, "name", series->name);
-		json_put(&out, "direction: %d, unit: %s optional, points: %zu, missing: %zu}",
-			series_direction(series), series->metric ? series->metric->unit : "",
-			series->axis->n, missing);
+		json_put(&out,
+			"\n{name: %s, direction: %d, unit: %s optional, points: %zu, missing: %zu}",
+			series->name, series_direction(series),
+			series->metric ? series->metric->unit : "", series->axis->n, missing);
 	}
 	buf_text(&out, "],\n   \"changes\": [");
 	for (size_t i = 0; i < hits.count; i++)
@@ -688,8 +687,7 @@ void report_test(struct report *report, const struct analysis *analysis, struct 
 
 void report_put_failure(struct buf *list, const char *test, const char *why)
 {
-	json_open(list, "name", test);
-	json_put(list, "error: %s}", why);
+	json_put(list, "\n{name: %s, error: %s}", test, why);
 }
 
 void report_failure(struct report *report, const char *test, const char *why)

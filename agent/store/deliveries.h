@@ -211,6 +211,7 @@ STORE_CALL(reminders);
 struct store_settle {
 	struct store_call call;
 	struct delivery delivery;
+	bool reroutes; /* its changes, except withdrawn ones, become pending again */
 };
 
 STORE_CALL(settle);
@@ -228,15 +229,6 @@ struct store_attempt {
 };
 
 STORE_CALL(attempt);
-
-/* Gives up deliveries that cannot be sent any more, with their problem. Their changes, except
- * withdrawn ones, become pending again. */
-struct store_reopen {
-	struct store_call call;
-	struct delivery_rows deliveries;
-};
-
-STORE_CALL(reopen);
 
 /* A change of a message as it is known now, and when it was by the message (ms). */
 struct told_record {

@@ -448,26 +448,27 @@ static void write_all(struct tx *tx)
 	struct change_record_update update = {
 		.id = 1, .time = 4000, .now = 5000, .state = CHANGE_MOVED, .runs = 2};
 	struct store_attempt *attempt = store_attempt_new(NULL, NULL);
-	struct store_reopen *reopen = store_reopen_new(NULL, NULL);
+	struct store_settle *reroute = store_settle_new(NULL, NULL);
 	struct store_settle *settle = store_settle_new(NULL, NULL);
 	struct store_prune *prune = store_prune_new(NULL, NULL);
 	struct store_record *record = store_record_new(NULL, NULL);
 	struct store_call *probe = store_probe_new();
 
 	attempt->delivery = settle->delivery = delivery;
-	reopen->deliveries = (struct delivery_rows){&delivery, 1};
+	reroute->delivery = (struct delivery){.id = 1, .state = DELIVERY_ABANDONED, .now = 7};
+	reroute->reroutes = true;
 	prune->before = 1000000;
 	prune->thorough = true;
 	record->updates = &update;
 	record->update_count = 1;
 	(void)perform(tx, &attempt->call);
-	(void)perform(tx, &reopen->call);
+	(void)perform(tx, &reroute->call);
 	(void)perform(tx, &settle->call);
 	(void)perform(tx, &prune->call);
 	(void)perform(tx, probe);
 	(void)perform(tx, &record->call);
 	store_call_free(&attempt->call);
-	store_call_free(&reopen->call);
+	store_call_free(&reroute->call);
 	store_call_free(&settle->call);
 	store_call_free(&prune->call);
 	store_call_free(&record->call);

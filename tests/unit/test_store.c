@@ -79,13 +79,14 @@ static void test_pending_survives_reopen(void **state)
 
 static void give_up(struct fixture *fixture, const int64_t *ids, size_t count)
 {
-	struct store_reopen *request = store_reopen_new(NULL, NULL);
-	struct delivery *deliveries = arena_array(request->call.arena, count, sizeof *deliveries);
+	for (size_t i = 0; i < count; i++) {
+		struct store_settle *request = store_settle_new(NULL, NULL);
 
-	for (size_t i = 0; i < count; i++)
-		deliveries[i] = (struct delivery){.id = ids[i], .problem = "gone", .now = 7};
-	request->deliveries = (struct delivery_rows){deliveries, count};
-	done(fixture, &request->call);
+		request->delivery = (struct delivery){
+			.id = ids[i], .state = DELIVERY_ABANDONED, .problem = "gone", .now = 7};
+		request->reroutes = true;
+		done(fixture, &request->call);
+	}
 }
 
 static void test_queue_tells_and_keeps_the_message(void **state)

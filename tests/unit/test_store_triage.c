@@ -655,8 +655,9 @@ static void test_accepted_stays_settled(void **state)
 	struct fixture *fixture = *state;
 	struct change_record candidate = example;
 	struct store_record *confirming = store_record_new(NULL, NULL);
-	struct store_reopen *orphaned = store_reopen_new(NULL, NULL);
-	struct delivery orphan = {.problem = "receiver removed", .now = 9};
+	struct store_settle *orphaned = store_settle_new(NULL, NULL);
+	struct delivery orphan = {
+		.state = DELIVERY_ABANDONED, .problem = "receiver removed", .now = 9};
 	int64_t id;
 
 	open_fixture(fixture);
@@ -680,8 +681,8 @@ static void test_accepted_stays_settled(void **state)
 	assert_int_equal(count_pending(fixture), 1);
 	orphan.id = queue_one(fixture, id);
 	say(fixture, id, TRIAGE_EXPECTED);
-	orphaned->deliveries.items = &orphan;
-	orphaned->deliveries.count = 1;
+	orphaned->delivery = orphan;
+	orphaned->reroutes = true;
 	done(fixture, &orphaned->call);
 	assert_int_equal(count_pending(fixture), 0);
 	say(fixture, id, TRIAGE_OPEN);

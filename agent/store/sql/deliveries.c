@@ -247,6 +247,7 @@ static void write_outcome(struct tx *tx, const struct delivery *delivery, enum d
 STORE_DEFINE(settle, .writes = true)
 {
 	const struct delivery *delivery = &call->delivery;
+	size_t pending = 0;
 
 	write_outcome(tx, delivery, delivery->state);
 	if (delivery->state == DELIVERY_SENT)
@@ -256,20 +257,12 @@ STORE_DEFINE(settle, .writes = true)
 			" announced JOIN changes ON changes.id = change JOIN deliveries ON"
 			" deliveries.id = delivery WHERE delivery = ?1 ORDER BY change",
 			v_int(delivery->id), v_int(delivery->now));
-}
-
-STORE_DEFINE(reopen, .writes = true)
-{
-	const struct delivery_rows *given_up = &call->deliveries;
-	size_t pending = 0;
-
-	for (size_t i = 0; i < given_up->count; i++) {
-		write_outcome(tx, &given_up->items[i], DELIVERY_ABANDONED);
-		RUN(tx,
-			"UPDATE changes SET news = @news{pending} WHERE news = @news{queued} AND"
-			" state NOT IN (@state{withdrawn}, @state{recovered}) AND id IN (SELECT"
-			" change FROM announced WHERE delivery = ?1)",
-			v_int(given_up->items[i].id));
-	}
+	if (!call->reroutes)
+		return;
+	RUN(tx,
+		"UPDATE changes SET news = @news{pending} WHERE news = @news{queued} AND state NOT"
+		" IN (@state{withdrawn}, @state{recovered}) AND id IN (SELECT change FROM announced"
+		" WHERE delivery = ?1)",
+		v_int(delivery->id));
 	triage_settle(tx, &pending);
 }
