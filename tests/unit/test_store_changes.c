@@ -380,6 +380,7 @@ static void test_silent_recovery_of_what_waits(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_pending *waiting;
+	struct store_restore *restored;
 	struct store_known *of_test;
 	int64_t ids[5];
 
@@ -391,6 +392,11 @@ static void test_silent_recovery_of_what_waits(void **state)
 	recover(fixture, ids[1], true);
 	waiting = recovered(fixture, 0);
 	assert_int_equal(waiting->records.count, 0);
+	store_call_free(&waiting->call);
+	restored = restore(fixture);
+	assert_int_equal(restored->call.counts->due.changes, 0);
+	store_call_free(&restored->call);
+	waiting = pending(fixture);
 	store_call_free(&waiting->call);
 	of_test = known(fixture, "db.read");
 	assert_int_equal(record_of(of_test->records, ids[0])->news, NOTIFY_HELD);

@@ -42,26 +42,22 @@ void store_load_packed(struct tx *tx, struct owners *changes, struct packed_exce
 
 static void load_changes(struct tx *tx, struct store_pending *call)
 {
-	struct sql_query changes = sql_query_of(tx,
-		"SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
-		" WHERE news = @news{pending} AND state != @state{withdrawn} AND"
-		/* It is over where it was announced: others wait for its return. */
-		" NOT (state = @state{recovered} AND EXISTS (SELECT 1 FROM"
-		" announced WHERE change = changes.id)) ORDER BY changes.id");
+	struct sql_query changes =
+		sql_query_of(tx, "SELECT " RECORD_COLUMNS " FROM changes" WITH_TRIAGE
+				 " WHERE" AWAITS " ORDER BY changes.id");
 	struct sql_query told = sql_query_of(tx,
 		"SELECT DISTINCT changes.id, receiver FROM changes JOIN announced ON"
 		" announced.change = changes.id JOIN deliveries ON delivery = "
 		"deliveries.id" WITH_TRIAGE
 		" WHERE news = @news{pending} AND deliveries.state != @delivery{abandoned} AND"
 		" deliveries.id > coalesce(told_after, 0) ORDER BY changes.id, receiver");
-	struct owned_query pictured = {.query = QUERY(tx,
-					       /* Of so many, a message shows the largest. */
-					       "SELECT change, points FROM excerpts WHERE change "
-					       "IN (SELECT id FROM changes WHERE"
-					       " news = @news{pending} AND state != "
-					       "@state{withdrawn} ORDER BY abs(size) DESC"
-					       " NULLS FIRST LIMIT ?1) ORDER BY change",
-					       v_int(STORE_PICTURED))};
+	struct owned_query pictured = {
+		.query = QUERY(tx,
+			/* Of so many, a message shows the largest. */
+			"SELECT change, points FROM excerpts WHERE change "
+			"IN (SELECT id FROM changes WHERE" AWAITS " ORDER BY abs(size) DESC"
+			" NULLS FIRST LIMIT ?1) ORDER BY change",
+			v_int(STORE_PICTURED))};
 	size_t i = 0;
 
 	read_records(&changes, &call->records);

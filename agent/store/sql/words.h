@@ -86,10 +86,16 @@
 	" SELECT (SELECT min(test) FROM changes WHERE test > name) FROM tests"                     \
 	" WHERE name IS NOT NULL)"
 
+/* Of `changes`: it is to be announced now. One that some receivers have and that is over there
+ * waits for its return before others get it. */
+#define AWAITS                                                                                     \
+	" (news = @news{pending} AND changes.state != @state{withdrawn} AND NOT (changes.state ="  \
+	" @state{recovered} AND EXISTS (SELECT 1 FROM announced WHERE change = changes.id)))"
+
 /* Pending announcements: changes, events that no round has seen, and those that wait. */
 #define DUE                                                                                        \
-	"SELECT (SELECT count(*) FROM changes WHERE news = @news{pending} AND state !="            \
-	" @state{withdrawn}), (SELECT count(*) FROM events @indexed{events_due} WHERE due IS NOT"  \
+	"SELECT (SELECT count(*) FROM changes WHERE" AWAITS                                        \
+	"), (SELECT count(*) FROM events @indexed{events_due} WHERE due IS NOT"                    \
 	" NULL AND reason IS NULL), (SELECT count(*) FROM events @indexed{events_due} WHERE due"   \
 	" IS NOT NULL AND reason IS NOT NULL)"
 
